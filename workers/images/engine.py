@@ -1,0 +1,70 @@
+"""The Docker command line, as far as building images needs it: progress on stderr, errors with the engine's own words."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ENGINE_SCRIPT = REPOSITORY / "workers" / "engine.sh"
+
+
+class ImageError(Exception):
+    """An image could not be made; the message says which step failed and what would help."""
+
+
+def say(text: str) -> None:
+    """Print one line of progress on stderr."""
+    print(f"images: {text}", file=sys.stderr, flush=True)
+
+
+def run(*argv: str | Path, timeout_s: float | None = None, env: dict[str, str] | None = None) -> str:
+    """Run one command to its end and return its standard output; `ImageError` with the last lines when it fails."""
+    try:
+        done = subprocess.run(
+            [str(part) for part in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=timeout_s, env={**os.environ, **(env or {})}, check=False,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise ImageError(f"{argv[0]} is not installed on this host") from error
+    except subprocess.TimeoutExpired as error:
+        raise ImageError(f"{argv[0]} {argv[1]} did not end within {timeout_s:g} s") from error
+    if done.returncode:
+        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
+        raise ImageError(f"{' '.join(map(str, argv[:3]))} ended with status {done.returncode}:\n{tail}")
+    return done.stdout
+
+
+def label_of(image: str, label: str) -> str | None:
+    """The label's value on a local image; None when there is no such image or no such label."""
+    template = f'{{{{ index .Config.Labels "{label}" }}}}'
+    try:
+        value = run("docker", "image", "inspect", "--format", template, image).strip()
+    except ImageError:
+        return None
+    return value if value and value != "<no value>" else None
+
+
+def exists(image: str) -> bool:
+    """Whether the engine has the image."""
+    try:
+        run("docker", "image", "inspect", "--format", "{{.Id}}", image)
+    except ImageError:
+        return False
+    return True
+
+
+def ensure_engine() -> None:
+    """Make a Docker Engine answer, installing one where needed."""
+    if not ENGINE_SCRIPT.exists():  # installed as a package: the engine is the administrator's
+        run("docker", "version")
+        return
+    subprocess.run(["bash", str(ENGINE_SCRIPT)], stdin=subprocess.DEVNULL, check=True)
+
+
+def install_packages(*names: str) -> None:
+    """Install Debian packages of the host."""
+    say(f"installing {' '.join(names)}")
+    run("bash", ENGINE_SCRIPT, "--install", *names, timeout_s=600)

@@ -1,0 +1,110 @@
+"""podium/runtime: Debian, Python, the scientific packages, and Podium's own `scoring` package."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from workers.images.base import BASE_IMAGE, ensure_base
+from workers.images.engine import REPOSITORY, ImageError, label_of, run, say
+
+RUNTIME_IMAGE = "podium/runtime:1"
+DEPS_IMAGE = "podium/runtime-deps:1"
+DIGEST_LABEL = "podium.context"
+PYTHON_VERSION = "3.11"  # Debian bookworm's
+RECIPE = Path(__file__).resolve().parent / "runtime"
+GLIBC_MINORS = (17, 28, 34, 35, 36)  # wheels for any of these run on bookworm (glibc 2.36)
+
+
+def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -> bool:
+    """Build `image` unless the engine has it with the same content; True when something was built."""
+    package = scoring or scoring_package()
+    wanted = context_digest([RECIPE / "Dockerfile", *recipe_of_deps()], package)
+    if label_of(image, DIGEST_LABEL) == wanted:
+        return False
+    ensure_deps()
+    say(f"building {image}")
+    with tempfile.TemporaryDirectory(prefix="podium-runtime-") as folder:
+        context = Path(folder)
+        shutil.copy(RECIPE / "Dockerfile", context / "Dockerfile")
+        shutil.copytree(package, context / "scoring", ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+        docker_build(image, context, wanted, {"DEPS": DEPS_IMAGE})
+    say(f"{image} is ready")
+    return True
+
+
+def ensure_deps() -> None:
+    """Build the layer with Python and the scientific packages, unless it is there with the same recipe."""
+    wanted = context_digest(recipe_of_deps())
+    if label_of(DEPS_IMAGE, DIGEST_LABEL) == wanted:
+        return
+    ensure_base()
+    with tempfile.TemporaryDirectory(prefix="podium-deps-") as folder:
+        context = Path(folder)
+        shutil.copy(RECIPE / "deps.Dockerfile", context / "Dockerfile")
+        install_wheels(context / "site-packages")
+        say(f"building {DEPS_IMAGE}")
+        docker_build(DEPS_IMAGE, context, wanted, {"BASE": BASE_IMAGE})
+
+
+def recipe_of_deps() -> list[Path]:
+    """The files that decide what the slow layer holds."""
+    return [RECIPE / "deps.Dockerfile", RECIPE / "requirements.txt"]
+
+
+def scoring_package() -> Path:
+    """The `scoring` package that travels into the image: the repository's, or the installed one."""
+    beside = REPOSITORY / "scoring"
+    if not beside.is_dir():
+        raise ImageError(f"the package `scoring` is not in {REPOSITORY}; run this from a checkout of Podium")
+    return beside
+
+
+def install_wheels(target: Path) -> None:
+    """Install the image's Python packages into `target`, for the image's Python, by the host's pip and its settings."""
+    machine = platform.machine()
+    say("fetching the image's Python packages (numpy, scikit-learn, RDKit, pandas)")
+    platforms = [f"--platform=manylinux_2_{minor}_{machine}" for minor in GLIBC_MINORS]
+    platforms.append(f"--platform=manylinux2014_{machine}")
+    run(
+        sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", target, "--only-binary=:all:",
+        "--implementation=cp", f"--python-version={PYTHON_VERSION}", *platforms, "-r", RECIPE / "requirements.txt",
+        timeout_s=1200,
+    )  # fmt: skip
+
+
+def docker_build(image: str, context: Path, digest: str, build_args: dict[str, str]) -> None:
+    """`docker build` on the host's network, so that the host's mirrors and proxies are reachable."""
+    proxies = {name: value for name, value in os.environ.items() if name.lower() in ("http_proxy", "https_proxy")}
+    arguments = [part for name in (*build_args, *proxies) for part in ("--build-arg", _argument(name, build_args))]
+    run(
+        "docker", "build", "--quiet", "--network=host", "--force-rm", "--tag", image, "--label",
+        f"{DIGEST_LABEL}={digest}", *arguments, context, timeout_s=1800,
+    )  # fmt: skip
+
+
+def _argument(name: str, values: dict[str, str]) -> str:
+    # A bare name makes docker read the value from the environment: proxies may carry a password.
+    return f"{name}={values[name]}" if name in values else name
+
+
+def context_digest(files: Iterable[Path], *folders: Path) -> str:
+    """SHA-256 over names and contents, the same on every host; modification times do not count."""
+    digest = hashlib.sha256()
+    named = [(path.name, path) for path in files]
+    for folder in folders:
+        named += [(path.relative_to(folder.parent).as_posix(), path) for path in folder.rglob("*") if _counts(path)]
+    for name, path in sorted(named):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{name}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def _counts(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc"
