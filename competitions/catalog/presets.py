@@ -1,0 +1,59 @@
+"""Ready settings of phases: the rules of well-known challenges as numbers, in one place."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from competitions.catalog.models import GIB, Phase
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a code submission may use. Field names are those of `Phase`."""
+
+    time_limit_s: int
+    gpus: int
+    cpus: float
+    memory_bytes: int
+    output_bytes: int
+
+
+@dataclass(frozen=True)
+class PhasePreset:
+    """A phase's settings by name."""
+
+    title: str
+    budget: Budget
+    prediction_format: dict[str, Any]
+    visibility: str
+    max_submissions_per_day: int | None = None
+    max_submissions_per_week: int | None = None
+    max_submissions: int | None = None
+
+    def apply(self, phase: Phase) -> None:
+        """Write the preset into a phase; the caller saves it."""
+        for name, value in asdict(self.budget).items():
+            setattr(phase, name, value)
+        for name in ("visibility", "max_submissions_per_day", "max_submissions_per_week", "max_submissions"):
+            setattr(phase, name, getattr(self, name))
+        phase.prediction_format = dict(self.prediction_format)
+
+
+# OGB-LSC, rules of NeurIPS 2022: raw SMILES to predictions in 4 hours on one GPU and one CPU; all cores of that CPU
+# may be used, so `cpus` is a usual socket's core count and an organizer sets it to that of the official host.
+PCQM4MV2_BUDGET: Final = Budget(time_limit_s=4 * 3600, gpus=1, cpus=20, memory_bytes=64 * GIB, output_bytes=1 * GIB)
+
+PRESETS: Final[dict[str, PhasePreset]] = {
+    "pcqm4mv2-test-dev": PhasePreset(
+        title="PCQM4Mv2 test-dev: 147,037 molecules, public, one submission a week",
+        budget=PCQM4MV2_BUDGET,
+        prediction_format={"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147_037},
+        visibility=Phase.Visibility.PUBLIC,
+        max_submissions_per_week=1,
+    ),
+    "pcqm4mv2-test-challenge": PhasePreset(
+        title="PCQM4Mv2 test-challenge: 147,432 molecules, sealed until the reveal",
+        budget=PCQM4MV2_BUDGET,
+        prediction_format={"dataset": "lsc-pcqm4mv2", "split": "test-challenge", "rows": 147_432},
+        visibility=Phase.Visibility.SEALED,
+    ),
+}

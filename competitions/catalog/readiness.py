@@ -1,0 +1,97 @@
+"""What cannot work, said before anybody runs into it: warnings on a competition, for its organizers.
+
+Apps above this one add their own checks with `@readiness_check`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from competitions.catalog.models import Competition, Phase
+from competitions.compute.models import ComputeWorker
+
+
+@dataclass(frozen=True)
+class ReadinessWarning:
+    """One thing that cannot work. `where` names the part, `text` says what is wrong and what to do."""
+
+    code: str
+    where: str
+    text: str
+
+
+Check = Callable[[Competition], Iterator[ReadinessWarning]]
+_checks: list[Check] = []
+
+
+def readiness_check(check: Check) -> Check:
+    """Add a check to `competition_warnings`."""
+    _checks.append(check)
+    return check
+
+
+def competition_warnings(competition: Competition) -> list[ReadinessWarning]:
+    """Everything that would keep participants from submitting, or their submissions from being scored."""
+    return [warning for check in _checks for warning in check(competition)]
+
+
+@readiness_check
+def rules_exist(competition: Competition) -> Iterator[ReadinessWarning]:
+    if not competition.rules_versions.exists():
+        yield ReadinessWarning("no_rules", "Rules", "There are no rules, so nobody can register. Publish a first version.")
+
+
+@readiness_check
+def phases_can_be_used(competition: Competition) -> Iterator[ReadinessWarning]:
+    phases = list(competition.phases.prefetch_related("tasks"))
+    if not phases:
+        yield ReadinessWarning("no_phase", "Phases", "There is no phase, so nobody can submit. Add one.")
+    for phase in phases:
+        yield from _phase_warnings(phase)
+
+
+def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
+    tasks = list(phase.tasks.all())
+    if not tasks:
+        yield ReadinessWarning("no_task", phase.name, "The phase has no task, so nothing can be scored. Add one.")
+    if not (phase.accepts_predictions or phase.accepts_code):
+        yield ReadinessWarning("accepts_nothing", phase.name, "The phase accepts neither predictions nor code. Tick one of them.")
+    if 0 in (phase.max_submissions_per_day, phase.max_submissions_per_week, phase.max_submissions):
+        yield ReadinessWarning("quota_zero", phase.name, "A quota of 0 lets nobody submit. Leave it empty for unlimited.")
+    for task in tasks:
+        if task.reference_data_id is None:
+            yield ReadinessWarning("no_reference", f"{phase.name}, {task.name}", "The task has no reference data to score against.")
+        if phase.accepts_code and task.input_data_id is None:
+            yield ReadinessWarning("no_input", f"{phase.name}, {task.name}", "Code is accepted, but the task has no input data.")
+
+
+@readiness_check
+def phases_do_not_overlap_by_accident(competition: Competition) -> Iterator[ReadinessWarning]:
+    """Two public phases at once split a board; a public and a sealed one side by side are test-dev and test-challenge."""
+    phases = sorted(competition.phases.all(), key=lambda phase: phase.opens_at)
+    for first, second in pairwise(phases):
+        overlap = first.closes_at is None or second.opens_at < first.closes_at
+        if overlap and first.visibility == second.visibility:
+            yield ReadinessWarning(
+                "phases_overlap",
+                f"{first.name}, {second.name}",
+                f"“{second.name}” opens before “{first.name}” closes. Move one of the two dates.",
+            )
+
+
+@readiness_check
+def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
+    queue = competition.queue
+    workers = list(ComputeWorker.objects.filter(queue=queue, quarantined_at=None))
+    if not workers:
+        yield ReadinessWarning("no_worker", f"Queue {queue}", "No compute worker has registered for this queue. Start one.")
+    elif competition.phases.filter(gpus__gt=0).exists() and not any(worker.gpu_count for worker in workers):
+        yield ReadinessWarning("no_gpu_worker", f"Queue {queue}", "A phase asks for a GPU, but no worker of this queue has one.")
+    if queue.is_paused:
+        yield ReadinessWarning("queue_paused", f"Queue {queue}", "The queue is paused; submissions wait until it is resumed.")
+
+
+@readiness_check
+def it_is_published(competition: Competition) -> Iterator[ReadinessWarning]:
+    if not competition.is_published:
+        yield ReadinessWarning("not_published", "Competition", "This is a draft that only its organizers see. Publish it when ready.")

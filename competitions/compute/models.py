@@ -1,0 +1,86 @@
+"""Queues and the compute workers that serve them."""
+
+import hashlib
+import secrets
+import uuid
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.validators import RegexValidator
+from django.db import models
+
+QUEUE_NAME = RegexValidator(r"\A[a-z0-9][a-z0-9-]{0,62}\Z", "Lower-case letters, digits and hyphens, at most 63.")
+WORKER_SILENT_AFTER_S = 60
+
+
+class Queue(models.Model):
+    """Runs wait here for a compute worker that holds the queue's token."""
+
+    name = models.CharField(max_length=63, unique=True, validators=[QUEUE_NAME])
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="queues",
+        help_text="Empty: shared by all competitions of the site.",
+    )
+    token_digest = models.CharField(max_length=64, blank=True, editable=False)
+    is_paused = models.BooleanField(default=False, help_text="Runs wait; nothing is handed out.")
+    contact = models.CharField(max_length=200, blank=True, help_text="Who runs the workers, shown to participants.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def bell(self) -> str:
+        """Name of the Celery queue that wakes this queue's workers."""
+        return f"compute.{self.name}"
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def queue_issue_token(queue: Queue) -> str:
+    """Make a new token for the queue's workers and return it, once; the old one ends at that moment."""
+    secret = "podiumq_" + secrets.token_urlsafe(32)
+    queue.token_digest = digest(secret)
+    queue.save(update_fields=["token_digest"])
+    return secret
+
+
+def queue_by_token(secret: str) -> Queue | None:
+    """The queue whose token this is."""
+    return Queue.objects.filter(token_digest=digest(secret)).first() if secret else None
+
+
+class ComputeWorker(models.Model):
+    """A worker as it last described itself. The same name on the same queue is the same worker after a restart."""
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="workers")
+    name = models.CharField(max_length=100)
+    instance = models.CharField(max_length=64)
+    version = models.CharField(max_length=50)
+    slots = models.PositiveSmallIntegerField(default=1)
+    host = models.JSONField(default=dict, help_text="Hardware and software, as the worker reports them.")
+    registered_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    infrastructure_failures = models.PositiveSmallIntegerField(default=0, help_text="In a row.")
+    quarantined_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["queue", "name"]
+        constraints = [models.UniqueConstraint(fields=["queue", "name"], name="one_worker_per_queue_and_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.queue})"
+
+    @property
+    def gpu_count(self) -> int:
+        return len(self.host.get("gpus", []))
+
+    def is_silent(self, now: datetime) -> bool:
+        """True when the worker has not been heard of for a minute."""
+        return now - self.last_seen_at > timedelta(seconds=WORKER_SILENT_AFTER_S)

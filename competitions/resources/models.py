@@ -1,0 +1,96 @@
+"""Stored files by digest, the named resources that point at them, and uploads on their way in."""
+
+import uuid
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+
+SHA256_HEX = RegexValidator(r"\A[0-9a-f]{64}\Z", "64 lower-case hexadecimal digits of a SHA-256 digest.")
+
+
+class StoredFile(models.Model):
+    """Immutable bytes in the object storage, known by their SHA-256. Equal bytes are stored once."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True, validators=[SHA256_HEX])
+    size_bytes = models.PositiveBigIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"sha256:{self.sha256[:12]}… ({self.size_bytes} bytes)"
+
+    @property
+    def storage_name(self) -> str:
+        """Name in the object storage, spread over 65,536 folders."""
+        return f"{self.sha256[:2]}/{self.sha256[2:4]}/{self.sha256}"
+
+
+class Resource(models.Model):
+    """A named, owned file that competitions use: a program, a data set, a starting kit."""
+
+    class Kind(models.TextChoices):
+        SCORING_PROGRAM = "scoring_program", "scoring program"
+        INGESTION_PROGRAM = "ingestion_program", "ingestion program"
+        INPUT_DATA = "input_data", "input data"
+        REFERENCE_DATA = "reference_data", "reference data"
+        PUBLIC_DATA = "public_data", "public data"
+        STARTING_KIT = "starting_kit", "starting kit"
+        IMAGE = "image", "image"
+        BUNDLE = "bundle", "competition bundle"
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="resources")
+    kind = models.CharField(max_length=20, choices=Kind)
+    name = models.CharField(max_length=200)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="resources")
+    file_name = models.CharField(max_length=255, help_text="Name under which the file is downloaded.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.get_kind_display()})"
+
+
+class Upload(models.Model):
+    """A file on its way in, in parts; `received_bytes` is what a resumed transfer continues from.
+
+    The instant the upload began is recorded by the server and is what a deadline is compared with.
+    """
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
+    file_name = models.CharField(max_length=255)
+    size_bytes = models.PositiveBigIntegerField(help_text="Size announced by the client.")
+    received_bytes = models.PositiveBigIntegerField(default=0)
+    began_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="uploads")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="upload_received_at_most_announced", condition=Q(received_bytes__lte=models.F("size_bytes"))),
+            models.CheckConstraint(
+                name="upload_file_only_when_whole", condition=Q(file__isnull=True) | Q(received_bytes=models.F("size_bytes"))
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.file_name} ({self.received_bytes}/{self.size_bytes} bytes)"
+
+    @property
+    def part_path(self) -> Path:
+        """Where the received bytes lie until the upload is whole."""
+        return Path(settings.UPLOADS_DIR) / str(self.key)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.file_id is not None
+
+    @staticmethod
+    def default_expiry(now: datetime) -> datetime:
+        return now + timedelta(seconds=settings.UPLOAD_EXPIRES_S)

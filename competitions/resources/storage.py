@@ -1,0 +1,77 @@
+"""Putting bytes into the object storage and reading them back. Objects are immutable and named by their digest."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+from django.core.files import File
+from django.core.files.storage import storages
+
+from competitions.resources.models import StoredFile
+
+CHUNK_BYTES = 1024 * 1024
+
+
+def digest_of(path: Path) -> tuple[str, int]:
+    """SHA-256 (hexadecimal) and size in bytes of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size
+
+
+def store_path(path: Path) -> StoredFile:
+    """Store a finished file on disk; the source is left where it is.
+
+    Written before the row exists, so that every row finds its object, also after a crash in between.
+    """
+    sha256, size_bytes = digest_of(path)
+    stored = StoredFile(sha256=sha256, size_bytes=size_bytes)
+    storage = storages["objects"]
+    if not storage.exists(stored.storage_name):
+        with path.open("rb") as file:
+            storage.save(stored.storage_name, File(file))
+    return StoredFile.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})[0]
+
+
+def store_bytes(content: bytes) -> StoredFile:
+    """Store a small content that is already in memory."""
+    with spooled([content]) as path:
+        return store_path(path)
+
+
+@contextmanager
+def spooled(chunks: Iterable[bytes]) -> Iterator[Path]:
+    """A temporary file beside the uploads with these bytes; removed at the end of the block."""
+    folder = Path(settings.UPLOADS_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=folder, prefix="spool-")
+    path = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def open_stored(stored: StoredFile) -> IO[bytes]:
+    """The stored bytes, opened for reading; the caller closes it."""
+    return storages["objects"].open(stored.storage_name, "rb")
+
+
+@contextmanager
+def local_copy(stored: StoredFile) -> Iterator[Path]:
+    """A path with the stored bytes: the object itself where the storage is local, else a temporary copy."""
+    storage = storages["objects"]
+    try:
+        path = Path(storage.path(stored.storage_name))
+    except NotImplementedError:  # remote storage
+        with open_stored(stored) as source, spooled(iter(lambda: source.read(CHUNK_BYTES), b"")) as copy:
+            yield copy
+    else:
+        yield path

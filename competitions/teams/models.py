@@ -1,0 +1,110 @@
+"""Teams, their members and invitations, and who registered under which version of the rules."""
+
+import uuid
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from competitions.catalog.models import Competition, RulesVersion
+
+
+class Registration(models.Model):
+    """One person in one competition."""
+
+    class State(models.TextChoices):
+        PENDING = "pending", "waiting for an organizer"
+        APPROVED = "approved", "registered"
+        DENIED = "denied", "denied"
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="registrations")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="registrations")
+    state = models.CharField(max_length=10, choices=State)
+    rules_version = models.ForeignKey(RulesVersion, on_delete=models.PROTECT, help_text="The version that was accepted.")
+    accepted_at = models.DateTimeField()
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-accepted_at"]
+        constraints = [models.UniqueConstraint(fields=["competition", "user"], name="registered_once_per_competition")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.competition}"
+
+
+class Team(models.Model):
+    """The unit of quota, rank and selection; a person alone is a team of one."""
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="teams")
+    name = models.CharField(max_length=60)
+    captain = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="teams")
+    is_baseline = models.BooleanField(default=False, help_text="Shown on the board without a rank.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                "competition",
+                Lower("name"),
+                name="team_name_once_per_competition",
+                violation_error_message="Another team of this competition has this name.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A person in a team; the competition is repeated so that the database refuses a second team."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="+")
+    joined_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["joined_at"]
+        constraints = [models.UniqueConstraint(fields=["competition", "user"], name="one_team_per_person_and_competition")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.team}"
+
+
+class Invitation(models.Model):
+    """A captain asks a person to join; nobody joins without accepting."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "waiting for an answer"
+        ACCEPTED = "accepted", "accepted"
+        DECLINED = "declined", "declined"
+        WITHDRAWN = "withdrawn", "withdrawn"
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations")
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "user"], condition=Q(state="open"), name="one_open_invitation_per_person_and_team"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} to {self.team}"
+
+    def is_live(self, now: datetime) -> bool:
+        return self.state == self.State.OPEN and now < self.expires_at

@@ -1,0 +1,210 @@
+"""Registration, and everything that changes who is in which team."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from accounts.models import User
+from competitions.catalog.models import Competition
+from competitions.catalog.services import current_rules
+from competitions.teams import refusals
+from competitions.teams.models import Invitation, Membership, Registration, Team
+
+INVITATION_DAYS: Final = 14
+
+
+@transaction.atomic
+def register(*, user: User, competition: Competition, rules_version: int, now: datetime) -> Registration:
+    """Register by accepting the current rules, or accept them again after a change.
+
+    Raises `NoRules`, `RulesVersionUnknown` (another version is in force) or `RegistrationDenied`.
+    """
+    rules = current_rules(competition)
+    if rules is None:
+        raise refusals.NoRules(competition)
+    if rules.number != rules_version:
+        raise refusals.RulesVersionUnknown(given=rules_version, current=rules.number)
+    open_to_all = competition.registration_policy == Competition.RegistrationPolicy.OPEN
+    state = Registration.State.APPROVED if open_to_all else Registration.State.PENDING
+    registration, created = Registration.objects.get_or_create(
+        competition=competition, user=user, defaults={"state": state, "rules_version": rules, "accepted_at": now}
+    )
+    if registration.state == Registration.State.DENIED:
+        raise refusals.RegistrationDenied(competition)
+    if not created and registration.rules_version_id != rules.pk:
+        registration.rules_version, registration.accepted_at = rules, now
+        registration.save(update_fields=["rules_version", "accepted_at"])
+    return registration
+
+
+def registration_decide(*, registration: Registration, approve: bool, by: User) -> bool:
+    """An organizer's decision; returns whether it changed anything."""
+    state = Registration.State.APPROVED if approve else Registration.State.DENIED
+    changed = Registration.objects.filter(pk=registration.pk).exclude(state=state).update(state=state, decided_by=by)
+    return bool(changed)
+
+
+def registration_of(user: User, competition: Competition) -> Registration | None:
+    return Registration.objects.filter(user=user, competition=competition).select_related("rules_version").first()
+
+
+def require_registration(*, user: User, competition: Competition) -> Registration:
+    """The person's registration, when it is approved and under the rules in force; else the refusal that says why not."""
+    registration = registration_of(user, competition)
+    if registration is None:
+        raise refusals.NotRegistered(competition)
+    if registration.state == Registration.State.PENDING:
+        raise refusals.RegistrationPending(competition)
+    if registration.state == Registration.State.DENIED:
+        raise refusals.RegistrationDenied(competition)
+    rules = current_rules(competition)
+    if rules is not None and registration.rules_version.number != rules.number:
+        raise refusals.RulesChanged(competition, accepted=registration.rules_version.number, current=rules.number)
+    return registration
+
+
+def team_of(user: User, competition: Competition) -> Team | None:
+    return Team.objects.filter(competition=competition, memberships__user=user).select_related("captain").first()
+
+
+def require_team(*, user: User, competition: Competition) -> Team:
+    """The person's team, or `NoTeam`."""
+    team = team_of(user, competition)
+    if team is None:
+        raise refusals.NoTeam(competition)
+    return team
+
+
+def clean_team_name(name: str) -> str:
+    cleaned = " ".join(name.split())
+    if not 2 <= len(cleaned) <= 60 or not cleaned.isprintable():
+        raise refusals.TeamNameInvalid
+    return cleaned
+
+
+@transaction.atomic
+def team_create(*, user: User, competition: Competition, name: str, now: datetime, is_baseline: bool = False) -> Team:
+    """A new team with its captain. Raises `NotRegistered` and its kin, `AlreadyInTeam`, `TeamNameTaken`, `TeamNameInvalid`."""
+    require_registration(user=user, competition=competition)
+    cleaned = clean_team_name(name)
+    if (existing := team_of(user, competition)) is not None:
+        raise refusals.AlreadyInTeam("You", existing.name)
+    if Team.objects.filter(competition=competition, name__iexact=cleaned).exists():
+        raise refusals.TeamNameTaken(cleaned)
+    try:
+        with transaction.atomic():
+            team = Team.objects.create(competition=competition, name=cleaned, captain=user, is_baseline=is_baseline)
+            Membership.objects.create(team=team, user=user, competition=competition, joined_at=now)
+    except IntegrityError as error:  # somebody was faster; the constraint decides, this is its text
+        if team_of(user, competition):
+            raise refusals.AlreadyInTeam("You", cleaned) from error
+        raise refusals.TeamNameTaken(cleaned) from error
+    return team
+
+
+@transaction.atomic
+def team_rename(*, team: Team, by: User, name: str) -> None:
+    """Raises `NotCaptain`, `TeamNameTaken` or `TeamNameInvalid`."""
+    _require_captain(team, by)
+    cleaned = clean_team_name(name)
+    if Team.objects.filter(competition=team.competition, name__iexact=cleaned).exclude(pk=team.pk).exists():
+        raise refusals.TeamNameTaken(cleaned)
+    Team.objects.filter(pk=team.pk).update(name=cleaned)
+
+
+def _require_captain(team: Team, by: User) -> None:
+    if team.captain_id != by.pk:
+        raise refusals.NotCaptain
+
+
+def _locked(team: Team) -> Team:
+    """The team's row under a lock: invitations, joins and submissions of one team take turns."""
+    return Team.objects.select_for_update().select_related("competition").get(pk=team.pk)
+
+
+@transaction.atomic
+def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
+    """Invite a registered person by user name or e-mail address.
+
+    Raises `NotCaptain`, `UnknownPerson`, `AlreadyInTeam`, `AlreadyInvited` or `TeamFull`.
+    """
+    team = _locked(team)
+    _require_captain(team, by)
+    user = User.objects.filter(
+        Q(username__iexact=person) | Q(email__iexact=person), registrations__competition=team.competition, is_active=True
+    ).first()
+    if user is None:
+        raise refusals.UnknownPerson(person)
+    if (existing := team_of(user, team.competition)) is not None:
+        raise refusals.AlreadyInTeam(str(user), existing.name)
+    _retire_expired(team, now)
+    if team.invitations.filter(user=user, state=Invitation.State.OPEN).exists():
+        raise refusals.AlreadyInvited(str(user))
+    taken = team.memberships.count() + team.invitations.filter(state=Invitation.State.OPEN).count()
+    if taken >= team.competition.max_team_size:
+        raise refusals.TeamFull(team.competition.max_team_size)
+    return Invitation.objects.create(
+        team=team, user=user, invited_by=by, created_at=now, expires_at=now + timedelta(days=INVITATION_DAYS)
+    )
+
+
+def _retire_expired(team: Team, now: datetime) -> None:
+    team.invitations.filter(state=Invitation.State.OPEN, expires_at__lte=now).update(state=Invitation.State.WITHDRAWN)
+
+
+@transaction.atomic
+def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Team:
+    """Join the team. Raises `InvitationOver`, `AlreadyInTeam`, `TeamFull`, or why the person is not registered."""
+    team = _locked(invitation.team)
+    invitation = Invitation.objects.select_for_update().get(pk=invitation.pk, user=by)
+    if not invitation.is_live(now):
+        raise refusals.InvitationOver
+    require_registration(user=by, competition=team.competition)
+    if (existing := team_of(by, team.competition)) is not None:
+        raise refusals.AlreadyInTeam("You", existing.name)
+    if team.memberships.count() >= team.competition.max_team_size:
+        raise refusals.TeamFull(team.competition.max_team_size)
+    Membership.objects.create(team=team, user=by, competition=team.competition, joined_at=now)
+    Invitation.objects.filter(pk=invitation.pk).update(state=Invitation.State.ACCEPTED)
+    return team
+
+
+def invitation_decline(*, invitation: Invitation, by: User) -> None:
+    """Say no. Raises `InvitationOver` when there is nothing left to answer."""
+    answered = Invitation.objects.filter(pk=invitation.pk, user=by, state=Invitation.State.OPEN)
+    if not answered.update(state=Invitation.State.DECLINED):
+        raise refusals.InvitationOver
+
+
+def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
+    """The captain takes an open invitation back."""
+    _require_captain(invitation.team, by)
+    open_ones = Invitation.objects.filter(pk=invitation.pk, state=Invitation.State.OPEN)
+    if not open_ones.update(state=Invitation.State.WITHDRAWN):
+        raise refusals.InvitationOver
+
+
+@transaction.atomic
+def captain_hand_over(*, team: Team, by: User, to: User) -> None:
+    """Make another member captain. Raises `NotCaptain` or `UnknownPerson`."""
+    team = _locked(team)
+    _require_captain(team, by)
+    if not team.memberships.filter(user=to).exists():
+        raise refusals.UnknownPerson(to.username)
+    Team.objects.filter(pk=team.pk).update(captain=to)
+
+
+@transaction.atomic
+def team_leave(*, team: Team, by: User, has_submissions: bool) -> None:
+    """Leave; an empty team without submissions goes away. Raises `CaptainMustHandOver` or `TeamHasSubmissions`."""
+    team = _locked(team)
+    others = team.memberships.exclude(user=by).exists()
+    if others and team.captain_id == by.pk:
+        raise refusals.CaptainMustHandOver
+    if not others and has_submissions:
+        raise refusals.TeamHasSubmissions
+    team.memberships.filter(user=by).delete()
+    if not others:
+        team.delete()

@@ -1,0 +1,79 @@
+"""People, robots, and the API tokens that stand for them."""
+
+import hashlib
+import secrets
+from datetime import datetime
+from typing import Final
+
+from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
+from django.db import models
+
+TOKEN_PREFIX: Final = "podium_"
+
+
+class User(AbstractUser):
+    """A person or a robot. Staff are organizers: they see the admin, limited to their own competitions.
+
+    Superusers are the site's administrators.
+    """
+
+    email = models.EmailField("e-mail address", unique=True)
+    affiliation = models.CharField(max_length=200, blank=True)
+    is_robot = models.BooleanField(default=False, help_text="A program's account; it signs in with API tokens alone.")
+
+    def __str__(self) -> str:
+        return self.get_full_name() or self.username
+
+
+class Scope(models.TextChoices):
+    """What an API token may do."""
+
+    READ = "read", "Read: competitions, leaderboards, own team and submissions"
+    SUBMIT = "submit", "Submit: upload files, make and cancel submissions"
+    TEAM = "team", "Team: register, create and leave teams, invite"
+
+
+def validate_scopes(scopes: list[str]) -> None:
+    unknown = sorted(set(scopes) - set(Scope.values))
+    if unknown or not scopes:
+        raise ValidationError(f"Unknown or missing scopes {unknown}; choose from {', '.join(Scope.values)}.")
+
+
+class ApiToken(models.Model):
+    """A secret for programs, kept as a digest: the token itself is shown once, when it is made."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    hint = models.CharField(max_length=20, editable=False, help_text="First characters, to tell tokens apart.")
+    scopes = models.JSONField(default=list, validators=[validate_scopes])
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.hint}…)"
+
+    def is_live(self, now: datetime) -> bool:
+        return self.revoked_at is None and now < self.expires_at
+
+
+def token_digest(token: str) -> str:
+    """SHA-256 of a token. The token has 256 random bits, so a plain digest cannot be searched."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def token_create(*, user: User, name: str, scopes: list[str], expires_at: datetime) -> tuple[ApiToken, str]:
+    """Make a token; returns its row and the secret, which is not kept. Raises `ValidationError` on unknown scopes."""
+    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    token = ApiToken(
+        user=user, name=name, scopes=scopes, expires_at=expires_at, digest=token_digest(secret), hint=secret[:12]
+    )
+    token.full_clean()
+    token.save(force_insert=True)
+    return token, secret

@@ -1,0 +1,25 @@
+"""`/healthz`: the process answers. `/readyz`: it can serve, because database and storage answer."""
+
+import os
+
+from django.conf import settings
+from django.db import connection
+from django.http import HttpRequest, JsonResponse
+
+
+def alive(request: HttpRequest) -> JsonResponse:
+    """200 as long as the process can answer; asks nothing else, so that a slow database does not restart web processes."""
+    return JsonResponse({"status": "ok"})
+
+
+def ready(request: HttpRequest) -> JsonResponse:
+    """200 when the database answers and the data folder can be written, else 503 with what is missing."""
+    faults = []
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except Exception as error:  # whatever the driver raises, the answer is "not ready" and the reason
+        faults.append(f"database: {type(error).__name__}")
+    if not os.access(settings.DATA_DIR, os.W_OK):
+        faults.append("data folder: not writable")
+    return JsonResponse({"status": "ready" if not faults else "not ready", "faults": faults}, status=503 if faults else 200)
