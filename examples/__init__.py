@@ -1,0 +1,1 @@
+"""Ready competitions: each folder builds a bundle, with its data and its baselines."""
