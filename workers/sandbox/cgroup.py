@@ -1,0 +1,84 @@
+"""CPU time and peak memory of one stage, read from a control group of its own that outlives the container."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+CGROUP_ROOT = Path("/sys/fs/cgroup")
+V1_CONTROLLERS = ("cpu", "cpuacct", "cpu,cpuacct", "memory")
+
+
+@dataclass(frozen=True)
+class CgroupReading:
+    """Seconds of CPU of all processes so far, bytes now and at the peak (page cache included). None: not readable."""
+
+    cpu_s: float | None
+    memory_bytes: int | None
+    memory_peak_bytes: int | None
+    oom_kills: int | None
+
+
+class StageCgroup:
+    """The parent group of one container. The engine makes it; sums stay in it after the container is gone."""
+
+    def __init__(self, name: str, *, version: str, driver: str, root: Path = CGROUP_ROOT) -> None:
+        self.version = version
+        self.root = root
+        # The systemd driver takes the name of a slice; `podium-x.slice` lies inside `podium.slice`.
+        self.parent = f"podium-{name}.slice" if driver == "systemd" else f"/podium/{name}"
+        self.path = Path("podium.slice", self.parent) if driver == "systemd" else Path(self.parent.lstrip("/"))
+
+    def read(self) -> CgroupReading:
+        """Read the sums. Cheap (four small files), safe at any time."""
+        return self._read_v1() if self.version == "v1" else self._read_v2()
+
+    def _read_v1(self) -> CgroupReading:
+        memory = self.root / "memory" / self.path
+        nanoseconds = _integer(self.root / "cpuacct" / self.path / "cpuacct.usage")
+        return CgroupReading(
+            cpu_s=None if nanoseconds is None else nanoseconds / 1e9,
+            memory_bytes=_integer(memory / "memory.usage_in_bytes"),
+            memory_peak_bytes=_integer(memory / "memory.max_usage_in_bytes"),
+            oom_kills=_keyed(memory / "memory.oom_control").get("oom_kill"),
+        )
+
+    def _read_v2(self) -> CgroupReading:
+        folder = self.root / self.path
+        microseconds = _keyed(folder / "cpu.stat").get("usage_usec")
+        return CgroupReading(
+            cpu_s=None if microseconds is None else microseconds / 1e6,
+            memory_bytes=_integer(folder / "memory.current"),
+            memory_peak_bytes=_integer(folder / "memory.peak"),
+            oom_kills=_keyed(folder / "memory.events").get("oom_kill"),
+        )
+
+    def remove(self) -> None:
+        """Remove the group from every hierarchy; an empty one only, so never under a running container."""
+        for folder in self._folders():
+            with contextlib.suppress(OSError):  # not there, or the engine is still leaving it
+                folder.rmdir()
+
+    def _folders(self) -> list[Path]:
+        if self.version != "v1":
+            return [self.root / self.path]
+        with contextlib.suppress(OSError):
+            return [self.root / name / self.path for name in os.listdir(self.root)]
+        return []
+
+
+def _integer(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _keyed(path: Path) -> dict[str, int]:
+    try:
+        rows = [line.split() for line in path.read_text().splitlines()]
+    except OSError:
+        return {}
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}

@@ -1,0 +1,196 @@
+"""Collects what a container left. The container is dead by then; its output is still hostile.
+
+Everything is opened relative to a directory's descriptor, links are never followed, and sizes, counts and names are
+checked for the whole tree before the first byte is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from workers.sandbox.errors import OutputRefused
+
+MAX_DEPTH = 32
+MAX_PATH_BYTES = 1024
+CHUNK_BYTES = 1 << 20
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same archive
+STORED_SUFFIXES = (".npz", ".zip", ".gz", ".bz2", ".xz", ".zst", ".png", ".jpg", ".parquet")
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """One regular file of the output: its path below the output's root, and its size when it was checked."""
+
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The checked output: all its files, sorted by path."""
+
+    files: tuple[OutputFile, ...]
+
+    @property
+    def total_bytes(self) -> int:
+        """Sum of the sizes, holes counted in full."""
+        return sum(file.size_bytes for file in self.files)
+
+
+def list_output(root: Path, *, max_files: int, max_bytes: int) -> Listing:
+    """Check the tree below `root` and list its files; reads no content.
+
+    Raises
+    ------
+    OutputRefused
+        `link_in_output`, `special_file`, `bad_name`, `too_deep` (`output_invalid`); `too_many_files`, `output_too_large`
+        (`disk_limit`).
+    """
+    files: list[OutputFile] = []
+    entries = total = 0
+    for path, facts in _walk(root):
+        entries += 1
+        if entries > max_files:
+            raise OutputRefused("disk_limit", "too_many_files", f"The output holds more than {max_files} files and folders.")
+        if stat.S_ISDIR(facts.st_mode):
+            continue
+        _check_file(path, facts)
+        total += facts.st_size
+        if total > max_bytes:
+            raise OutputRefused("disk_limit", "output_too_large",
+                                f"The output is larger than its limit of {max_bytes} bytes (at {shown(path)}).")  # fmt: skip
+        files.append(OutputFile(path, facts.st_size))
+    return Listing(tuple(sorted(files, key=lambda file: file.path)))
+
+
+def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Every entry below `root` with its lstat, folders before what is in them; never through a link."""
+    pending: list[tuple[str, int]] = [("", 0)]
+    while pending:
+        folder, depth = pending.pop()
+        descriptor = _open_below(root, folder, FOLDER_FLAGS)
+        try:
+            for name in os.listdir(descriptor):
+                path = _checked_name(folder, name)
+                facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if stat.S_ISDIR(facts.st_mode):
+                    if depth >= MAX_DEPTH:
+                        raise OutputRefused("output_invalid", "too_deep",
+                                            f"The output holds folders nested deeper than {MAX_DEPTH}.")  # fmt: skip
+                    pending.append((path, depth + 1))
+                yield path, facts
+        finally:
+            os.close(descriptor)
+
+
+def _open_below(root: Path, path: str, flags: int) -> int:
+    """Open `path` below `root` one component at a time, so that no component can be a link."""
+    descriptor = os.open(root, FOLDER_FLAGS)
+    parts = path.split("/") if path else []
+    for position, part in enumerate(parts):
+        last = position == len(parts) - 1
+        try:
+            below = os.open(part, flags if last else FOLDER_FLAGS, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+        descriptor = below
+    return descriptor
+
+
+def _checked_name(folder: str, name: str) -> str:
+    path = f"{folder}/{name}" if folder else name
+    printable = not any(unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") for character in name)
+    if not printable or "\\" in name or len(os.fsencode(path)) > MAX_PATH_BYTES:
+        raise OutputRefused("output_invalid", "bad_name",
+                            f"The output holds a name that is not allowed: {shown(path)}. Use printable UTF-8 names "
+                            f"without backslashes, at most {MAX_PATH_BYTES} bytes with their folders.")  # fmt: skip
+    return path
+
+
+def _check_file(path: str, facts: os.stat_result) -> None:
+    if stat.S_ISLNK(facts.st_mode):
+        raise OutputRefused("output_invalid", "link_in_output", f"{shown(path)} is a symbolic link; write a regular file.")
+    if not stat.S_ISREG(facts.st_mode):
+        raise OutputRefused("output_invalid", "special_file",
+                            f"{shown(path)} is no regular file (a pipe, socket or device).")  # fmt: skip
+    if facts.st_nlink != 1:
+        raise OutputRefused("output_invalid", "link_in_output", f"{shown(path)} is a hard link; write a file of its own.")
+
+
+def shown(path: str) -> str:
+    """A path from a container, made safe and short enough for a message."""
+    text = ascii(path)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def open_regular(root: Path, path: str) -> IO[bytes]:
+    """Open one file of the output for reading; `OutputRefused` unless it still is a regular file with one name."""
+    try:
+        descriptor = _open_below(root, path, FILE_FLAGS)
+    except OSError as error:
+        raise OutputRefused("output_invalid", "unreadable_file", f"{shown(path)} cannot be opened: {error.strerror}.") from error
+    try:
+        _check_file(path, os.fstat(descriptor))
+    except OutputRefused:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bounded(root: Path, path: str, max_bytes: int) -> bytes | None:
+    """The content of one small file; None when there is no such file.
+
+    Raises
+    ------
+    OutputRefused
+        It is a link, no regular file, or larger than `max_bytes`.
+    """
+    try:
+        facts = os.stat(path, dir_fd=(folder := os.open(root, FOLDER_FLAGS)), follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    finally:
+        os.close(folder)
+    _check_file(path, facts)
+    with open_regular(root, path) as stream:
+        content = stream.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OutputRefused("output_invalid", "file_too_large", f"{shown(path)} is larger than {max_bytes} bytes.")
+    return content
+
+
+def zip_output(root: Path, listing: Listing, target: Path) -> None:
+    """Write the listed files into the zip archive `target`, streaming; a file that grew since is cut at its checked size."""
+    with zipfile.ZipFile(target, "w", compresslevel=1, strict_timestamps=False) as archive:
+        for file in listing.files:
+            entry = zipfile.ZipInfo(file.path, EPOCH)
+            entry.external_attr = 0o644 << 16
+            stored = file.path.lower().endswith(STORED_SUFFIXES)
+            entry.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+            entry.file_size = file.size_bytes  # tells zipfile when it needs 64-bit headers
+            with open_regular(root, file.path) as source, archive.open(entry, "w") as sink:
+                copy_bounded(source, sink.write, file.size_bytes)
+
+
+def copy_bounded(source: IO[bytes], write: Callable[[bytes], object], size_bytes: int) -> None:
+    """Copy at most `size_bytes` bytes."""
+    left = size_bytes
+    while left and (chunk := source.read(min(CHUNK_BYTES, left))):
+        write(chunk)
+        left -= len(chunk)
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file of ours, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,22 @@
+"""What can go wrong around a container, told apart by whose fault it is."""
+
+from __future__ import annotations
+
+
+class SandboxError(Exception):
+    """The platform's fault (engine, image, disk): the run is retried elsewhere. `code` is a stable word."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+        self.detail = detail
+
+
+class OutputRefused(Exception):
+    """What the container left breaks a rule. `reason` is `output_invalid` or `disk_limit`; `code` names the rule."""
+
+    def __init__(self, reason: str, code: str, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.reason = reason
+        self.code = code
+        self.detail = detail

@@ -1,0 +1,134 @@
+"""`/app/output` of one stage: a file system of fixed size, so that disk use is bounded by a quota and not by watching."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from workers.sandbox.errors import SandboxError
+
+RUNNER_UID = 10001
+BLOCK_BYTES = 4096
+INODE_BYTES = 256
+SPARE_INODES = 64  # directories, and the eleven that ext4 keeps for itself
+FULL_BELOW_BLOCKS = 8  # an allocator may leave a few blocks it cannot use
+MOUNT_OPTIONS = "loop,nodev,nosuid,noexec,noatime"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Bytes in use on the output, and whether space or inodes ran out."""
+
+    used_bytes: int
+    full: bool
+    no_inodes: bool
+
+
+class OutputVolume:
+    """One output folder at `path`: loop-mounted ext4 where the host allows it, else a plain folder that is watched."""
+
+    def __init__(self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool) -> None:
+        self.path = folder / name
+        self.size_bytes = size_bytes
+        self.files = files
+        self.quota = quota
+        self._image = folder / f"{name}.img"
+
+    def create(self) -> None:
+        """Make it, empty and owned by the container's user. An output that is there already (adoption) is kept.
+
+        Raises
+        ------
+        SandboxError
+            `disk_full` or `output_volume`; nothing is left behind.
+        """
+        if self.path.is_dir() and (not self.quota or os.path.ismount(self.path)):
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            if self.quota:
+                self._make_file_system()
+            else:
+                self.path.chmod(0o777)
+        except (OSError, subprocess.SubprocessError) as error:
+            self.destroy()
+            code = "disk_full" if isinstance(error, OSError) and error.errno == 28 else "output_volume"
+            raise SandboxError(code, f"the output file system could not be made: {_words(error)}") from error
+
+    def _make_file_system(self) -> None:
+        inodes = self.files + SPARE_INODES
+        # Room for ext4's own tables, so that a program can really write `size_bytes`.
+        total = self.size_bytes + inodes * (INODE_BYTES + 16) + self.size_bytes // 100 + (1 << 20)
+        with self._image.open("wb") as image:
+            os.posix_fallocate(image.fileno(), 0, total)  # taken from the host's disk now, not when it is written
+        features = "^has_journal,^resize_inode"  # it never outlives one run
+        extended = f"nodiscard,lazy_itable_init=1,root_owner={RUNNER_UID}:{RUNNER_UID}"
+        _run("mkfs.ext4", "-q", "-F", "-m", "0", "-b", str(BLOCK_BYTES), "-I", str(INODE_BYTES), "-N", str(inodes),
+             "-O", features, "-E", extended, str(self._image))  # fmt: skip
+        _run("mount", "-t", "ext4", "-o", MOUNT_OPTIONS, str(self._image), str(self.path))
+        (self.path / "lost+found").rmdir()
+
+    def usage(self) -> Usage:
+        """What is in use now. Without a quota the files are counted, which a hostile program can outrun."""
+        if not self.quota:
+            used, count = _count(self.path)
+            return Usage(used, full=used > self.size_bytes, no_inodes=count > self.files + SPARE_INODES)
+        facts = os.statvfs(self.path)
+        used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+        return Usage(used, full=facts.f_bavail < FULL_BELOW_BLOCKS, no_inodes=facts.f_favail == 0)
+
+    def destroy(self) -> None:
+        """Unmount and delete; whatever names, modes and depths are inside."""
+        if os.path.ismount(self.path):
+            # Lazy, for the case that a container which is being removed still holds it.
+            with contextlib.suppress(subprocess.SubprocessError):
+                _run("umount", "--lazy", str(self.path))
+        self._image.unlink(missing_ok=True)
+        remove_tree(self.path)
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a folder of any depth; `rm` copes where a recursive walk in Python does not."""
+    if path.exists():
+        subprocess.run(["rm", "-rf", "--one-file-system", "--", str(path)], check=False, capture_output=True)
+
+
+def loop_mounts_work(folder: Path) -> bool:
+    """Try one small output volume: True when this host can bound outputs by a real file system."""
+    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
+        return False
+    with tempfile.TemporaryDirectory(prefix="probe-", dir=folder) as probe:
+        volume = OutputVolume(Path(probe), "output", size_bytes=1 << 20, files=16, quota=True)
+        try:
+            volume.create()
+        except SandboxError:
+            return False
+        works = os.path.ismount(volume.path)
+        volume.destroy()
+        return works
+
+
+def _count(folder: Path) -> tuple[int, int]:
+    used = count = 0
+    for root, folders, files in os.walk(folder):
+        count += len(folders) + len(files)
+        for name in files:
+            with contextlib.suppress(OSError):  # it may vanish while we look
+                used += os.lstat(os.path.join(root, name)).st_blocks * 512
+    return used, count
+
+
+def _run(*argv: str) -> None:
+    subprocess.run(argv, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        said: bytes = error.stderr or b""
+        return said.decode(errors="replace").strip() or str(error)
+    return str(error)
