@@ -1,0 +1,288 @@
+"""What is known about every dataset: task, metrics, inputs, sizes and where that comes from."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypedDict
+
+Direction = Literal["max", "min"]
+
+
+class Metric(TypedDict):
+    """One score: its key, which way is better, its unit, its range and what a perfect answer scores."""
+
+    key: str
+    direction: Direction
+    unit: str
+    range: tuple[float, float | None]
+    best: float
+    meaning: str
+
+
+class Input(TypedDict):
+    """One array: its name, its shape (text where the length is free), its type, and who supplies it."""
+
+    name: str
+    shape: list[int | str]
+    dtype: str
+    role: Literal["reference", "prediction"]
+    meaning: str
+
+
+class Description(TypedDict):
+    """Everything `scoring.describe` says; plain values only, so it can go into JSON as it is."""
+
+    name: str
+    family: Literal["ogbn", "ogbl", "ogbg", "lsc", "obl", "metric"]
+    task: str
+    primary: str
+    metrics: list[Metric]
+    inputs: list[Input]
+    classes: int | None
+    splits: dict[str, int | None]
+    sizes_are: Literal["official", "as published", "nominal", "free"]
+    source: str
+
+
+def _share(key: str, meaning: str) -> Metric:
+    return {"key": key, "direction": "max", "unit": "share", "range": (0.0, 1.0), "best": 1.0, "meaning": meaning}
+
+
+def _error(key: str, unit: str, meaning: str) -> Metric:
+    return {"key": key, "direction": "min", "unit": unit, "range": (0.0, None), "best": 0.0, "meaning": meaning}
+
+
+ACC: Final = _share("acc", "accuracy: share of exact matches")
+ROC_AUC: Final = _share("rocauc", "area under the ROC curve, mean over tasks with both classes")
+AP: Final = _share("ap", "average precision (step-wise), mean over tasks with both classes")
+MRR: Final = _share("mrr", "mean reciprocal rank")
+H10: Final = _share("h10", "Hits@10 over head and tail queries")
+F1: Final = [_share("F1", "mean F1 of the word sets"), _share("precision", "mean precision"), _share("recall", "mean recall")]
+MRR_FAMILY: Final = [MRR, *(_share(f"hits@{k}", f"share of ranks up to {k}") for k in (1, 3, 10))]
+
+
+def hits(k: int) -> Metric:
+    """The metric ``hits@k``."""
+    return _share(f"hits@{k}", f"share of positives above the {k}-th highest negative")
+
+
+def _array(name: str, shape: list[int | str], dtype: str, role: Literal["reference", "prediction"], meaning: str) -> Input:
+    return {"name": name, "shape": shape, "dtype": dtype, "role": role, "meaning": meaning}
+
+
+def _label_inputs(tasks: int, truth: str, prediction: str) -> list[Input]:
+    return [
+        _array("y_true", ["rows", tasks], truth, "reference", "labels, NaN where there is none"),
+        _array("y_pred", ["rows", tasks], prediction, "prediction", "one value per label"),
+    ]
+
+
+def _vector_inputs(truth: str, prediction: str, meaning: str) -> list[Input]:
+    return [
+        _array("y_true", ["rows"], truth, "reference", meaning),
+        _array("y_pred", ["rows"], prediction, "prediction", meaning),
+    ]
+
+
+def _score_inputs(candidates: int | None) -> list[Input]:
+    shape: list[int | str] = ["negatives"] if candidates is None else ["rows", candidates]
+    return [
+        _array("y_pred_pos", ["rows"], "float32", "prediction", "score of each true edge"),
+        _array("y_pred_neg", shape, "float32", "prediction", "score of each false edge"),
+    ]
+
+
+OGB: Final = "Hu et al. (2020), Open Graph Benchmark, NeurIPS 33; evaluator of ogb 1.3.6"
+LSC: Final = "Hu et al. (2021), OGB-LSC, NeurIPS Datasets and Benchmarks; evaluator of ogb 1.3.6"
+OBL: Final = "Breit et al. (2020), OpenBioLink, Bioinformatics 36(13); evaluator of openbiolink 0.1.4"
+
+_CLASS_OF_NODE = "class of each node"
+
+NODES: Final[dict[str, tuple[str, Metric, int, int, int, int, int]]] = {
+    # name: task, metric, tasks, classes, train, valid, test
+    "ogbn-proteins": ("112 protein functions per protein", ROC_AUC, 112, 2, 86_619, 21_236, 24_679),
+    "ogbn-products": ("category of each product", ACC, 1, 47, 196_615, 39_323, 2_213_091),
+    "ogbn-arxiv": ("subject area of each paper", ACC, 1, 40, 90_941, 29_799, 48_603),
+    "ogbn-mag": ("venue of each paper", ACC, 1, 349, 629_571, 64_879, 41_939),
+    "ogbn-papers100M": ("subject area of each arXiv paper", ACC, 1, 172, 1_207_179, 125_265, 214_338),
+}
+
+MOLECULES: Final[dict[str, tuple[str, Metric, int, int, bool]]] = {
+    # name: task, metric, tasks, test graphs, whether that number is nominal (80/10/10 of the total)
+    "ogbg-molhiv": ("inhibition of HIV replication", ROC_AUC, 1, 4_113, False),
+    "ogbg-molpcba": ("128 bioassays", AP, 128, 43_793, False),
+    "ogbg-molmuv": ("17 virtual screening assays", AP, 17, 9_309, True),
+    "ogbg-molbace": ("inhibition of beta-secretase 1", ROC_AUC, 1, 152, True),
+    "ogbg-molbbbp": ("passage of the blood-brain barrier", ROC_AUC, 1, 204, True),
+    "ogbg-molclintox": ("clinical toxicity", ROC_AUC, 2, 148, True),
+    "ogbg-molsider": ("27 side effects of drugs", ROC_AUC, 27, 143, True),
+    "ogbg-moltox21": ("12 toxicity assays", ROC_AUC, 12, 784, True),
+    "ogbg-moltoxcast": ("617 toxicity assays", ROC_AUC, 617, 858, True),
+    "ogbg-molchembl": ("1,310 assays of ChEMBL", ROC_AUC, 1_310, 45_600, True),
+    "ogbg-molesol": ("solubility in water", _error("rmse", "log mol/L", "root mean squared error"), 1, 113, True),
+    "ogbg-molfreesolv": ("hydration free energy", _error("rmse", "kcal/mol", "root mean squared error"), 1, 65, True),
+    "ogbg-mollipo": ("lipophilicity", _error("rmse", "log D", "root mean squared error"), 1, 420, False),
+}
+
+POOLED_EDGES: Final[dict[str, tuple[str, Metric, int, bool]]] = {
+    # name: task, metric, test positives, whether that number is nominal
+    "ogbl-ppa": ("protein-protein associations", hits(100), 3_031_780, False),
+    "ogbl-collab": ("collaborations of authors", hits(50), 46_329, False),
+    "ogbl-ddi": ("drug-drug interactions", hits(20), 133_489, False),
+    "ogbl-vessel": ("vessels of the mouse brain", ROC_AUC, 534_590, True),
+}
+
+RANKED_EDGES: Final[dict[str, tuple[str, int, int]]] = {
+    # name: task, candidates per item, items (heads and tails together for the two knowledge graphs)
+    "ogbl-citation2": ("citations missing from a paper", 1_000, 86_596),
+    "ogbl-wikikg2": ("missing triples of Wikidata", 500, 2 * 598_543),
+    "ogbl-biokg": ("missing triples of a biomedical graph", 500, 2 * 162_870),
+}
+
+
+def _node(name: str) -> Description:
+    task, metric, tasks, classes, train, valid, test = NODES[name]
+    return {
+        "name": name, "family": "ogbn", "task": task, "primary": metric["key"], "metrics": [metric],
+        "inputs": _label_inputs(tasks, "float32 or int64", "float32 or int64"), "classes": classes,
+        "splits": {"train": train, "valid": valid, "test": test}, "sizes_are": "as published", "source": OGB,
+    }  # fmt: skip
+
+
+def _molecule(name: str) -> Description:
+    task, metric, tasks, test, nominal = MOLECULES[name]
+    return {
+        "name": name, "family": "ogbg", "task": task, "primary": metric["key"], "metrics": [metric],
+        "inputs": _label_inputs(tasks, "float32", "float32"), "classes": None if metric["key"] == "rmse" else 2,
+        "splits": {"test": test}, "sizes_are": "nominal" if nominal else "as published", "source": OGB,
+    }  # fmt: skip
+
+
+def _pooled(name: str) -> Description:
+    task, metric, test, nominal = POOLED_EDGES[name]
+    return {
+        "name": name, "family": "ogbl", "task": task, "primary": metric["key"], "metrics": [metric],
+        "inputs": _score_inputs(None), "classes": None, "splits": {"test": test},
+        "sizes_are": "nominal" if nominal else "as published", "source": OGB,
+    }  # fmt: skip
+
+
+def _ranked(name: str) -> Description:
+    task, candidates, items = RANKED_EDGES[name]
+    return {
+        "name": name, "family": "ogbl", "task": task, "primary": "mrr", "metrics": MRR_FAMILY,
+        "inputs": _score_inputs(candidates), "classes": None, "splits": {"test": items}, "sizes_are": "as published",
+        "source": OGB,
+    }  # fmt: skip
+
+
+def _lsc(
+    name: str, task: str, metric: Metric, inputs: list[Input], splits: dict[str, int | None], classes: int | None = None
+) -> Description:
+    return {
+        "name": name, "family": "lsc", "task": task, "primary": metric["key"], "metrics": [metric], "inputs": inputs,
+        "classes": classes, "splits": splits, "sizes_are": "official", "source": LSC,
+    }  # fmt: skip
+
+
+def _words(name: str, role: Literal["reference", "prediction"]) -> Input:
+    return _array(name, ["rows", "words"], "list of lists of str", role, "the words of each name; order does not count")
+
+
+def _top10(name: str, dtype: str, meaning: str) -> Input:
+    return _array(name, ["rows", 10], dtype, "prediction", meaning)
+
+
+_MAE = _error("mae", "eV", "mean absolute error")
+_GAP = "HOMO-LUMO gap of each molecule in eV"
+_TAIL_IDS = "entity ids, best first; negative ids pad"
+
+_SINGLE: Final[list[Description]] = [
+    {
+        "name": "ogbg-ppa", "family": "ogbg", "task": "taxonomic group of a protein association graph", "primary": "acc",
+        "metrics": [ACC], "inputs": _label_inputs(1, "int64", "int64"), "classes": 37, "splits": {"test": 34_800},
+        "sizes_are": "as published", "source": OGB,
+    },
+    {
+        "name": "ogbg-code2", "family": "ogbg", "task": "name of a Python method from its syntax tree", "primary": "F1",
+        "metrics": F1, "inputs": [_words("seq_ref", "reference"), _words("seq_pred", "prediction")], "classes": None,
+        "splits": {"test": 21_948}, "sizes_are": "as published", "source": OGB,
+    },
+    _lsc(
+        "lsc-mag240m", "subject area of each arXiv paper", ACC, _vector_inputs("int64 or float32", "int16", _CLASS_OF_NODE),
+        {"test-dev": 88_092, "test-challenge": 58_726, "test-whole": 146_818}, 153,
+    ),
+    _lsc(
+        "lsc-wikikg90mv2", "missing tail of each Wikidata triple", MRR,
+        [_top10("t_pred_top10", "int32", _TAIL_IDS), _array("t", ["rows"], "int64", "reference", "true tail of each triple")],
+        {"valid": 15_000, "test-dev": 15_000, "test-challenge": 10_000}, 91_230_610,
+    ),
+    _lsc(
+        "lsc-wikikg90m", "missing tail of each Wikidata triple among 1,001 candidates (retired)", MRR,
+        [
+            _top10("t_pred_top10", "int16", "positions 0..1000 among the candidates, best first"),
+            _array("t_correct_index", ["rows"], "int64", "reference", "position of the true tail"),
+        ],
+        {"test": 1_359_303}, 1_001,
+    ),
+    _lsc(
+        "lsc-pcqm4mv2", _GAP, _MAE, _vector_inputs("float64 or float32", "float32", _GAP),
+        {"train": 3_378_606, "valid": 73_545, "test-dev": 147_037, "test-challenge": 147_432},
+    ),
+    _lsc(
+        "lsc-pcqm4m", _GAP + " (retired)", _MAE, _vector_inputs("float64 or float32", "float32", _GAP),
+        {"valid": 380_670, "test": 377_423},
+    ),
+    {
+        "name": "obl2021", "family": "obl", "task": "missing head and tail of biomedical triples", "primary": "h10",
+        "metrics": [H10],
+        "inputs": [
+            _top10("h_pred_top10", "int32", "ids predicted for the head; -1 pads"),
+            _top10("t_pred_top10", "int32", "ids predicted for the tail; -1 pads"),
+            _array("triples", ["rows", 3], "int64", "reference", "(head, relation, tail)"),
+        ],
+        "classes": 180_992, "splits": {"train": 4_192_002, "valid": 186_301, "test": 180_964},
+        "sizes_are": "official", "source": OBL,
+    },
+]  # fmt: skip
+
+DATASETS: Final[dict[str, Description]] = {
+    entry["name"]: entry
+    for entry in (
+        *map(_node, NODES), *map(_pooled, POOLED_EDGES), *map(_ranked, RANKED_EDGES), *map(_molecule, MOLECULES), *_SINGLE,
+    )
+}  # fmt: skip
+"""Every dataset by its evaluator's name."""
+
+
+def _metric(metric: Metric, task: str, dtype: str, source: str) -> Description:
+    return {
+        "name": metric["key"], "family": "metric", "task": task, "primary": metric["key"], "metrics": [metric],
+        "inputs": _vector_inputs(dtype, dtype, "one value per sample"), "classes": None, "splits": {},
+        "sizes_are": "free", "source": source,
+    }  # fmt: skip
+
+
+METRICS: Final[dict[str, Description]] = {
+    entry["name"]: entry
+    for entry in (
+        _metric(_share("accuracy", "share of exact matches"), "classification", "numbers", "see scoring.accuracy"),
+        _metric(
+            _share("balanced_accuracy", "mean share found of each class"), "classification", "whole numbers",
+            "Brodersen et al. (2010), ICPR; computed by scikit-learn",
+        ),
+        _metric(
+            _error("mean_absolute_error", "unit of y_true", "mean absolute error"), "regression", "numbers",
+            "see scoring.mean_absolute_error",
+        ),
+        _metric(
+            _error("root_mean_squared_error", "unit of y_true", "root mean squared error"), "regression", "numbers",
+            "see scoring.root_mean_squared_error",
+        ),
+        _metric(_share("roc_auc", "area under the ROC curve"), "binary classification", "numbers", "see scoring.roc_auc"),
+        _metric(
+            _share("average_precision", "step-wise average precision"), "binary classification", "numbers",
+            "see scoring.average_precision",
+        ),
+    )
+}  # fmt: skip
+"""The metrics that belong to no dataset, for competitions of one's own."""
