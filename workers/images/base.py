@@ -75,10 +75,8 @@ def _wanted(suite: str) -> bool:
 
 def _one_line_sources(stanza: str) -> list[str]:
     """Turn one deb822 stanza into the older one-line form."""
-    fields = dict(
-        (key.strip().lower(), value.strip())
-        for key, _, value in (line.partition(":") for line in stanza.splitlines() if not line.startswith(("#", " ")))
-    )
+    pairs = (line.partition(":") for line in stanza.splitlines() if not line.startswith(("#", " ")))
+    fields = {key.strip().lower(): value.strip() for key, _, value in pairs}
     if "deb" not in fields.get("types", "").split() or "main" not in fields.get("components", "").split():
         return []
     if fields.get("enabled", "yes").lower() == "no":

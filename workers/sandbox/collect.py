@@ -53,9 +53,16 @@ def list_output(root: Path, *, max_files: int, max_bytes: int) -> Listing:
     Raises
     ------
     OutputRefused
-        `link_in_output`, `special_file`, `bad_name`, `too_deep` (`output_invalid`); `too_many_files`, `output_too_large`
-        (`disk_limit`).
+        `link_in_output`, `special_file`, `bad_name`, `too_deep`, `unreadable_output` (`output_invalid`);
+        `too_many_files`, `output_too_large` (`disk_limit`).
     """
+    try:
+        return _list_output(root, max_files, max_bytes)
+    except OSError as error:
+        raise OutputRefused("output_invalid", "unreadable_output", f"The output cannot be read: {error.strerror}.") from error
+
+
+def _list_output(root: Path, max_files: int, max_bytes: int) -> Listing:
     files: list[OutputFile] = []
     entries = total = 0
     for path, facts in _walk(root):

@@ -93,9 +93,8 @@ def read_refusal(output: Path) -> Refusal | None:
         return None
     if not isinstance(said, dict) or not isinstance(said.get("message"), str):
         return None
-    code = said.get("code")
-    known = isinstance(code, str) and CODE.match(code)
-    return Refusal(code if known else "refused", plain_text(said["message"])[:MAX_MESSAGE_CHARACTERS])
+    code = str(said.get("code"))
+    return Refusal(code if CODE.match(code) else "refused", plain_text(said["message"])[:MAX_MESSAGE_CHARACTERS])
 
 
 def read_progress(output: Path) -> float | None:
@@ -112,7 +111,8 @@ def read_progress(output: Path) -> float | None:
 
 def plain_text(text: str) -> str:
     """Text without control and direction characters, so that it cannot garble a page or a terminal."""
-    return "".join(
-        character if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs") else "\N{REPLACEMENT CHARACTER}"
-        for character in text
-    )
+    return "".join(character if _shows(character) else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def _shows(character: str) -> bool:
+    return character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs")

@@ -1,0 +1,213 @@
+"""The Docker Engine, as far as a sandbox needs it. Its errors become `SandboxError`; nothing here knows about runs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.utils import kwargs_from_env
+
+from workers.sandbox.errors import SandboxError
+
+if TYPE_CHECKING:
+    from docker.types.daemon import CancellableStream
+
+CALL_TIMEOUT_S = 60
+WAIT_ROUND_S = 30  # a wait is asked again this often: one that the engine forgot is not waited for for ever
+PULL_TIMEOUT_S = 3600
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What the engine says about itself and its host."""
+
+    version: str
+    cgroup_version: str  # "v1" or "v2"
+    cgroup_driver: str
+    operating_system: str
+    kernel: str
+    storage_driver: str
+
+
+@dataclass(frozen=True)
+class ContainerState:
+    """The engine's word on one container. Times are the engine's wall clock; None where it has not happened."""
+
+    id: str
+    status: str  # created, running, exited, dead, ...
+    exit_code: int
+    oom_killed: bool
+    started_at: datetime | None
+    finished_at: datetime | None
+    labels: dict[str, str]
+
+    @property
+    def never_started(self) -> bool:
+        """Created, and nothing more."""
+        return self.started_at is None
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of its processes are gone."""
+        return self.started_at is not None and self.status in ("exited", "dead")
+
+
+@contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """Turn what the Docker SDK raises into `SandboxError` with a stable code."""
+    try:
+        yield
+    except ImageNotFound as error:
+        raise SandboxError("image_missing", f"{doing}: {error.explanation}") from error
+    except NotFound as error:
+        raise SandboxError("container_missing", f"{doing}: {error.explanation}") from error
+    except APIError as error:
+        raise SandboxError("engine_error", f"{doing}: {error.explanation or error}") from error
+    except (DockerException, requests.RequestException, OSError) as error:
+        raise SandboxError("engine_unreachable", f"{doing}: {error}") from error
+
+
+class Engine:
+    """One engine behind its socket. Safe to share between threads."""
+
+    def __init__(self, base_url: str | None = None) -> None:
+        with engine_errors("connecting to the engine"):
+            arguments = kwargs_from_env()
+            if base_url:
+                arguments["base_url"] = base_url
+            self.api = docker.APIClient(version="auto", timeout=CALL_TIMEOUT_S, **arguments)
+
+    def facts(self) -> EngineFacts:
+        """Ask the engine about itself."""
+        with engine_errors("asking the engine about itself"):
+            info = self.api.info()
+        return EngineFacts(
+            version=str(info.get("ServerVersion", "")),
+            cgroup_version=f"v{info.get('CgroupVersion', '1')}",
+            cgroup_driver=str(info.get("CgroupDriver", "")),
+            operating_system=str(info.get("OperatingSystem", "")),
+            kernel=str(info.get("KernelVersion", "")),
+            storage_driver=str(info.get("Driver", "")),
+        )
+
+    def has_image(self, image: str) -> bool:
+        """Whether the image is on this host."""
+        try:
+            self.image_digest(image)
+        except SandboxError as error:
+            if error.code != "image_missing":
+                raise
+            return False
+        return True
+
+    def image_digest(self, image: str) -> str:
+        """The registry's digest of an image where it has one, else its local id: `sha256:...`."""
+        with engine_errors(f"looking for the image {image}"):
+            facts: dict[str, Any] = self.api.inspect_image(image)  # type: ignore[no-untyped-call]  # absent in the stubs
+        digests = facts.get("RepoDigests") or []
+        return str(digests[0].rpartition("@")[2] if digests else facts["Id"])
+
+    def pull(self, image: str, stop: Callable[[], bool] = lambda: False) -> None:
+        """Pull an image to its end; `SandboxError` `image_pull_failed` with the registry's own words."""
+        started = time.monotonic()
+        try:
+            for line in self.api.pull(image, stream=True, decode=True):
+                if "error" in line:
+                    raise SandboxError("image_pull_failed", f"{image}: {line['error']}")
+                if stop() or time.monotonic() - started > PULL_TIMEOUT_S:
+                    raise SandboxError("image_pull_stopped", f"{image} was not pulled to its end")
+        except (DockerException, requests.RequestException, OSError) as error:
+            raise SandboxError("image_pull_failed", f"{image}: {error}") from error
+
+    def create(self, name: str, config: dict[str, Any]) -> str:
+        """Create a container and return its id. A name in use gives the container that has it: there is no double start."""
+        try:
+            with engine_errors(f"creating the container {name}"):
+                made = self.api.create_container_from_config(config, name)  # type: ignore[no-untyped-call]  # absent in the stubs
+                return str(made["Id"])
+        except SandboxError as error:
+            if not isinstance(error.__cause__, APIError) or error.__cause__.status_code != 409:
+                raise
+            return self.inspect(name).id
+
+    def start(self, container: str) -> None:
+        """Start it; returns when its first process runs."""
+        with engine_errors("starting the container"):
+            self.api.start(container)
+
+    def wait(self, container: str) -> None:
+        """Block until the container is not running; `SandboxError` when the engine goes away."""
+        while True:
+            try:
+                self.api.wait(container, timeout=WAIT_ROUND_S)
+                return
+            except (requests.ConnectionError, requests.ReadTimeout):
+                # The SDK reports its own time-out as either of the two. Who is there?
+                if self.inspect(container).ended:
+                    return
+            except (DockerException, requests.RequestException) as error:
+                raise SandboxError("engine_unreachable", f"waiting for the container: {error}") from error
+
+    def kill(self, container: str) -> None:
+        """SIGKILL to all of it; no error when it has ended already."""
+        try:
+            self.api.kill(container)
+        except (NotFound, APIError) as error:
+            if error.status_code not in (404, 409):
+                raise SandboxError("engine_error", f"killing the container: {error.explanation}") from error
+        except (DockerException, requests.RequestException) as error:
+            raise SandboxError("engine_unreachable", f"killing the container: {error}") from error
+
+    def inspect(self, container: str) -> ContainerState:
+        """The engine's word on the container."""
+        with engine_errors("inspecting the container"):
+            facts = self.api.inspect_container(container)
+        state = facts["State"]
+        return ContainerState(
+            id=facts["Id"], status=state["Status"], exit_code=int(state["ExitCode"]), oom_killed=bool(state["OOMKilled"]),
+            started_at=parse_time(state["StartedAt"]), finished_at=parse_time(state["FinishedAt"]),
+            labels=facts["Config"].get("Labels") or {},
+        )  # fmt: skip
+
+    def remove(self, container: str) -> None:
+        """Remove it with its anonymous volumes, killing what still runs; no error when it is gone already."""
+        try:
+            self.api.remove_container(container, v=True, force=True)
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code != 409:  # its removal is in progress
+                raise SandboxError("engine_error", f"removing the container: {error.explanation}") from error
+        except (DockerException, requests.RequestException) as error:
+            raise SandboxError("engine_unreachable", f"removing the container: {error}") from error
+
+    def labelled(self, labels: dict[str, str]) -> list[str]:
+        """Ids of all containers, running or not, with these labels."""
+        wanted = [f"{key}={value}" for key, value in labels.items()]
+        with engine_errors("listing containers"):
+            return [str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": wanted})]
+
+    def log_stream(self, container: str, *, follow: bool, tail: int | None = None) -> CancellableStream[bytes]:
+        """Chunks of standard output and error as they were written; `close()` ends it."""
+        with engine_errors("reading the container's log"):
+            return self.api.logs(container, stdout=True, stderr=True, stream=True, follow=follow, tail=tail or "all")
+
+
+def parse_time(text: str) -> datetime | None:
+    """The engine's RFC 3339 time with nanoseconds; None for its year 1, which says "never"."""
+    if text.startswith("0001-"):
+        return None
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", text)
+    if match is None:
+        raise SandboxError("engine_error", f"the engine gave a time that cannot be read: {text!r}")
+    moment, fraction, zone = match.groups()
+    microseconds = f"{fraction or '.0'}000000"[:7]
+    return datetime.fromisoformat(f"{moment}{microseconds}{zone.replace('Z', '+00:00')}").astimezone(UTC)

@@ -1,0 +1,95 @@
+"""A container's log: shown live while it runs, kept as head and tail, bounded in memory and on disk."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import threading
+from pathlib import Path
+
+from workers.sandbox.engine import Engine
+from workers.sandbox.errors import SandboxError
+
+TAIL_MESSAGES = 400
+CUT_NOTICE = "\n[... the log is longer than its limit of {limit} bytes; what follows is its end ...]\n"
+
+
+class StageLog:
+    """Collects one stage's output from the engine in a thread of its own.
+
+    The first three quarters of `limit_bytes` are kept as they come and shown live; when they are full the engine is left alone
+    and only the end of its (bounded) log is read once the container is dead. `sent_bytes` is where an adopted run's live text goes on.
+    """
+
+    def __init__(self, engine: Engine, container: str, *, limit_bytes: int, sent_bytes: int = 0) -> None:
+        self._engine = engine
+        self._container = container
+        self._limit = limit_bytes
+        self._head_limit = limit_bytes * 3 // 4
+        self._head = bytearray()
+        self._tail = b""
+        self._cut = False
+        self._lock = threading.Lock()
+        self._sent = sent_bytes
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._thread = threading.Thread(target=self._follow, name=f"log-{container[:12]}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow. The container has been started."""
+        self._thread.start()
+
+    def _follow(self) -> None:
+        # The log is the participant's convenience, never evidence: without an engine there is none, and the run goes on.
+        with contextlib.suppress(SandboxError, OSError, ValueError):
+            stream = self._engine.log_stream(self._container, follow=True)
+            try:
+                for chunk in stream:
+                    if not self._add(chunk):
+                        break
+            finally:
+                stream.close()
+
+    def _add(self, chunk: bytes) -> bool:
+        with self._lock:
+            room = self._head_limit - len(self._head)
+            self._head += chunk[:room]
+            self._cut = len(chunk) > room
+            return not self._cut
+
+    @property
+    def sent_bytes(self) -> int:
+        """How many bytes of the log `take_live` has given out so far."""
+        return self._sent
+
+    def take_live(self, max_bytes: int) -> str:
+        """Text that has come since the last call, at most about `max_bytes`."""
+        with self._lock:
+            fresh = bytes(self._head[self._sent : self._sent + max_bytes])
+            self._sent += len(fresh)
+        return self._decoder.decode(fresh)
+
+    def finish(self, timeout_s: float = 5.0) -> None:
+        """The container has ended: wait briefly for the last text, then read the end of a log that was cut."""
+        self._thread.join(timeout_s)
+        if self._cut:
+            with contextlib.suppress(SandboxError, OSError, ValueError):
+                self._tail = self._read_tail()
+
+    def _read_tail(self) -> bytes:
+        kept = b""
+        limit = self._limit - self._head_limit
+        for chunk in self._engine.log_stream(self._container, follow=False, tail=TAIL_MESSAGES):
+            kept = (kept + chunk)[-limit:]
+        return kept
+
+    def content(self) -> bytes:
+        """The log as it is kept: all of it, or head, notice and tail."""
+        with self._lock:
+            head = bytes(self._head)
+        if not self._cut:
+            return head
+        return head + CUT_NOTICE.format(limit=self._limit).encode() + self._tail
+
+    def write(self, path: Path) -> None:
+        """Write what is kept to a file of the worker's."""
+        path.write_bytes(self.content())

@@ -1,0 +1,204 @@
+"""One stage of a run in one container: prepared ahead, started, watched, measured, and described as evidence."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from workers.sandbox.cgroup import CgroupReading, StageCgroup
+from workers.sandbox.container import StageSpec, container_config
+from workers.sandbox.engine import ContainerState, Engine
+from workers.sandbox.errors import SandboxError
+from workers.sandbox.logs import StageLog
+from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.watch import Watch
+
+CLOCK_DISAGREES_S = 2.0  # the engine's stamps are wall clock; beyond this the monotonic pair is believed
+LOST_ENGINE_WAIT_S = 60.0
+LOST_ENGINE_ROUND_S = 0.5
+
+
+class GpuMeter(Protocol):
+    """Samples one GPU while a stage holds it."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End."""
+
+    def reading(self) -> dict[str, Any]:
+        """`gpu_uuid`, `gpu_s`, `gpu_memory_peak_bytes` so far."""
+
+
+class NoGpu:
+    """The meter of a stage without a GPU."""
+
+    def start(self) -> None:
+        """Nothing to do."""
+
+    def stop(self) -> None:
+        """Nothing to do."""
+
+    def reading(self) -> dict[str, Any]:
+        """No GPU, no figures."""
+        return {"gpu_uuid": None, "gpu_s": None, "gpu_memory_peak_bytes": None}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about a stage that has ended: from the engine, the cgroup, the output's file system and our own clock."""
+
+    name: str
+    exit_code: int
+    oom_killed: bool
+    killed_by: str | None
+    started_at: datetime
+    finished_at: datetime
+    wall_s: float
+    cgroup: CgroupReading
+    output_bytes: int
+    output_full: bool
+    output_no_inodes: bool
+    gpu: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class StageRun:
+    """One stage's container and all that belongs to it."""
+
+    name: str
+    engine: Engine
+    spec: StageSpec
+    volume: OutputVolume
+    cgroup: StageCgroup
+    gpu_meter: GpuMeter = field(default_factory=NoGpu)
+    container: str = ""
+    log: StageLog | None = None
+    log_sent_bytes: int = 0
+    started_monotonic: float | None = None
+    _watch: Watch | None = None
+    _cancelled: str | None = None
+
+    def prepare(self) -> None:
+        """Make the output's file system and create the container; both may be there already."""
+        self.volume.create()
+        self.container = self.engine.create(self.spec.name, container_config(self.spec))
+
+    def execute(
+        self, *, on_start: Callable[[float], None] = lambda moment: None, on_kill: Callable[[str], None] = lambda reason: None
+    ) -> Evidence:
+        """Start the container (or go on with one that a predecessor started), wait for its end, and say what happened.
+
+        Raises
+        ------
+        SandboxError
+            The engine failed or went away: nothing is known about the program, the run is to be tried again.
+        """
+        before = self.engine.inspect(self.container) if self.started_monotonic is not None else None
+        if before is None or before.never_started:
+            self.engine.start(self.container)
+            self.started_monotonic = time.monotonic()
+            on_start(self.started_monotonic)
+        self.gpu_meter.start()
+        try:
+            return self._see_through(on_kill)
+        finally:
+            self.gpu_meter.stop()
+
+    def _see_through(self, on_kill: Callable[[str], None]) -> Evidence:
+        started = self.started_monotonic if self.started_monotonic is not None else time.monotonic()
+        self.log = StageLog(self.engine, self.container, limit_bytes=self.spec.limits.log_bytes, sent_bytes=self.log_sent_bytes)
+        self.log.start()
+        watch = self._start_watch(started, on_kill)
+        try:
+            lost_engine = self._wait()
+        finally:
+            watch.ended()
+        elapsed = time.monotonic() - started
+        state = self.engine.inspect(self.container)
+        if lost_engine and not (state.ended and state.exit_code == 0):
+            raise SandboxError("engine_lost", "the container engine went away while the container ran")
+        return self._evidence(state, watch.killed_by, elapsed)
+
+    def _start_watch(self, started: float, on_kill: Callable[[str], None]) -> Watch:
+        grows = None if self.volume.quota else self._overgrown
+        watch = Watch(lambda: self.engine.kill(self.container), deadline=started + self.spec.limits.wall_s,
+                      overgrown=grows, on_kill=on_kill)  # fmt: skip
+        self._watch = watch
+        if self._cancelled:
+            watch.cancel(self._cancelled)
+        watch.start()
+        return watch
+
+    def _overgrown(self) -> bool:
+        usage = self.volume.usage()
+        return usage.full or usage.no_inodes
+
+    def _wait(self) -> bool:
+        """Wait for the end; True when the engine was away meanwhile, so that an ending of the container says little."""
+        lost = False
+        patience = time.monotonic() + LOST_ENGINE_WAIT_S
+        while True:
+            try:
+                self.engine.wait(self.container)
+                return lost
+            except SandboxError as error:
+                if error.code != "engine_unreachable" or time.monotonic() > patience:
+                    raise
+                lost = True
+                time.sleep(LOST_ENGINE_ROUND_S)  # an engine that restarts answers within seconds
+
+    def cancel(self, reason: str) -> None:
+        """End the stage now, or as soon as it starts."""
+        self._cancelled = reason
+        if self._watch is not None:
+            self._watch.cancel(reason)
+
+    def _evidence(self, state: ContainerState, killed_by: str | None, elapsed_s: float) -> Evidence:
+        if state.started_at is None or state.finished_at is None:
+            raise SandboxError("engine_error", f"the container {self.spec.name} is {state.status} without having run")
+        stamped = (state.finished_at - state.started_at).total_seconds()
+        wall = stamped if abs(stamped - elapsed_s) < CLOCK_DISAGREES_S else elapsed_s
+        if killed_by is None and state.exit_code != 0 and wall >= self.spec.limits.wall_s:
+            killed_by = "time_limit"  # a predecessor killed it and died before it could say so
+        usage = self.volume.usage()
+        return Evidence(
+            name=self.name, exit_code=state.exit_code, oom_killed=state.oom_killed, killed_by=killed_by,
+            started_at=state.started_at, finished_at=state.finished_at, wall_s=wall, cgroup=self.cgroup.read(),
+            output_bytes=usage.used_bytes, output_full=usage.full, output_no_inodes=usage.no_inodes,
+            gpu=self.gpu_meter.reading(),
+        )  # fmt: skip
+
+    def meters(self) -> dict[str, Any]:
+        """The figures so far, for the page."""
+        reading = self.cgroup.read()
+        wall = 0.0 if self.started_monotonic is None else time.monotonic() - self.started_monotonic
+        gpu = self.gpu_meter.reading()
+        used: int | None = None
+        with contextlib.suppress(OSError):  # its file system may be going away
+            used = self.volume.usage().used_bytes
+        return {
+            "wall_s": round(wall, 3), "cpu_s": reading.cpu_s, "memory_bytes": reading.memory_bytes,
+            "memory_peak_bytes": reading.memory_peak_bytes, "output_bytes": used,
+            "gpu_s": gpu["gpu_s"], "gpu_memory_peak_bytes": gpu["gpu_memory_peak_bytes"],
+        }  # fmt: skip
+
+    def write_log(self, path: Path) -> None:
+        """Write the bounded log of a stage that has ended."""
+        if self.log is not None:
+            self.log.finish()
+            self.log.write(path)
+
+    def destroy(self) -> None:
+        """Remove container, output and cgroup. Safe to call twice, and on what was never made."""
+        if self.container:
+            with contextlib.suppress(SandboxError):  # the janitor finds it by its labels
+                self.engine.remove(self.container)
+        self.volume.destroy()
+        self.cgroup.remove()

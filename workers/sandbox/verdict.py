@@ -1,0 +1,81 @@
+"""What a stage's evidence means. Never from an exit code alone where the engine knows better, never from text."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+from workers.sandbox.errors import SandboxError
+from workers.sandbox.limits import Limits
+from workers.sandbox.scores import REFUSAL_EXIT_CODE, Refusal
+from workers.sandbox.stage import Evidence
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why a run ended without scores: the protocol's `outcome`, `reason`, `code`, and one sentence for a person."""
+
+    outcome: str
+    reason: str | None
+    code: str
+    detail: str
+
+
+def failed(reason: str, code: str, detail: str) -> Verdict:
+    """A failure."""
+    return Verdict("failed", reason, code, detail)
+
+
+def ingestion_verdict(evidence: Evidence, limits: Limits) -> Verdict | None:
+    """The verdict on participants' code; None when its stage ended well."""
+    return _ended_from_outside(evidence, limits) or _ended_badly(evidence, limits)
+
+
+def _ended_from_outside(evidence: Evidence, limits: Limits) -> Verdict | None:
+    match evidence.killed_by:
+        case "time_limit":
+            return failed("time_limit", "time_limit",
+                          f"The program ran for {evidence.wall_s:.1f} s; the limit is {limits.wall_s:g} s.")  # fmt: skip
+        case "output_limit":
+            return failed("disk_limit", "output_full", f"The output grew beyond its limit of {limits.output_bytes} bytes.")
+        case "cancelled":
+            return Verdict("cancelled", None, "cancelled", "The run was cancelled.")
+    return None
+
+
+def _ended_badly(evidence: Evidence, limits: Limits) -> Verdict | None:
+    if evidence.oom_killed and evidence.exit_code != 0:
+        return failed("memory_limit", "out_of_memory", f"The program needed more memory than its limit of {limits.memory_bytes} bytes.")
+    if evidence.output_no_inodes:
+        return failed("disk_limit", "too_many_files", f"The output holds more files than its limit of {limits.output_files}.")
+    if evidence.output_full:
+        return failed("disk_limit", "output_full", f"The output filled its limit of {limits.output_bytes} bytes.")
+    if evidence.exit_code != 0:
+        return failed("program_error", "exit_code", f"The program ended with {exit_words(evidence.exit_code)}.")
+    return None
+
+
+def exit_words(code: int) -> str:
+    """An exit code, with the signal it usually stands for; a program may also choose such a code itself."""
+    try:
+        name = signal.Signals(code - 128).name if code > 128 else ""
+    except ValueError:
+        name = ""
+    return f"exit code {code}, as after the signal {name}" if name else f"exit code {code}"
+
+
+def scoring_verdict(evidence: Evidence, limits: Limits, refusal: Refusal | None) -> Verdict | None:
+    """The verdict on the scoring stage; None when it ended well. Only a refusal is the participant's."""
+    if evidence.killed_by == "cancelled":
+        return Verdict("cancelled", None, "cancelled", "The run was cancelled.")
+    if evidence.exit_code == REFUSAL_EXIT_CODE and refusal is not None and evidence.killed_by is None:
+        return failed("output_invalid", refusal.code, refusal.message)
+    inner = ingestion_verdict(evidence, limits)
+    if inner is None:
+        return None
+    return failed("scoring_error", inner.code, inner.detail.replace("The program", "The scoring program", 1))
+
+
+def infrastructure(error: SandboxError) -> Verdict:
+    """The platform's own failure: retried elsewhere, charged to nobody."""
+    return failed("infrastructure", error.code, error.detail[:1000])

@@ -1,0 +1,86 @@
+"""Ends a container that must not go on: at its wall limit, when cancelled, or when it outgrows an output without a quota."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from workers.sandbox.errors import SandboxError
+
+KILL_AGAIN_S = 0.5
+CHECK_S = 0.5
+
+
+class Watch(threading.Thread):
+    """A thread for one running container. Its clock is monotonic, so a change of the host's time moves no limit.
+
+    Parameters
+    ----------
+    kill : callable
+        Ends the container; called again every half second until `ended` is called, since an engine may be busy.
+    deadline : float
+        `time.monotonic()` of the wall limit.
+    overgrown : callable
+        Asked twice a second; True ends the container as `output_limit`.
+    on_kill : callable
+        Told the reason before the first kill, so that it can be kept for a successor.
+    """
+
+    def __init__(
+        self, kill: Callable[[], None], *, deadline: float, overgrown: Callable[[], bool] | None = None,
+        on_kill: Callable[[str], None] = lambda reason: None,
+    ) -> None:  # fmt: skip
+        super().__init__(name="watch", daemon=True)
+        self._kill = kill
+        self._deadline = deadline
+        self._overgrown = overgrown
+        self._on_kill = on_kill
+        self._changed = threading.Condition()
+        self._ended = False
+        self.killed_by: str | None = None
+
+    def cancel(self, reason: str) -> None:
+        """End the container now; the first reason counts."""
+        with self._changed:
+            self.killed_by = self.killed_by or reason
+            self._changed.notify_all()
+
+    def ended(self) -> None:
+        """The container is gone: nothing is left to do."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def run(self) -> None:
+        """Wait for the first reason to kill, then kill until the container is gone."""
+        with self._changed:
+            while not self._ended and self.killed_by is None:
+                self._changed.wait(self._next_look())
+                self._look()
+            if self._ended:
+                return
+        self._on_kill(str(self.killed_by))
+        while not self._ended:
+            self._try_kill()
+            with self._changed:
+                if not self._ended:
+                    self._changed.wait(KILL_AGAIN_S)
+
+    def _next_look(self) -> float:
+        left = max(0.0, self._deadline - time.monotonic())
+        return min(left, CHECK_S) if self._overgrown else min(left, threading.TIMEOUT_MAX)
+
+    def _look(self) -> None:
+        if self._ended or self.killed_by is not None:
+            return
+        if time.monotonic() >= self._deadline:
+            self.killed_by = "time_limit"
+        elif self._overgrown is not None and self._overgrown():
+            self.killed_by = "output_limit"
+
+    def _try_kill(self) -> None:
+        try:
+            self._kill()
+        except SandboxError:
+            return  # asked again in half a second; the run's own wait reports an engine that stays away
