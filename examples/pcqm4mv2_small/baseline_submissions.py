@@ -1,0 +1,134 @@
+"""Builds the baseline submissions of a bundle folder, and states what each must come to."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from scoring.submissions import official_filename
+
+from .bundle import DATASET, TEST_SPLITS
+
+HERE = Path(__file__).resolve().parent
+ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
+# The ridge on the small training set came to 0.37 and 0.38 eV; the noise alone gives 0.08.
+RIDGE_MAE_EV = (0.2, 0.6)
+EXACT_EV = 1e-4
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One submission and its expected end. `mae_ev` is the closed range of a finished run's score, None for a failed one."""
+
+    name: str
+    title: str
+    description: str
+    kind: Literal["prediction", "code"]
+    phase: str
+    filename: str
+    outcome: Literal["finished", "failed"]
+    reason: str | None
+    mae_ev: tuple[float, float] | None
+
+
+def build_baselines(bundle: Path, dest: Path) -> list[Baseline]:
+    """Write the files of all baselines and `expected.json` into `dest`, a folder that is made where missing.
+
+    `bundle` is a folder made by `build_bundle`; the constant's exact score is computed from its reference data.
+
+    Raises
+    ------
+    FileNotFoundError
+        `bundle` has no public data.
+    """
+    dest.mkdir(parents=True, exist_ok=True)
+    train = bundle / "public_data" / "train.csv.gz"
+    median = float(np.median(_gaps(train)))
+    made = [_constant(bundle, dest, split, median) for split in TEST_SPLITS]
+    made += [_ridge(dest, train), _overrun(dest)]
+    (dest / "expected.json").write_text(json.dumps([asdict(one) for one in made], indent=2) + "\n")
+    return made
+
+
+def _constant(bundle: Path, dest: Path, split: str, value_ev: float) -> Baseline:
+    """The official prediction file with one value for every molecule."""
+    truth = _truth(bundle, split)
+    filename = official_filename(DATASET, split)
+    predictions = np.full(len(truth), value_ev, dtype=np.float32)
+    (dest / filename).write_bytes(_npz(predictions))
+    mae = float(np.mean(np.abs(truth - predictions)))
+    return Baseline(
+        name=f"constant-{split}",
+        title="Constant",
+        description="The median gap of the training molecules for every molecule.",
+        kind="prediction",
+        phase=split,
+        filename=filename,
+        outcome="finished",
+        reason=None,
+        mae_ev=(mae - EXACT_EV, mae + EXACT_EV),
+    )
+
+
+def _ridge(dest: Path, train: Path) -> Baseline:
+    program = (HERE / "baselines" / "morgan_ridge" / "predict.py").read_bytes()
+    filename = "morgan_ridge.zip"
+    (dest / filename).write_bytes(_zip({"predict.py": program, "train.csv.gz": train.read_bytes()}))
+    return Baseline(
+        name="morgan-ridge",
+        title="Morgan fingerprint, ridge",
+        description="Ridge regression on counts of circular substructures, trained in the container.",
+        kind="code",
+        phase="test-dev",
+        filename=filename,
+        outcome="finished",
+        reason=None,
+        mae_ev=RIDGE_MAE_EV,
+    )
+
+
+def _overrun(dest: Path) -> Baseline:
+    filename = "overrun.zip"
+    (dest / filename).write_bytes(_zip({"predict.py": (HERE / "baselines" / "overrun" / "predict.py").read_bytes()}))
+    return Baseline(
+        name="overrun",
+        title="All pairs of molecules",
+        description="Needs far more time than the budget grants, and is stopped.",
+        kind="code",
+        phase="test-dev",
+        filename=filename,
+        outcome="failed",
+        reason="time_limit",
+        mae_ev=None,
+    )
+
+
+def _gaps(path: Path) -> list[float]:
+    with gzip.open(path, "rt", newline="") as file:
+        return [float(row["homolumogap"]) for row in csv.DictReader(file)]
+
+
+def _truth(bundle: Path, split: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    raise NotImplementedError
+
+
+def _npz(predictions: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bytes:
+    packed = io.BytesIO()
+    np.savez_compressed(packed, y_pred=predictions)
+    return packed.getvalue()
+
+
+def _zip(members: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, ZIP_TIME), content, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()

@@ -1,0 +1,212 @@
+"""Builds the competition as a bundle folder: `competition.yaml` with programs, data, pages and starting kit beside it.
+
+    python -m examples.pcqm4mv2_small.bundle DEST
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+import scoring.reference
+from scoring.submissions import official_filename
+
+from .generate import DEFAULT_SEED, SMALL, Sizes, Split, csv_text, generate, write_labelled, write_smiles
+from .target import NOISE_EV
+
+HERE = Path(__file__).resolve().parent
+SCORING_PROGRAM = Path(scoring.__file__).resolve().parent / "programs" / "lsc-pcqm4mv2"
+DATASET = "lsc-pcqm4mv2"
+TEST_SPLITS = ("test-dev", "test-challenge")
+TIME_LIMIT_S = 20  # the ridge needs a third of it on a slow machine; the overrun keeps nobody waiting
+MIB = 1024**2
+DEFAULT_IMAGE = "podium/runtime:1"
+RUNNING_FOR = timedelta(days=1)  # how long the competition has been open when it is set up
+OPEN_FOR = timedelta(days=90)
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """How the phases of the two splits differ."""
+
+    split: str
+    visibility: str
+    description: str
+
+    @property
+    def name(self) -> str:
+        return self.split
+
+
+PHASES = (
+    _Phase("test-dev", "public", "Scores appear on the leaderboard as soon as a submission is scored."),
+    _Phase("test-challenge", "sealed", "Submissions are checked at once; scores stay sealed until the reveal."),
+)
+
+
+def build_bundle(dest: Path, *, now: datetime, sizes: Sizes = SMALL, seed: int = DEFAULT_SEED) -> Path:
+    """Write the whole competition into `dest` and return it; both phases are open at `now`.
+
+    Parameters
+    ----------
+    dest
+        A folder that does not exist yet, or an empty one.
+    now
+        With a time zone. Phases began a day before and end after 90 days.
+
+    Raises
+    ------
+    ValueError
+        `now` without a time zone, an empty split, or a `dest` with something in it: nothing is overwritten.
+    """
+    if now.tzinfo is None:
+        raise ValueError("`now` needs a time zone, for instance datetime.now(UTC)")
+    if dest.exists() and any(dest.iterdir()):
+        raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")
+    splits = generate(sizes, seed=seed)
+    dest.mkdir(parents=True, exist_ok=True)
+    _copy_static(dest)
+    _write_pages(dest, sizes)
+    _write_public_data(dest / "public_data", splits)
+    for name in TEST_SPLITS:
+        _write_task_data(dest, splits[name])
+    text = yaml.safe_dump(competition(now, sizes), sort_keys=False, allow_unicode=True, width=120)
+    (dest / "competition.yaml").write_text(text)
+    return dest
+
+
+def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
+    """The content of `competition.yaml`: Codabench's keys, and `podium:` mappings for what it has no key for."""
+    return {
+        "version": 2,
+        "title": "PCQM4Mv2 in small",
+        "description": "Predict the HOMO-LUMO gap of molecules from their SMILES strings.",
+        "image": "logo.png",
+        "terms": "pages/terms.md",
+        "docker_image": DEFAULT_IMAGE,
+        "registration_auto_approve": True,
+        "podium": {
+            "slug": "pcqm4mv2-small",
+            "subtitle": "Quantum chemistry at the speed of a graph model, on generated molecules",
+            "host": "Podium demo",
+            "max_team_size": 10,
+        },
+        "pages": [
+            {"title": title, "file": f"pages/{title.lower()}.md"} for title in ("Overview", "Evaluation", "Data")
+        ],
+        "tasks": [_task(index, name) for index, name in enumerate(TEST_SPLITS)],
+        "phases": [_phase(index, phase, now, sizes) for index, phase in enumerate(PHASES)],
+        "leaderboards": [
+            {
+                "title": "HOMO-LUMO gap",
+                "key": "main",
+                "submission_rule": "Force_Best",
+                "columns": [
+                    {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4, "podium": {"unit": "eV"}}
+                ],
+            }
+        ],
+    }
+
+
+def _task(index: int, split: str) -> dict[str, Any]:
+    return {
+        "index": index,
+        "name": f"HOMO-LUMO gap, {split}",
+        "description": f"Predict the gap in eV of every molecule of {split} from its raw SMILES string.",
+        "ingestion_program": "ingestion_program",
+        "scoring_program": "scoring_program",
+        "input_data": f"input_data_{split}",
+        "reference_data": f"reference_data_{split}",
+    }
+
+
+def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, Any]:
+    return {
+        "index": index,
+        "name": phase.name,
+        "description": phase.description,
+        "start": _instant(now - RUNNING_FOR),
+        "end": _instant(now + OPEN_FOR),
+        "tasks": [index],
+        "max_submissions_per_day": 20,
+        "max_submissions": 500,
+        "execution_time_limit": TIME_LIMIT_S,
+        "public_data": "public_data",
+        "starting_kit": "starting_kit",
+        "podium": {
+            "slug": phase.split,
+            "visibility": phase.visibility,
+            "accepts": ["prediction", "code"],
+            "preset": None,
+            "budget": {"gpus": 0, "cpus": 1, "memory_bytes": 1024 * MIB, "output_bytes": 64 * MIB},
+            "prediction_format": {"dataset": DATASET, "split": phase.split, "rows": sizes.by_split()[phase.split]},
+        },
+    }
+
+
+def _instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _copy_static(dest: Path) -> None:
+    ignore = shutil.ignore_patterns("__pycache__", "*.pyc")
+    for name in ("ingestion_program", "starting_kit"):
+        shutil.copytree(HERE / name, dest / name, ignore=ignore)
+    shutil.copytree(SCORING_PROGRAM, dest / "scoring_program", ignore=ignore)
+    shutil.copy(HERE / "logo.png", dest / "logo.png")
+
+
+def _write_pages(dest: Path, sizes: Sizes) -> None:
+    values: Mapping[str, object] = {
+        **{name.replace("-", "_"): f"{size:,}" for name, size in sizes.by_split().items()},
+        "time_limit_s": TIME_LIMIT_S,
+        "noise_ev": NOISE_EV,
+        "noise_floor_ev": f"{NOISE_EV * np.sqrt(2 / np.pi):.2f}",  # mean absolute value of the noise
+    }
+    (dest / "pages").mkdir()
+    for page in sorted((HERE / "pages").glob("*.md")):
+        text = page.read_text()
+        for name, value in values.items():
+            text = text.replace(f"{{{name}}}", str(value))
+        (dest / "pages" / page.name).write_text(text)
+
+
+def _write_public_data(folder: Path, splits: Mapping[str, Split]) -> None:
+    folder.mkdir()
+    for name in ("train", "valid"):
+        write_labelled(splits[name], folder / f"{name}.csv.gz")
+    for name in TEST_SPLITS:
+        write_smiles(splits[name], folder / f"{name}.smiles.csv")
+
+
+def _write_task_data(dest: Path, split: Split) -> None:
+    """Write what a code submission may read, and apart from it what the scorer alone may."""
+    inputs = dest / f"input_data_{split.name}"
+    inputs.mkdir()
+    write_smiles(split, inputs / "smiles.csv")
+    about = {"dataset": DATASET, "split": split.name, "rows": len(split.smiles), "predictions": official_filename(DATASET, split.name)}
+    (inputs / "split.json").write_text(json.dumps(about, indent=2) + "\n")
+    scoring.reference.write(dest / f"reference_data_{split.name}", DATASET, {split.name: {"y_true": split.gaps}})
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Build the small competition into a folder."""
+    parser = argparse.ArgumentParser(prog="python -m examples.pcqm4mv2_small.bundle", description=main.__doc__)
+    parser.add_argument("dest", type=Path)
+    chosen = parser.parse_args(argv)
+    print(build_bundle(chosen.dest, now=datetime.now(UTC)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

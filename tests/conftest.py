@@ -1,0 +1,114 @@
+"""Fixtures of all tests: real services, started once per run; no connection leaves this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import services
+
+ON_POSTGRES = ("integration", "hostile", "browser", "benchmarks")
+TESTS = Path(__file__).resolve().parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the run's folder before pytest-xdist starts its processes: they inherit its name."""
+    services.run_folder()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the services at the end, in the process that owns them."""
+    if services.is_owner():
+        services.Services(services.run_folder()).stop()
+
+
+@pytest.fixture(scope="session")
+def real() -> services.Services:
+    """The run's services, none of which is started before it is asked for."""
+    return services.Services(services.run_folder())
+
+
+@pytest.fixture(scope="session")
+def postgres_url(real: services.Services) -> str:
+    """URL of a running PostgreSQL server."""
+    return real.postgres()
+
+
+@pytest.fixture(scope="session")
+def redis_url(real: services.Services) -> str:
+    """URL of a running Redis."""
+    return real.redis()
+
+
+@pytest.fixture(scope="session")
+def docker_engine(real: services.Services) -> None:
+    """A Docker Engine answers."""
+    real.docker()
+
+
+@pytest.fixture(scope="session")
+def runtime_image(real: services.Services) -> str:
+    """Tag of the runtime image, up to date."""
+    return real.runtime_image()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a Chromium."""
+    return services.chromium()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A free TCP port on 127.0.0.1."""
+    return services.free_port()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
+    """PostgreSQL as soon as one collected test is not a unit test; otherwise SQLite in memory."""
+    if any(_wants_postgres(item) for item in request.session.items):
+        use_database(request.getfixturevalue("postgres_url"))
+    request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+
+
+def _wants_postgres(item: pytest.Item) -> bool:
+    return item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in ON_POSTGRES
+
+
+def use_database(url: str) -> None:
+    """Point Django's default connection at another database, in place: the handler keeps the same dictionary."""
+    import environ
+    from django.conf import settings
+    from django.db import connections
+
+    connections.close_all()
+    database = settings.DATABASES["default"]
+    database.clear()
+    database.update(environ.Env.db_url_config(url))
+    connections.configure_settings(settings.DATABASES)
+    if hasattr(connections._connections, "default"):  # type: ignore[attr-defined]
+        del connections["default"]
+
+
+@pytest.fixture(autouse=True)
+def _stay_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Refuse connections to other hosts: a test that needs the internet is broken on the next machine."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX and not _is_local(str(address[0])):
+            raise RuntimeError(f"a test tried to connect to {address}: only this machine may be reached")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    yield
+
+
+def _is_local(host: str) -> bool:
+    return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -1,0 +1,20 @@
+"""The site's own settings, with a data folder of this test run and cheap password hashes."""
+
+import os
+import sys
+
+from tests.services import REPOSITORY, run_folder
+
+sys.path.insert(0, str(REPOSITORY / "platform"))
+worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+os.environ["PODIUM_DATA_DIR"] = str(run_folder() / f"data-{worker}")
+os.environ["PODIUM_SECRET_KEY"] = "the tests' key, which protects nothing and nobody"
+for name in ("DATABASE_URL", "PODIUM_BROKER_URL", "PODIUM_SITE_URL", "PODIUM_CACHE_URL", "PODIUM_EMAIL_URL"):
+    os.environ.pop(name, None)  # a production environment on this machine must not reach the tests
+
+from podium.settings import *  # noqa: E402, F403
+from podium.settings import STORAGES  # noqa: E402
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # hashing is slow by design
+STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
