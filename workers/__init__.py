@@ -1,3 +1,3 @@
-"""The compute worker: claims runs from the site, executes them in containers, reports the result. No Django, no database."""
+"""The compute worker: claims runs, executes them in containers, reports. No Django, no database."""
 
 __version__ = "0.1.0"

@@ -15,7 +15,9 @@ from workers.images.runtime_image import RUNTIME_IMAGE, ensure_runtime
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status 0 when the image is there; 1 with the reason on stderr."""
     parser = argparse.ArgumentParser(prog="python -m workers.images", description=__doc__)
-    parser.add_argument("command", choices=["ensure", "base"], help="ensure: engine, base and runtime; base: no runtime")
+    parser.add_argument(
+        "command", choices=["ensure", "base"], help="ensure: engine, base and runtime; base: no runtime"
+    )
     parser.add_argument("--image", default=RUNTIME_IMAGE, help=f"tag of the runtime image (default {RUNTIME_IMAGE})")
     chosen = parser.parse_args(argv)
     try:

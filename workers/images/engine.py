@@ -1,4 +1,4 @@
-"""The Docker command line, as far as building images needs it: progress on stderr, errors with the engine's own words."""
+"""The Docker command line, as far as building images needs it, with errors in the engine's own words."""
 
 from __future__ import annotations
 

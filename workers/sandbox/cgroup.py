@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +64,7 @@ class StageCgroup:
         if self.version != "v1":
             return [self.root / self.path]
         with contextlib.suppress(OSError):
-            return [self.root / name / self.path for name in os.listdir(self.root)]
+            return [controller / self.path for controller in self.root.iterdir()]
         return []
 
 

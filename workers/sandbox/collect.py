@@ -59,7 +59,9 @@ def list_output(root: Path, *, max_files: int, max_bytes: int) -> Listing:
     try:
         return _list_output(root, max_files, max_bytes)
     except OSError as error:
-        raise OutputRefused("output_invalid", "unreadable_output", f"The output cannot be read: {error.strerror}.") from error
+        raise OutputRefused(
+            "output_invalid", "unreadable_output", f"The output cannot be read: {error.strerror}."
+        ) from error
 
 
 def _list_output(root: Path, max_files: int, max_bytes: int) -> Listing:
@@ -68,14 +70,16 @@ def _list_output(root: Path, max_files: int, max_bytes: int) -> Listing:
     for path, facts in _walk(root):
         entries += 1
         if entries > max_files:
-            raise OutputRefused("disk_limit", "too_many_files", f"The output holds more than {max_files} files and folders.")
+            raise OutputRefused(
+                "disk_limit", "too_many_files", f"The output holds more than {max_files} files and folders."
+            )
         if stat.S_ISDIR(facts.st_mode):
             continue
         _check_file(path, facts)
         total += facts.st_size
         if total > max_bytes:
             raise OutputRefused("disk_limit", "output_too_large",
-                                f"The output is larger than its limit of {max_bytes} bytes (at {shown(path)}).")  # fmt: skip
+                                f"The output is larger than {max_bytes} bytes (at {shown(path)}).")  # fmt: skip
         files.append(OutputFile(path, facts.st_size))
     return Listing(tuple(sorted(files, key=lambda file: file.path)))
 
@@ -87,7 +91,7 @@ def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
         folder, depth = pending.pop()
         descriptor = _open_below(root, folder, FOLDER_FLAGS)
         try:
-            for name in os.listdir(descriptor):
+            for name in os.listdir(descriptor):  # noqa: PTH208  a Path has no descriptor
                 path = _checked_name(folder, name)
                 facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if stat.S_ISDIR(facts.st_mode):
@@ -126,12 +130,16 @@ def _checked_name(folder: str, name: str) -> str:
 
 def _check_file(path: str, facts: os.stat_result) -> None:
     if stat.S_ISLNK(facts.st_mode):
-        raise OutputRefused("output_invalid", "link_in_output", f"{shown(path)} is a symbolic link; write a regular file.")
+        raise OutputRefused(
+            "output_invalid", "link_in_output", f"{shown(path)} is a symbolic link; write a regular file."
+        )
     if not stat.S_ISREG(facts.st_mode):
         raise OutputRefused("output_invalid", "special_file",
                             f"{shown(path)} is no regular file (a pipe, socket or device).")  # fmt: skip
     if facts.st_nlink != 1:
-        raise OutputRefused("output_invalid", "link_in_output", f"{shown(path)} is a hard link; write a file of its own.")
+        raise OutputRefused(
+            "output_invalid", "link_in_output", f"{shown(path)} is a hard link; write a file of its own."
+        )
 
 
 def shown(path: str) -> str:
@@ -145,7 +153,9 @@ def open_regular(root: Path, path: str) -> IO[bytes]:
     try:
         descriptor = _open_below(root, path, FILE_FLAGS)
     except OSError as error:
-        raise OutputRefused("output_invalid", "unreadable_file", f"{shown(path)} cannot be opened: {error.strerror}.") from error
+        raise OutputRefused(
+            "output_invalid", "unreadable_file", f"{shown(path)} cannot be opened: {error.strerror}."
+        ) from error
     try:
         _check_file(path, os.fstat(descriptor))
     except OutputRefused:
@@ -177,7 +187,7 @@ def read_bounded(root: Path, path: str, max_bytes: int) -> bytes | None:
 
 
 def zip_output(root: Path, listing: Listing, target: Path) -> None:
-    """Write the listed files into the zip archive `target`, streaming; a file that grew since is cut at its checked size."""
+    """Write the listed files into the zip archive `target`, streaming; at most the checked size of each."""
     with zipfile.ZipFile(target, "w", compresslevel=1, strict_timestamps=False) as archive:
         for file in listing.files:
             entry = zipfile.ZipInfo(file.path, EPOCH)

@@ -128,7 +128,7 @@ class Engine:
             raise SandboxError("image_pull_failed", f"{image}: {error}") from error
 
     def create(self, name: str, config: dict[str, Any]) -> str:
-        """Create a container and return its id. A name in use gives the container that has it: there is no double start."""
+        """Create a container and return its id. A name in use gives the container that has it: no double start."""
         try:
             with engine_errors(f"creating the container {name}"):
                 made = self.api.create_container_from_config(config, name)  # type: ignore[no-untyped-call]  # absent in the stubs
@@ -172,7 +172,8 @@ class Engine:
             facts = self.api.inspect_container(container)
         state = facts["State"]
         return ContainerState(
-            id=facts["Id"], status=state["Status"], exit_code=int(state["ExitCode"]), oom_killed=bool(state["OOMKilled"]),
+            id=facts["Id"], status=state["Status"], exit_code=int(state["ExitCode"]),
+            oom_killed=bool(state["OOMKilled"]),
             started_at=parse_time(state["StartedAt"]), finished_at=parse_time(state["FinishedAt"]),
             labels=facts["Config"].get("Labels") or {},
         )  # fmt: skip

@@ -17,8 +17,9 @@ CUT_NOTICE = "\n[... the log is longer than its limit of {limit} bytes; what fol
 class StageLog:
     """Collects one stage's output from the engine in a thread of its own.
 
-    The first three quarters of `limit_bytes` are kept as they come and shown live; when they are full the engine is left alone
-    and only the end of its (bounded) log is read once the container is dead. `sent_bytes` is where an adopted run's live text goes on.
+    The first three quarters of `limit_bytes` are kept as they come and shown live; when they are full the engine is
+    left alone, and only the end of its (bounded) log is read once the container is dead. `sent_bytes` is where an
+    adopted run's live text goes on.
     """
 
     def __init__(self, engine: Engine, container: str, *, limit_bytes: int, sent_bytes: int = 0) -> None:
@@ -39,7 +40,7 @@ class StageLog:
         self._thread.start()
 
     def _follow(self) -> None:
-        # The log is the participant's convenience, never evidence: without an engine there is none, and the run goes on.
+        # The log is a convenience, never evidence: without an engine there is none, and the run goes on.
         with contextlib.suppress(SandboxError, OSError, ValueError):
             stream = self._engine.log_stream(self._container, follow=True)
             try:

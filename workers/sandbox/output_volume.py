@@ -1,4 +1,4 @@
-"""`/app/output` of one stage: a file system of fixed size, so that disk use is bounded by a quota and not by watching."""
+"""`/app/output` of one stage: a file system of fixed size, so that a quota bounds it and not watching."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _count(folder: Path) -> tuple[int, int]:
         count += len(folders) + len(files)
         for name in files:
             with contextlib.suppress(OSError):  # it may vanish while we look
-                used += os.lstat(os.path.join(root, name)).st_blocks * 512
+                used += (Path(root) / name).lstat().st_blocks * 512
     return used, count
 
 

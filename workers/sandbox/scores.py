@@ -1,4 +1,4 @@
-"""The small JSON files that a stage may leave: scores, a scorer's refusal, progress. Bounded, and checked value by value."""
+"""The small JSON files that a stage may leave: scores, a refusal, progress. Bounded, checked value by value."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def _finite(said: dict[str, Any], column: str) -> float:
         raise ScoresInvalid("column_missing", f"scores.json has no value for the column {column!r}.")
     value = said[column]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ScoresInvalid("score_not_finite", f"scores.json: {column!r} must be a number, not {type(value).__name__}.")
+        raise ScoresInvalid(
+            "score_not_finite", f"scores.json: {column!r} must be a number, not {type(value).__name__}."
+        )
     try:
         number = float(value)
     except OverflowError:
@@ -98,7 +100,7 @@ def read_refusal(output: Path) -> Refusal | None:
 
 
 def read_progress(output: Path) -> float | None:
-    """The fraction of the work done, 0 to 1, from an optional `progress.json` (`{"fraction": 0.4}`). Shown, never trusted."""
+    """The fraction of the work done, 0 to 1, from `progress.json` (`{"fraction": 0.4}`). Shown, never trusted."""
     try:
         said = json.loads(read_bounded(output, "progress.json", MAX_PROGRESS_BYTES) or b"null")
     except (OutputRefused, OSError, ValueError, RecursionError):

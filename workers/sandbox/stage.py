@@ -52,7 +52,7 @@ class NoGpu:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about a stage that has ended: from the engine, the cgroup, the output's file system and our own clock."""
+    """What is known about a stage that has ended: from engine, cgroup, output file system and our own clock."""
 
     name: str
     exit_code: int
@@ -91,7 +91,10 @@ class StageRun:
         self.container = self.engine.create(self.spec.name, container_config(self.spec))
 
     def execute(
-        self, *, on_start: Callable[[float], None] = lambda moment: None, on_kill: Callable[[str], None] = lambda reason: None
+        self,
+        *,
+        on_start: Callable[[float], None] = lambda moment: None,
+        on_kill: Callable[[str], None] = lambda reason: None,
     ) -> Evidence:
         """Start the container (or go on with one that a predecessor started), wait for its end, and say what happened.
 
@@ -113,7 +116,9 @@ class StageRun:
 
     def _see_through(self, on_kill: Callable[[str], None]) -> Evidence:
         started = self.started_monotonic if self.started_monotonic is not None else time.monotonic()
-        self.log = StageLog(self.engine, self.container, limit_bytes=self.spec.limits.log_bytes, sent_bytes=self.log_sent_bytes)
+        self.log = StageLog(
+            self.engine, self.container, limit_bytes=self.spec.limits.log_bytes, sent_bytes=self.log_sent_bytes
+        )
         self.log.start()
         watch = self._start_watch(started, on_kill)
         try:

@@ -34,10 +34,12 @@ def ingestion_verdict(evidence: Evidence, limits: Limits) -> Verdict | None:
 def _ended_from_outside(evidence: Evidence, limits: Limits) -> Verdict | None:
     match evidence.killed_by:
         case "time_limit":
-            return failed("time_limit", "time_limit",
-                          f"The program ran for {evidence.wall_s:.1f} s; the limit is {limits.wall_s:g} s.")  # fmt: skip
+            detail = f"The program ran for {evidence.wall_s:.1f} s; the limit is {limits.wall_s:g} s."
+            return failed("time_limit", "time_limit", detail)
         case "output_limit":
-            return failed("disk_limit", "output_full", f"The output grew beyond its limit of {limits.output_bytes} bytes.")
+            return failed(
+                "disk_limit", "output_full", f"The output grew beyond its limit of {limits.output_bytes} bytes."
+            )
         case "cancelled":
             return Verdict("cancelled", None, "cancelled", "The run was cancelled.")
     return None
@@ -45,9 +47,15 @@ def _ended_from_outside(evidence: Evidence, limits: Limits) -> Verdict | None:
 
 def _ended_badly(evidence: Evidence, limits: Limits) -> Verdict | None:
     if evidence.oom_killed and evidence.exit_code != 0:
-        return failed("memory_limit", "out_of_memory", f"The program needed more memory than its limit of {limits.memory_bytes} bytes.")
+        return failed(
+            "memory_limit",
+            "out_of_memory",
+            f"The program needed more memory than its limit of {limits.memory_bytes} bytes.",
+        )
     if evidence.output_no_inodes:
-        return failed("disk_limit", "too_many_files", f"The output holds more files than its limit of {limits.output_files}.")
+        return failed(
+            "disk_limit", "too_many_files", f"The output holds more files than its limit of {limits.output_files}."
+        )
     if evidence.output_full:
         return failed("disk_limit", "output_full", f"The output filled its limit of {limits.output_bytes} bytes.")
     if evidence.exit_code != 0:

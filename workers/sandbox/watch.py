@@ -1,4 +1,4 @@
-"""Ends a container that must not go on: at its wall limit, when cancelled, or when it outgrows an output without a quota."""
+"""Ends a container at its wall limit, when cancelled, or when it outgrows an output without a quota."""
 
 from __future__ import annotations
 

@@ -1,0 +1,100 @@
+"""A stage's command, read from the program's `metadata.yaml` or `metadata`: an argv, never a shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+METADATA_NAMES = ("metadata.yaml", "metadata")
+MAX_METADATA_BYTES = 64 << 10
+MAX_WORDS = 256
+
+_COMMON = {
+    "$program": "/app/program",
+    "$ingestion_program": "/app/program",
+    "$ingested_program": "/app/ingested_program",
+    "$submission_program": "/app/ingested_program",
+    "$input_data": "/app/input_data",
+    "$output": "/app/output",
+    "$hidden": "/app/input/ref",
+    "$tmp": "/tmp",
+}
+PLACEHOLDERS = {
+    "ingestion": {**_COMMON, "$input": "/app/input_data", "$predictions": "/app/output"},
+    "scoring": {**_COMMON, "$input": "/app/input", "$predictions": "/app/input/res"},
+}
+
+
+class CommandMissing(Exception):
+    """The program does not say how to run it; `code` and a sentence for whoever wrote it."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+
+
+class _NoAliases(yaml.SafeLoader):
+    """Refuses aliases: a few lines of them can stand for gigabytes."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not allowed")
+        return super().compose_node(parent, index)
+
+
+def read_command(program: Path, stage: str) -> tuple[str, ...]:
+    """The argv of `stage` from the metadata file in the folder `program`.
+
+    Raises
+    ------
+    CommandMissing
+        `no_metadata`, `bad_metadata`, `no_command`, `bad_command`.
+    """
+    name, text = _metadata(program)
+    try:
+        said: Any = yaml.load(text, Loader=_NoAliases)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise CommandMissing(
+            "bad_metadata", f"{name} is no readable YAML: {' '.join(str(error).split())[:300]}."
+        ) from error
+    command = said.get("command") if isinstance(said, dict) else None
+    if not isinstance(command, str) or not command.strip():
+        raise CommandMissing("no_command", f"{name} has no line `command: ...` that says how to run the program.")
+    return expand(_split(command, name), stage)
+
+
+def _metadata(program: Path) -> tuple[str, str]:
+    for name in METADATA_NAMES:
+        path = program / name
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        with os.fdopen(descriptor, "rb") as stream:
+            return name, stream.read(MAX_METADATA_BYTES).decode("utf-8-sig", errors="replace")
+    raise CommandMissing(
+        "no_metadata", "The program has no metadata.yaml (or metadata) with a `command` at its top level."
+    )
+
+
+def _split(command: str, name: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise CommandMissing("bad_command", f"{name}: the command cannot be split into words: {error}.") from error
+    if not 0 < len(words) <= MAX_WORDS or any("\0" in word for word in words):
+        raise CommandMissing("bad_command", f"{name}: the command must have between 1 and {MAX_WORDS} words.")
+    return words
+
+
+def expand(words: list[str], stage: str) -> tuple[str, ...]:
+    """Replace the placeholders in each word; a longer name wins over a shorter one that it begins with."""
+    values = PLACEHOLDERS[stage]
+    pattern = re.compile("|".join(re.escape(name) for name in sorted(values, key=len, reverse=True)))
+    return tuple(pattern.sub(lambda match: values[match.group()], word) for word in words)

@@ -1,0 +1,212 @@
+"""A job as the site describes it, checked field by field before anything is done with it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+from workers.sandbox.errors import SandboxError
+from workers.sandbox.limits import Limits
+
+PROTOCOL_VERSION = 1
+TARGETS = ("/app/program", "/app/ingested_program", "/app/input_data", "/app/input/ref", "/app/input/res")
+STAGE_NAMES = ("ingestion", "scoring")
+PULL_POLICIES = ("missing", "always", "never")
+SHA256 = re.compile(r"\A[0-9a-f]{64}\Z")
+IDENTIFIER = re.compile(r"\A[A-Za-z0-9_-]{1,64}\Z")
+IMAGE = re.compile(r"\A[a-z0-9][a-zA-Z0-9._/:@-]{0,254}\Z")
+FILE_NAME = re.compile(r"\A[^/\\\x00-\x1f\x7f]{1,200}\Z")
+
+
+class JobInvalid(SandboxError):
+    """The site sent a job that this worker cannot understand; the message names the field."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("job_invalid", detail)
+
+
+@dataclass(frozen=True)
+class FileRef:
+    """One input file: where to fetch it, and the digest that it must have."""
+
+    url: str
+    sha256: str
+    size_bytes: int
+    name: str
+
+
+@dataclass(frozen=True)
+class InputMount:
+    """One folder that a stage sees: a staged file (unpacked or not), or the output of an earlier stage."""
+
+    target: str
+    file: FileRef | None
+    stage_output: str | None
+    unpack: bool
+    secret: bool
+
+
+@dataclass(frozen=True)
+class StageJob:
+    """One container of the job."""
+
+    name: str
+    image: str
+    pull: str
+    mounts: tuple[InputMount, ...]
+    command: tuple[str, ...] | None
+    command_from: str
+    limits: Limits
+    network: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt of one run, held under one lease."""
+
+    run_id: str
+    attempt: int
+    lease_id: str
+    token: str
+    lease_s: float
+    heartbeat_s: float
+    gpus: int
+    stages: tuple[StageJob, ...]
+    columns: tuple[str, ...]
+    raw: dict[str, Any]
+
+    @property
+    def ingestion(self) -> StageJob | None:
+        """The stage that runs participants' code, for a code submission."""
+        return next((stage for stage in self.stages if stage.name == "ingestion"), None)
+
+
+def parse_job(said: Any) -> Job:
+    """Read a claim's answer.
+
+    Raises
+    ------
+    JobInvalid
+        Names the first field that is missing or wrong.
+    """
+    body = _mapping(said, "job")
+    stages = tuple(_stage(item, f"stages[{index}]") for index, item in enumerate(_list(body, "stages", "job")))
+    if [stage.name for stage in stages] not in (["scoring"], ["ingestion", "scoring"]):
+        raise JobInvalid("stages must be scoring, or ingestion and scoring, in this order")
+    return Job(
+        run_id=_matching(body, "run_id", "job", IDENTIFIER), attempt=int(_number(body, "attempt", "job")),
+        lease_id=_matching(body, "lease_id", "job", IDENTIFIER), token=_text(body, "token", "job"),
+        lease_s=_number(body, "lease_s", "job"), heartbeat_s=_number(body, "heartbeat_s", "job"),
+        gpus=_gpus(body), stages=stages,
+        columns=tuple(str(column) for column in _list(body, "columns", "job")), raw=body,
+    )  # fmt: skip
+
+
+def _gpus(body: dict[str, Any]) -> int:
+    count = body.get("gpus", 0)
+    if count not in (0, 1):
+        raise JobInvalid(f"job.gpus must be 0 or 1, not {count!r}")
+    return int(count)
+
+
+def _stage(said: Any, where: str) -> StageJob:
+    body = _mapping(said, where)
+    name = _text(body, "name", where)
+    if name not in STAGE_NAMES:
+        raise JobInvalid(f"{where}.name must be one of {', '.join(STAGE_NAMES)}, not {name!r}")
+    mounts = tuple(_mount(item, f"{where}.mounts[{n}]") for n, item in enumerate(_list(body, "mounts", where)))
+    _check_mounts(name, mounts, where)
+    return StageJob(
+        name=name, image=_matching(body, "image", where, IMAGE), pull=_choice(body, "pull", where, PULL_POLICIES),
+        mounts=mounts, command=_command(body, where), command_from=str(body.get("command_from") or "/app/program"),
+        limits=_limits(body, where), network=bool(body.get("network", False)),
+    )  # fmt: skip
+
+
+def _check_mounts(stage: str, mounts: tuple[InputMount, ...], where: str) -> None:
+    targets = [mount.target for mount in mounts]
+    if len(set(targets)) != len(targets):
+        raise JobInvalid(f"{where}.mounts names a target twice")
+    for mount in mounts:
+        # Labels never enter a container that runs participants' code, whoever asks for it.
+        if stage == "ingestion" and (mount.secret or mount.target.startswith("/app/input/")):
+            raise JobInvalid(f"{where}: {mount.target} must not be given to the ingestion stage")
+        if mount.stage_output is not None and (stage != "scoring" or mount.stage_output != "ingestion"):
+            raise JobInvalid(f"{where}: only the scoring stage can read an output, and only ingestion's")
+
+
+def _mount(said: Any, where: str) -> InputMount:
+    body = _mapping(said, where)
+    target = _choice(body, "target", where, TARGETS)
+    source = body.get("stage_output")
+    if (source is None) == (body.get("file") is None):
+        raise JobInvalid(f"{where} must have either a file or a stage_output")
+    file = None if source is not None else _file(body["file"], f"{where}.file")
+    return InputMount(target, file, source, bool(body.get("unpack", False)), bool(body.get("secret", False)))
+
+
+def _file(said: Any, where: str) -> FileRef:
+    body = _mapping(said, where)
+    name = str(body.get("name") or "file")
+    if not FILE_NAME.match(name) or name in (".", ".."):
+        raise JobInvalid(f"{where}.name is no plain file name: {name!r}")
+    return FileRef(_text(body, "url", where), _matching(body, "sha256", where, SHA256),
+                   int(_number(body, "size_bytes", where)), name)  # fmt: skip
+
+
+def _limits(body: dict[str, Any], where: str) -> Limits:
+    try:
+        return Limits.from_json(_mapping(body.get("limits"), f"{where}.limits"))
+    except ValueError as error:
+        raise JobInvalid(f"{where}.{error}") from error
+
+
+def _command(body: dict[str, Any], where: str) -> tuple[str, ...] | None:
+    command = body.get("command")
+    if command is None:
+        return None
+    if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
+        raise JobInvalid(f"{where}.command must be a list of words")
+    return tuple(command)
+
+
+def _mapping(said: Any, where: str) -> dict[str, Any]:
+    if not isinstance(said, dict):
+        raise JobInvalid(f"{where} must be an object")
+    return cast("dict[str, Any]", said)
+
+
+def _list(body: dict[str, Any], key: str, where: str) -> list[Any]:
+    value = body.get(key)
+    if not isinstance(value, list):
+        raise JobInvalid(f"{where}.{key} must be a list")
+    return value
+
+
+def _text(body: dict[str, Any], key: str, where: str) -> str:
+    value = body.get(key)
+    if not isinstance(value, str) or not value:
+        raise JobInvalid(f"{where}.{key} must be a text")
+    return value
+
+
+def _matching(body: dict[str, Any], key: str, where: str, pattern: re.Pattern[str]) -> str:
+    value = _text(body, key, where)
+    if not pattern.match(value):
+        raise JobInvalid(f"{where}.{key} is malformed: {value[:100]!r}")
+    return value
+
+
+def _choice(body: dict[str, Any], key: str, where: str, choices: tuple[str, ...]) -> str:
+    value = _text(body, key, where)
+    if value not in choices:
+        raise JobInvalid(f"{where}.{key} must be one of {', '.join(choices)}, not {value!r}")
+    return value
+
+
+def _number(body: dict[str, Any], key: str, where: str) -> float:
+    value = body.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63:
+        raise JobInvalid(f"{where}.{key} must be a number that is not negative")
+    return value
