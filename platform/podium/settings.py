@@ -32,10 +32,11 @@ def embedded_secret_key() -> str:
     path = DATA_DIR / "secret_key"
     DATA_DIR.mkdir(parents=True, exist_ok=True)
     try:
-        with path.open("x", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(secrets.token_urlsafe(48))
-    except FileExistsError:
-        pass  # made at an earlier start
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:  # made at an earlier start
+        return path.read_text()
+    with os.fdopen(handle, "w") as file:
+        file.write(secrets.token_urlsafe(48))
     return path.read_text()
 
 

@@ -1,0 +1,52 @@
+"""API tokens: `Authorization: Bearer podium_...`, looked up by digest, with scopes and expiry."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from accounts.models import ApiToken, User, token_digest
+
+USED_RESOLUTION = timedelta(minutes=1)  # `last_used_at` is written at most this often
+
+
+class TokenAuthentication(BaseAuthentication):
+    """Accepts `Bearer` and, as robots of other platforms send it, `Token`."""
+
+    keyword = "Bearer"
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        parts = get_authorization_header(request).decode("latin-1").split()
+        if not parts or parts[0].lower() not in ("bearer", "token"):
+            return None
+        if len(parts) != 2:
+            raise AuthenticationFailed("The Authorization header must be `Bearer <token>`.", code="malformed_token")
+        return self._by_secret(parts[1])
+
+    def _by_secret(self, secret: str) -> tuple[User, ApiToken]:
+        now = timezone.now()
+        token = ApiToken.objects.select_related("user").filter(digest=token_digest(secret)).first()
+        if token is None or not token.user.is_active:
+            raise AuthenticationFailed("This API token is unknown. Make one in your profile.", code="unknown_token")
+        if not token.is_live(now):
+            raise AuthenticationFailed("This API token has expired or was revoked. Make a new one in your profile.", code="token_over")
+        if token.last_used_at is None or now - token.last_used_at > USED_RESOLUTION:
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return self.keyword
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # the library is untyped here
+    """Tells the OpenAPI schema about the tokens."""
+
+    target_class = "competitions.api.authentication.TokenAuthentication"
+    name = "apiToken"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer"}

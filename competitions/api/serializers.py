@@ -1,0 +1,226 @@
+"""What clients may say and what they are answered. Fields are listed one by one, so that none leaks."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from competitions.catalog.models import Competition, Phase
+from competitions.leaderboards.board import Row, shown_values
+from competitions.leaderboards.models import Column
+from competitions.resources.models import Upload
+from competitions.submissions.models import Run, Submission
+from competitions.submissions.states import REASONS, Kind, Reason
+from competitions.teams.models import Invitation, Registration, Team
+
+
+class PhaseOut(serializers.ModelSerializer[Phase]):
+    is_sealed = serializers.BooleanField()
+
+    class Meta:
+        model = Phase
+        fields = [
+            "id", "slug", "name", "opens_at", "closes_at", "visibility", "is_sealed", "accepts_predictions", "accepts_code",
+            "prediction_format", "max_submissions_per_day", "max_submissions_per_week", "max_submissions", "time_limit_s",
+            "gpus", "cpus", "memory_bytes", "output_bytes",
+        ]  # fmt: skip
+
+
+class CompetitionOut(serializers.ModelSerializer[Competition]):
+    class Meta:
+        model = Competition
+        fields = ["id", "slug", "title", "subtitle", "host", "registration_policy", "max_team_size"]
+
+
+class CompetitionDetailOut(CompetitionOut):
+    phases = PhaseOut(many=True)
+    rules_version = serializers.IntegerField(allow_null=True)
+
+    class Meta(CompetitionOut.Meta):
+        fields = [*CompetitionOut.Meta.fields, "phases", "rules_version"]
+
+
+class RegisterIn(serializers.Serializer[Any]):
+    rules_version = serializers.IntegerField(min_value=1, help_text="The version of the rules that you accept.")
+
+
+class RegistrationOut(serializers.ModelSerializer[Registration]):
+    rules_version = serializers.IntegerField(source="rules_version.number")
+
+    class Meta:
+        model = Registration
+        fields = ["state", "rules_version", "accepted_at"]
+
+
+class TeamIn(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=200)
+
+
+class TeamOut(serializers.ModelSerializer[Team]):
+    captain = serializers.CharField(source="captain.username")
+    members = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Team
+        fields = ["key", "name", "captain", "members"]
+
+    def get_members(self, team: Team) -> list[str]:
+        return [member.user.username for member in team.memberships.select_related("user")]
+
+
+class InviteIn(serializers.Serializer[Any]):
+    person = serializers.CharField(max_length=254, help_text="User name or e-mail address of a registered person.")
+
+
+class InvitationOut(serializers.ModelSerializer[Invitation]):
+    team = serializers.CharField(source="team.name")
+    competition = serializers.SlugField(source="team.competition.slug")
+    person = serializers.CharField(source="user.username")
+
+    class Meta:
+        model = Invitation
+        fields = ["key", "team", "competition", "person", "state", "expires_at"]
+
+
+class UploadIn(serializers.Serializer[Any]):
+    file_name = serializers.CharField(max_length=255)
+    size_bytes = serializers.IntegerField(min_value=0)
+
+
+class UploadOut(serializers.ModelSerializer[Upload]):
+    sha256 = serializers.CharField(source="file_id", allow_null=True)
+
+    class Meta:
+        model = Upload
+        fields = ["key", "file_name", "size_bytes", "received_bytes", "began_at", "expires_at", "is_complete", "sha256"]
+
+
+class SubmissionIn(serializers.Serializer[Any]):
+    """Either `upload`, the key of a finished upload, or `file`, the file itself."""
+
+    phase = serializers.IntegerField(help_text="Number of the phase.")
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    description = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
+    upload = serializers.UUIDField(required=False)
+    file = serializers.FileField(required=False, allow_empty_file=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("upload" in attrs) == ("file" in attrs):
+            raise serializers.ValidationError("Give either `upload` (the key of a finished upload) or `file`, not both.")
+        return attrs
+
+
+class RunOut(serializers.ModelSerializer[Run]):
+    task = serializers.CharField(source="task.name")
+
+    class Meta:
+        model = Run
+        fields = [
+            "id", "task", "state", "attempt", "queued_at", "started_at", "finished_at", "reason", "code", "detail", "meters",
+        ]  # fmt: skip
+
+
+class VerdictOut(serializers.Serializer[Any]):
+    """Why a submission failed: whose fault it is, and what to do."""
+
+    reason = serializers.CharField()
+    blame = serializers.CharField()
+    detail = serializers.CharField()
+    advice = serializers.CharField()
+
+
+class SubmissionOut(serializers.ModelSerializer[Submission]):
+    """`scores` is null while there are none, and for a sealed phase until its reveal."""
+
+    phase = serializers.CharField(source="phase.slug")
+    competition = serializers.CharField(source="phase.competition.slug")
+    team = serializers.CharField(source="team.name")
+    submitted_by = serializers.CharField(source="submitted_by.username")
+    sha256 = serializers.CharField(source="file_id")
+    verdict = serializers.SerializerMethodField()
+    scores = serializers.SerializerMethodField()
+    runs = RunOut(many=True)
+
+    class Meta:
+        model = Submission
+        fields = [
+            "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description", "received_at",
+            "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason", "scores",
+            "runs",
+        ]  # fmt: skip
+
+    @extend_schema_field(VerdictOut(allow_null=True))
+    def get_verdict(self, submission: Submission) -> dict[str, str] | None:
+        if not submission.reason:
+            return None
+        info = REASONS[Reason(submission.reason)]
+        run = next((run for run in submission.runs.all() if run.reason), None)
+        return {
+            "reason": submission.reason,
+            "blame": info.blame,
+            "detail": run.detail if run else "",
+            "advice": info.advice,
+        }
+
+    @extend_schema_field(serializers.DictField(child=serializers.CharField(), allow_null=True))
+    def get_scores(self, submission: Submission) -> dict[str, str] | None:
+        """The values as the board shows them; a caller that may not see them gets null."""
+        score = getattr(submission, "score", None)
+        if score is None or not self.context["can_see_scores"](submission.phase):
+            return None
+        columns = [column for column in submission.phase.leaderboard.columns.all() if not column.is_hidden]
+        return {column.key: column.shown(score.values[column.key]) for column in columns if column.key in score.values}
+
+
+class LogOut(serializers.Serializer[Any]):
+    run = serializers.UUIDField()
+    stream = serializers.CharField()
+    text = serializers.CharField()
+
+
+class AllowanceOut(serializers.Serializer[Any]):
+    period = serializers.CharField()
+    limit = serializers.IntegerField()
+    used = serializers.IntegerField()
+    left = serializers.IntegerField()
+    resets_at = serializers.DateTimeField(allow_null=True)
+
+
+class ColumnOut(serializers.ModelSerializer[Column]):
+    class Meta:
+        model = Column
+        fields = ["key", "title", "unit", "sorting", "precision", "is_primary"]
+
+
+class RowOut(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(allow_null=True)
+    team = serializers.CharField()
+    is_baseline = serializers.BooleanField()
+    scores = serializers.DictField(child=serializers.CharField())
+    submissions = serializers.IntegerField()
+    achieved_at = serializers.DateTimeField()
+    last_at = serializers.DateTimeField()
+
+
+def row_out(row: Row, columns: list[Column]) -> dict[str, Any]:
+    """A board's row as JSON, its values as shown."""
+    entry = row.entry
+    values = zip(columns, shown_values(columns, entry.values), strict=True)
+    return {
+        "rank": row.rank,
+        "team": entry.team.name,
+        "is_baseline": entry.is_baseline,
+        "scores": {column.key: value for column, value in values if value is not None},
+        "submissions": entry.submissions,
+        "achieved_at": entry.achieved_at,
+        "last_at": entry.last_at,
+    }
+
+
+class LeaderboardOut(serializers.Serializer[Any]):
+    phase = serializers.CharField()
+    rule = serializers.CharField()
+    columns = ColumnOut(many=True)
+    entry_count = serializers.IntegerField()
+    rows = RowOut(many=True)
+    next_cursor = serializers.CharField(allow_null=True)

@@ -1,0 +1,39 @@
+"""URLs of the native API, below /api/v1/."""
+
+from django.urls import path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from competitions.api.views import competitions, leaderboards, submissions, uploads
+
+app_name = "api"
+urlpatterns = [
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+    path("competitions/", competitions.CompetitionList.as_view(), name="competitions"),
+    path("competitions/<slug:slug>/", competitions.CompetitionDetail.as_view(), name="competition"),
+    path("competitions/<slug:slug>/registration/", competitions.RegistrationView.as_view(), name="registration"),
+    path("competitions/<slug:slug>/team/", competitions.TeamView.as_view(), name="team"),
+    path("competitions/<slug:slug>/team/invitations/", competitions.TeamInvitations.as_view(), name="team-invitations"),
+    path("competitions/<slug:slug>/phases/<slug:phase_slug>/limits/", submissions.Limits.as_view(), name="limits"),
+    path(
+        "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard/",
+        leaderboards.LeaderboardDetail.as_view(),
+        name="leaderboard",
+    ),
+    path(
+        "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard.csv",
+        leaderboards.LeaderboardCsv.as_view(),
+        name="leaderboard-csv",
+    ),
+    path("invitations/", competitions.MyInvitations.as_view(), name="invitations"),
+    path("invitations/<uuid:key>/accept/", competitions.InvitationAnswer.as_view(), {"answer": "accept"}, name="invitation-accept"),
+    path("invitations/<uuid:key>/decline/", competitions.InvitationAnswer.as_view(), {"answer": "decline"}, name="invitation-decline"),
+    path("uploads/", uploads.UploadList.as_view(), name="uploads"),
+    path("uploads/<uuid:key>/", uploads.UploadDetail.as_view(), name="upload"),
+    path("submissions/", submissions.SubmissionList.as_view(), name="submissions"),
+    path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="submission"),
+    path("submissions/<int:pk>/cancel/", submissions.SubmissionCancel.as_view(), name="submission-cancel"),
+    path("submissions/<int:pk>/logs/", submissions.SubmissionLogs.as_view(), name="submission-logs"),
+    path("submissions/<int:pk>/receipt/", submissions.SubmissionReceipt.as_view(), name="submission-receipt"),
+    path("submissions/<int:pk>/download/", submissions.SubmissionDownload.as_view(), name="submission-download"),
+]

@@ -1,0 +1,1 @@
+"""Views of `/api/v1/`: they translate between HTTP and the services."""

@@ -1,0 +1,36 @@
+"""What the views share: who asks, for which competition or phase, and what of it they may see."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.generics import GenericAPIView
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+
+from accounts.models import Scope, User
+from competitions.api.permissions import HasScope
+from competitions.catalog.models import Competition, Phase
+
+
+class ApiView(GenericAPIView[Any]):
+    """Anybody may ask; what a person may see or do is decided for each object."""
+
+    permission_classes = [AllowAny, HasScope]
+    write_scope: Scope = Scope.SUBMIT
+    request: Request
+
+    def person(self) -> User:
+        """The signed-in person or robot; else 401."""
+        user = self.request.user
+        if not isinstance(user, User):
+            raise NotAuthenticated("Send an API token as `Authorization: Bearer <token>`, or sign in.")
+        return user
+
+    def competition(self, slug: str) -> Competition:
+        """A competition that the asker sees; otherwise it does not exist (404, not 403)."""
+        return get_object_or_404(Competition.objects.visible_to(self.request.user), slug=slug)
+
+    def phase(self, **lookup: Any) -> Phase:
+        phases = Phase.objects.visible_to(self.request.user).select_related("competition__queue")
+        return get_object_or_404(phases, **lookup)

@@ -1,0 +1,141 @@
+"""Competitions, registration, teams and invitations."""
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import Scope
+from competitions.api import serializers as s
+from competitions.api.pagination import IdCursorPagination
+from competitions.api.views.base import ApiView
+from competitions.catalog.models import Competition
+from competitions.catalog.services import current_rules
+from competitions.submissions.models import Submission
+from competitions.teams import services
+from competitions.teams.models import Invitation
+from competitions.teams.refusals import NotRegistered
+
+
+class CompetitionList(ApiView):
+    """Competitions that you can see, newest first."""
+
+    serializer_class = s.CompetitionOut
+    pagination_class = IdCursorPagination
+    queryset = Competition.objects.none()
+
+    @extend_schema(operation_id="competitions_list", responses=s.CompetitionOut(many=True))
+    def get(self, request: Request) -> Response:
+        page = self.paginate_queryset(Competition.objects.visible_to(request.user))
+        return self.get_paginated_response(s.CompetitionOut(page, many=True).data)
+
+
+class CompetitionDetail(ApiView):
+    """One competition with its phases and the version of its rules."""
+
+    serializer_class = s.CompetitionDetailOut
+
+    @extend_schema(operation_id="competitions_retrieve")
+    def get(self, request: Request, slug: str) -> Response:
+        competition = self.competition(slug)
+        rules = current_rules(competition)
+        competition.rules_version = rules.number if rules else None  # type: ignore[attr-defined]  # for the serializer
+        return Response(s.CompetitionDetailOut(competition).data)
+
+
+class RegistrationView(ApiView):
+    """Your registration: read it, or register by accepting the current version of the rules."""
+
+    serializer_class = s.RegisterIn
+    write_scope = Scope.TEAM
+
+    @extend_schema(responses=s.RegistrationOut)
+    def get(self, request: Request, slug: str) -> Response:
+        competition = self.competition(slug)
+        registration = services.registration_of(self.person(), competition)
+        if registration is None:
+            raise NotRegistered(competition)
+        return Response(s.RegistrationOut(registration).data)
+
+    @extend_schema(responses={201: s.RegistrationOut})
+    def post(self, request: Request, slug: str) -> Response:
+        competition, user = self.competition(slug), self.person()
+        said = self.get_serializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        made = services.register(user=user, competition=competition, now=timezone.now(), **said.validated_data)
+        return Response(s.RegistrationOut(made).data, status=201)
+
+
+class TeamView(ApiView):
+    """Your team in a competition: read it, create it (you become captain), or leave it."""
+
+    serializer_class = s.TeamIn
+    write_scope = Scope.TEAM
+
+    @extend_schema(responses=s.TeamOut)
+    def get(self, request: Request, slug: str) -> Response:
+        team = services.require_team(user=self.person(), competition=self.competition(slug))
+        return Response(s.TeamOut(team).data)
+
+    @extend_schema(responses={201: s.TeamOut})
+    def post(self, request: Request, slug: str) -> Response:
+        competition, user = self.competition(slug), self.person()
+        said = self.get_serializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        team = services.team_create(user=user, competition=competition, now=timezone.now(), **said.validated_data)
+        return Response(s.TeamOut(team).data, status=201)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, slug: str) -> Response:
+        user = self.person()
+        team = services.require_team(user=user, competition=self.competition(slug))
+        services.team_leave(team=team, by=user, has_submissions=Submission.objects.filter(team=team).exists())
+        return Response(status=204)
+
+
+class TeamInvitations(ApiView):
+    """Invite a registered person to your team; captains only."""
+
+    serializer_class = s.InviteIn
+    write_scope = Scope.TEAM
+
+    @extend_schema(responses={201: s.InvitationOut})
+    def post(self, request: Request, slug: str) -> Response:
+        user = self.person()
+        team = services.require_team(user=user, competition=self.competition(slug))
+        said = self.get_serializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        invitation = services.invite(team=team, by=user, now=timezone.now(), **said.validated_data)
+        return Response(s.InvitationOut(invitation).data, status=201)
+
+
+class MyInvitations(ApiView):
+    """Open invitations that wait for your answer."""
+
+    serializer_class = s.InvitationOut
+
+    @extend_schema(operation_id="invitations_list", responses=s.InvitationOut(many=True))
+    def get(self, request: Request) -> Response:
+        mine = Invitation.objects.filter(
+            user=self.person(), state=Invitation.State.OPEN, expires_at__gt=timezone.now()
+        ).select_related("team__competition", "user")
+        return Response(s.InvitationOut(mine, many=True).data)
+
+
+class InvitationAnswer(ApiView):
+    """Accept or decline an invitation of yours."""
+
+    serializer_class = s.InvitationOut
+    write_scope = Scope.TEAM
+
+    @extend_schema(request=None, responses=s.InvitationOut)
+    def post(self, request: Request, key: str, answer: str) -> Response:
+        user = self.person()
+        invitation = get_object_or_404(Invitation, key=key, user=user)
+        if answer == "accept":
+            services.invitation_accept(invitation=invitation, by=user, now=timezone.now())
+        else:
+            services.invitation_decline(invitation=invitation, by=user)
+        invitation.refresh_from_db()
+        return Response(s.InvitationOut(invitation).data)

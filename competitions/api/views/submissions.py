@@ -1,0 +1,176 @@
+"""Submissions: make, list, follow, cancel, download."""
+
+from functools import cache
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import FileResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import User
+from competitions.api import serializers as s
+from competitions.api.pagination import IdCursorPagination
+from competitions.api.views.base import ApiView
+from competitions.catalog.models import Phase
+from competitions.leaderboards.visibility import can_see_scores
+from competitions.resources.models import Upload
+from competitions.resources.storage import open_stored
+from competitions.resources.uploads import upload_whole
+from competitions.submissions.access import log_streams, submissions_of
+from competitions.submissions.logs import log_text
+from competitions.submissions.models import Submission
+from competitions.submissions.quota import allowances
+from competitions.submissions.services import submission_cancel, submission_create
+from competitions.submissions.states import Kind
+from competitions.teams.services import require_team
+
+IDEMPOTENCY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key gives the same submission again."
+)
+
+
+class SubmissionView(ApiView):
+    """Base: the submissions of the asker's teams, and all of those that the asker organizes."""
+
+    serializer_class = s.SubmissionOut
+
+    def submissions(self) -> QuerySet[Submission]:
+        return (
+            submissions_of(self.person())
+            .select_related("phase__competition", "phase__leaderboard", "team", "submitted_by", "score")
+            .prefetch_related("runs__task", "phase__leaderboard__columns")
+        )
+
+    def submission(self, pk: int) -> Submission:
+        return get_object_or_404(self.submissions(), pk=pk)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        user = self.request.user
+
+        @cache
+        def visible(phase: Phase) -> bool:
+            return can_see_scores(user, phase)
+
+        return super().get_serializer_context() | {"can_see_scores": visible}
+
+    def answer(self, submission: Submission, status: int = 200) -> Response:
+        return Response(s.SubmissionOut(submission, context=self.get_serializer_context()).data, status=status)
+
+
+class SubmissionList(SubmissionView):
+    """Your team's submissions, newest first; or make one."""
+
+    pagination_class = IdCursorPagination
+    parser_classes = [JSONParser, MultiPartParser, FormParser]
+
+    @extend_schema(
+        operation_id="submissions_list",
+        parameters=[OpenApiParameter("competition", str), OpenApiParameter("phase", int), OpenApiParameter("status", str)],
+        responses=s.SubmissionOut(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        wanted = self.submissions()
+        names = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}
+        for name, lookup in names.items():
+            if value := request.query_params.get(name):
+                wanted = wanted.filter(**{lookup: value}) if name != "phase" or value.isdigit() else wanted.none()
+        page = self.paginate_queryset(wanted)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        operation_id="submissions_create", request=s.SubmissionIn, parameters=[IDEMPOTENCY], responses={201: s.SubmissionOut}
+    )
+    def post(self, request: Request) -> Response:
+        user, began_at = self.person(), timezone.now()
+        said = s.SubmissionIn(data=request.data)
+        said.is_valid(raise_exception=True)
+        phase = self.phase(pk=said.validated_data["phase"])
+        made = submission_create(
+            user=user,
+            phase=phase,
+            upload=_upload(user, said.validated_data, began_at),
+            kind=Kind(said.validated_data["kind"]),
+            description=said.validated_data["description"],
+            idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
+            now=timezone.now(),
+        )
+        return self.answer(self.submission(made.pk), status=201)
+
+
+def _upload(user: User, said: dict[str, Any], began_at: Any) -> Upload:
+    """The finished upload that was named, or the file of this very request."""
+    if "upload" in said:
+        return get_object_or_404(Upload, key=said["upload"], user=user)
+    file = said["file"]
+    return upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=began_at)
+
+
+class SubmissionDetail(SubmissionView):
+    """One submission with its runs, verdict and, where they may be seen, scores."""
+
+    @extend_schema(operation_id="submissions_retrieve")
+    def get(self, request: Request, pk: int) -> Response:
+        return self.answer(self.submission(pk))
+
+
+class SubmissionCancel(SubmissionView):
+    """Cancel a submission: at once while it waits, within seconds while it runs."""
+
+    @extend_schema(request=None, responses=s.SubmissionOut)
+    def post(self, request: Request, pk: int) -> Response:
+        submission = self.submission(pk)
+        submission_cancel(submission=submission, actor=f"user:{self.person().username}", now=timezone.now())
+        return self.answer(self.submission(pk))
+
+
+class SubmissionLogs(SubmissionView):
+    """The logs of a submission's runs. The scoring program's log is for organizers."""
+
+    @extend_schema(responses=s.LogOut(many=True))
+    def get(self, request: Request, pk: int) -> Response:
+        submission = self.submission(pk)
+        streams = log_streams(self.person(), submission.phase)
+        logs = [
+            {"run": run.pk, "stream": stream, "text": log_text(run, stream)}
+            for run in submission.runs.all()
+            for stream in streams
+        ]
+        return Response(s.LogOut(logs, many=True).data)
+
+
+class SubmissionReceipt(SubmissionView):
+    """What is needed to run the submission again: digests, image, limits, hardware, times."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, pk: int) -> Response:
+        submission = self.submission(pk)
+        runs = [{"run": str(run.pk), "task": run.task.name, "receipt": run.receipt} for run in submission.runs.all()]
+        return Response({"submission": submission.pk, "sha256": submission.file_id, "runs": runs})
+
+
+class SubmissionDownload(SubmissionView):
+    """The file as it was sent in."""
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, pk: int) -> FileResponse:
+        submission = self.submission(pk)
+        return FileResponse(open_stored(submission.file), as_attachment=True, filename=submission.file_name)
+
+
+class Limits(ApiView):
+    """What your team may still submit in a phase, and when it gets more."""
+
+    serializer_class = s.AllowanceOut
+
+    @extend_schema(responses=s.AllowanceOut(many=True))
+    def get(self, request: Request, slug: str, phase_slug: str) -> Response:
+        phase = self.phase(competition__slug=slug, slug=phase_slug)
+        team = require_team(user=self.person(), competition=phase.competition)
+        return Response(s.AllowanceOut(allowances(team=team, phase=phase, now=timezone.now()), many=True).data)
+

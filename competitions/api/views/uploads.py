@@ -1,0 +1,95 @@
+"""Resumable uploads: announce, send parts, ask how far it came."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from competitions.api import serializers as s
+from competitions.api.views.base import ApiView
+from competitions.refusals import Refusal
+from competitions.resources.models import Upload
+from competitions.resources.storage import CHUNK_BYTES
+from competitions.resources.uploads import upload_abort, upload_append, upload_begin
+
+OFFSET = OpenApiParameter("Upload-Offset", int, OpenApiParameter.HEADER, required=True, description="Bytes received so far.")
+
+
+class OffsetMissing(Refusal):
+    code = "offset_missing"
+
+    def __init__(self) -> None:
+        super().__init__("Send the header `Upload-Offset` with the number of bytes received so far.")
+
+
+class RawParser(BaseParser):
+    """Leaves the body to the view, which streams it to disk."""
+
+    media_type = "application/offset+octet-stream"
+
+    def parse(self, stream: object, media_type: str | None = None, parser_context: object = None) -> object:
+        return stream
+
+
+class UploadList(ApiView):
+    """Announce an upload. The moment of this call is what a deadline is compared with."""
+
+    serializer_class = s.UploadIn
+    parser_classes = [JSONParser]
+
+    @extend_schema(operation_id="uploads_create", responses={201: s.UploadOut})
+    def post(self, request: Request) -> Response:
+        user = self.person()
+        said = self.get_serializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        upload = upload_begin(user=user, now=timezone.now(), **said.validated_data)
+        return Response(s.UploadOut(upload).data, status=201, headers={"Location": f"/api/v1/uploads/{upload.key}/"})
+
+
+class UploadDetail(ApiView):
+    """One upload: how far it came (GET), the next part (PATCH), forget it (DELETE)."""
+
+    serializer_class = s.UploadOut
+    parser_classes = [RawParser]
+
+    def upload(self, key: UUID) -> Upload:
+        return get_object_or_404(Upload, key=key, user=self.person())
+
+    @extend_schema(operation_id="uploads_retrieve", responses=s.UploadOut)
+    def get(self, request: Request, key: UUID) -> Response:
+        return self.answer(self.upload(key))
+
+    @extend_schema(
+        operation_id="uploads_append", parameters=[OFFSET], responses=s.UploadOut,
+        request={"application/offset+octet-stream": OpenApiTypes.BINARY},
+    )  # fmt: skip
+    def patch(self, request: Request, key: UUID) -> Response:
+        upload = self.upload(key)
+        offset = request.headers.get("Upload-Offset", "")
+        if not offset.isdigit():
+            raise OffsetMissing
+        return self.answer(
+            upload_append(
+                key=upload.key, user=upload.user, offset=int(offset), chunks=_body(request), now=timezone.now()
+            )
+        )
+
+    @extend_schema(operation_id="uploads_destroy", responses={204: None})
+    def delete(self, request: Request, key: UUID) -> Response:
+        upload_abort(upload=self.upload(key))
+        return Response(status=204)
+
+    def answer(self, upload: Upload) -> Response:
+        headers = {"Upload-Offset": str(upload.received_bytes), "Cache-Control": "no-store"}
+        return Response(s.UploadOut(upload).data, headers=headers)
+
+
+def _body(request: Request) -> Iterator[bytes]:
+    while chunk := request._request.read(CHUNK_BYTES):
+        yield chunk

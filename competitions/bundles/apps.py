@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class BundlesConfig(AppConfig):
+    name = "competitions.bundles"

@@ -1,0 +1,137 @@
+"""Reading a board: a page of rows with ranks, one team's row, the history of the best score."""
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from competitions.leaderboards.models import Column, Entry, Leaderboard, Milestone, Score
+from competitions.refusals import Refusal
+from competitions.teams.models import Team
+
+PAGE_SIZE = 50
+
+
+class InvalidCursor(Refusal):
+    code = "invalid_cursor"
+
+    def __init__(self) -> None:
+        super().__init__("The cursor is not one that this API gave out. Start again without a cursor.")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a board. `rank` is None for a baseline, which takes no rank from anybody."""
+
+    rank: int | None
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class BoardPage:
+    rows: list[Row]
+    next_cursor: str | None
+
+
+def _ordered(board: Leaderboard) -> QuerySet[Entry]:
+    return (
+        Entry.objects.filter(leaderboard=board).select_related("team").order_by("rank_value", "achieved_at", "id")
+    )
+
+
+def rank_of(entry: Entry) -> int | None:
+    """One more than the number of better rows; equal rows share a rank. None for a baseline."""
+    if entry.is_baseline:
+        return None
+    better = Entry.objects.filter(leaderboard=entry.leaderboard_id, is_baseline=False, rank_value__lt=entry.rank_value)
+    return better.count() + 1
+
+
+def board_page(board: Leaderboard, *, cursor: str | None = None, size: int = PAGE_SIZE) -> BoardPage:
+    """One page in the order of the board. Two queries for the first page and three for the others, at any size of board."""
+    entries = _ordered(board)
+    if cursor:
+        entries = entries.filter(_after(*read_cursor(cursor)))
+    found = list(entries[: size + 1])
+    shown = found[:size]
+    more = len(found) > size
+    ranks = _ranks(shown, first_page=not cursor)
+    rows = [Row(rank, entry) for rank, entry in zip(ranks, shown, strict=True)]
+    return BoardPage(rows=rows, next_cursor=make_cursor(shown[-1]) if more else None)
+
+
+def _ranks(entries: list[Entry], *, first_page: bool) -> Iterator[int | None]:
+    """Ranks of consecutive rows: only the first ranked one is counted, the others follow."""
+    seen, rank, value = 0, 0, None
+    for entry in entries:
+        if entry.is_baseline:
+            yield None
+            continue
+        if value is None and not first_page:  # the first ranked row of a later page
+            rank = rank_of(entry) or 1
+            same_before = Entry.objects.filter(
+                leaderboard=entry.leaderboard_id, is_baseline=False, rank_value=entry.rank_value
+            ).filter(Q(achieved_at__lt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__lt=entry.pk))
+            seen = rank - 1 + same_before.count()
+        elif entry.rank_value != value:
+            rank = seen + 1
+        seen += 1
+        value = entry.rank_value
+        yield rank
+
+
+def _after(rank_value: float, achieved_at: datetime, pk: int) -> Q:
+    return Q(rank_value__gt=rank_value) | Q(rank_value=rank_value) & (
+        Q(achieved_at__gt=achieved_at) | Q(achieved_at=achieved_at, id__gt=pk)
+    )
+
+
+def make_cursor(entry: Entry) -> str:
+    """An opaque position behind this row."""
+    raw = json.dumps([entry.rank_value, entry.achieved_at.isoformat(), entry.pk])
+    return base64.urlsafe_b64encode(raw.encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> tuple[float, datetime, int]:
+    """Raises `InvalidCursor`."""
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        rank_value, achieved_at, pk = json.loads(raw)
+        return float(rank_value), datetime.fromisoformat(achieved_at), int(pk)
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise InvalidCursor from error
+
+
+def entry_of(board: Leaderboard, team: Team) -> Entry | None:
+    return Entry.objects.filter(leaderboard=board, team=team).select_related("team", "score").first()
+
+
+def all_rows(board: Leaderboard) -> Iterator[Row]:
+    """Every row in order, streamed: for exports."""
+    entries = list(_ordered(board).iterator(chunk_size=5000))
+    yield from (Row(rank, entry) for rank, entry in zip(_ranks(entries, first_page=True), entries, strict=True))
+
+
+def shown_values(columns: list[Column], values: dict[str, Any]) -> list[str | None]:
+    """A row's values as shown, in the order of the columns; None where there is none."""
+    return [column.shown(values[column.key]) if column.key in values else None for column in columns]
+
+
+def visible_columns(board: Leaderboard) -> list[Column]:
+    return [column for column in board.columns.all() if not column.is_hidden]
+
+
+def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:
+    """The board's best score as it improved."""
+    return board.milestones.select_related("score", "score__team").order_by("received_at")
+
+
+def team_over_time(board: Leaderboard, team: Team, *, limit: int = 500) -> list[Score]:
+    """A team's scores, oldest first, the newest `limit` of them."""
+    newest = Score.objects.filter(leaderboard=board, team=team, is_eligible=True).order_by("-received_at")[:limit]
+    return list(reversed(newest))

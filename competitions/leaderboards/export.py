@@ -1,0 +1,44 @@
+"""A board as CSV."""
+
+import csv
+from collections.abc import Iterator
+from typing import Any
+
+from competitions.leaderboards.board import all_rows, shown_values, visible_columns
+from competitions.leaderboards.models import Leaderboard
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+class _Echo:
+    """A file that hands back what is written, so that `csv` can be streamed."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def safe_cell(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+
+
+def csv_lines(board: Leaderboard) -> Iterator[str]:
+    """Header and rows. Values are as shown on the page; a baseline has no rank."""
+    columns = visible_columns(board)
+    writer: Any = csv.writer(_Echo())
+    yield writer.writerow(
+        ["rank", "team", *(column.key for column in columns), "submissions", "achieved_at", "last_at", "baseline"]
+    )
+    for row in all_rows(board):
+        entry = row.entry
+        yield writer.writerow(
+            [
+                row.rank or "",
+                safe_cell(entry.team.name),
+                *(value if value is not None else "" for value in shown_values(columns, entry.values)),
+                entry.submissions,
+                entry.achieved_at.isoformat(),
+                entry.last_at.isoformat(),
+                "yes" if entry.is_baseline else "no",
+            ]
+        )

@@ -1,0 +1,113 @@
+"""Checking a zip before anything unpacks it: names, links, sizes, counts, checksums.
+
+The limits hold for what the archive *declares* and for what comes out of it, by a byte counter.
+"""
+
+import stat
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from competitions.refusals import InvalidFile
+
+CHUNK_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ArchiveLimits:
+    """What an archive may hold."""
+
+    unpacked_bytes: int = 10 * 1024**3
+    files: int = 20_000
+    ratio: int = 1000  # unpacked / packed; text of one repeated byte reaches about 1030
+
+
+def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
+    """Refuse a zip that cannot or must not be unpacked; returns the names of its files.
+
+    Parameters
+    ----------
+    path : file to check.
+    what : how to call it in messages, for instance "The submission 'model.zip'".
+
+    Raises
+    ------
+    InvalidFile
+        `not_a_zip`, `zip_truncated`, `zip_encrypted`, `zip_path_outside`, `zip_link`, `zip_duplicate_name`,
+        `zip_too_many_files`, `zip_too_large`, `zip_crc_error`, `zip_empty`.
+    """
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
+        raise _not_a_zip(path, what) from error
+    with archive:
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        _check_counts(members, path.stat().st_size, limits, what)
+        seen: set[str] = set()
+        for member in members:
+            _check_member(member, seen, what)
+        _read_through(archive, members, limits, what)
+    return [member.filename for member in members]
+
+
+def _not_a_zip(path: Path, what: str) -> InvalidFile:
+    with path.open("rb") as file:
+        starts_like_zip = file.read(2) == b"PK"
+    if starts_like_zip:
+        return InvalidFile(
+            "zip_truncated", f"{what} starts like a zip but its end is missing: it was cut off. Make the zip again and upload it whole."
+        )
+    return InvalidFile("not_a_zip", f"{what} is not a zip archive. Pack your files into a .zip and upload that.")
+
+
+def _check_counts(members: list[zipfile.ZipInfo], packed_bytes: int, limits: ArchiveLimits, what: str) -> None:
+    if not members:
+        raise InvalidFile("zip_empty", f"{what} holds no files. Put your files into the zip.")
+    if len(members) > limits.files:
+        raise InvalidFile(
+            "zip_too_many_files", f"{what} holds {len(members):,} files; at most {limits.files:,} are allowed. Leave out what is not needed."
+        )
+    declared = sum(member.file_size for member in members)
+    if declared > limits.unpacked_bytes or declared > packed_bytes * limits.ratio:
+        raise InvalidFile(
+            "zip_too_large",
+            f"{what} would unpack to {declared:,} bytes; at most {limits.unpacked_bytes:,} bytes, and {limits.ratio} times "
+            "the size of the zip, are allowed.",
+        )
+
+
+def _check_member(member: zipfile.ZipInfo, seen: set[str], what: str) -> None:
+    name = member.filename
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if not parts or ".." in parts or name.startswith(("/", "\\")) or ":" in parts[0] or "\x00" in name:
+        raise InvalidFile(
+            "zip_path_outside", f"{what} has a member {name!r} whose path leads outside the archive. Use relative paths without '..'."
+        )
+    if member.flag_bits & 0x1:
+        raise InvalidFile("zip_encrypted", f"{what} is encrypted (member {name!r}). Make the zip without a password.")
+    mode = member.external_attr >> 16
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise InvalidFile("zip_link", f"{what} has a member {name!r} that is a link or special file. Put the file itself into the zip.")
+    key = "/".join(parts)
+    if key in seen:
+        raise InvalidFile("zip_duplicate_name", f"{what} has two members called {name!r}. Keep one of them.")
+    seen.add(key)
+
+
+def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limits: ArchiveLimits, what: str) -> None:
+    """Decompress everything once, counting: declared sizes may lie, and checksums are only known afterwards."""
+    total = 0
+    for member in members:
+        try:
+            with archive.open(member) as file:
+                while chunk := file.read(CHUNK_BYTES):
+                    total += len(chunk)
+                    if total > limits.unpacked_bytes:
+                        raise InvalidFile(
+                            "zip_too_large", f"{what} unpacks to more than {limits.unpacked_bytes:,} bytes, which is the limit."
+                        )
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
+            raise InvalidFile(
+                "zip_crc_error", f"{what} is damaged: the member {member.filename!r} cannot be unpacked. Make the zip again."
+            ) from error

@@ -1,0 +1,194 @@
+"""Submissions and their runs: one run for each task, held by a worker under a lease."""
+
+import uuid
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from competitions.catalog.models import Phase, Task
+from competitions.compute.models import ComputeWorker, Queue
+from competitions.resources.models import StoredFile
+from competitions.submissions.states import FINAL, HELD, Kind, Reason, State
+from competitions.teams.models import Team
+
+
+class Submission(models.Model):
+    """What a team sent in for a phase. Immutable but for its status, which follows its runs."""
+
+    phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="submissions")
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="submissions")
+    submitted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=10, choices=Kind)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+    file_name = models.CharField(max_length=255)
+    description = models.CharField(max_length=500, blank=True)
+    received_at = models.DateTimeField(help_text="When the upload began, by the server's clock; this instant counts.")
+    created_at = models.DateTimeField(help_text="When the submission was accepted.")
+    status = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    reason = models.CharField(max_length=20, choices=Reason, blank=True)
+    is_charged = models.BooleanField(default=True, help_text="Counts towards the team's quota.")
+    finished_at = models.DateTimeField(null=True, blank=True)
+    disqualified_at = models.DateTimeField(null=True, blank=True)
+    disqualified_reason = models.CharField(max_length=500, blank=True)
+    idempotency_key = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "idempotency_key"], condition=~Q(idempotency_key=""), name="idempotency_key_once_per_team"
+            ),
+            models.CheckConstraint(
+                name="submission_reason_iff_failed",
+                condition=(Q(status=State.FAILED) & ~Q(reason="")) | (~Q(status=State.FAILED) & Q(reason="")),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["team", "phase", "received_at"], condition=Q(is_charged=True), name="submission_quota"),
+            models.Index(fields=["team", "-id"], name="submission_of_team"),
+            models.Index(fields=["phase", "-id"], name="submission_of_phase"),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.file_name}"
+
+    @property
+    def is_final(self) -> bool:
+        return self.status in FINAL
+
+
+class Run(models.Model):
+    """One submission on one task. Only `run_move` writes `state`; a lost worker raises `attempt`."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="runs")
+    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="runs")
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="+", help_text="For fair share: whose turn it is.")
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="runs")
+    priority = models.SmallIntegerField(default=0)
+    gpus = models.PositiveSmallIntegerField(default=0)
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    attempt = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try.")
+    queued_at = models.DateTimeField()
+    not_before = models.DateTimeField(help_text="Back-off: not handed out earlier.")
+    lease_id = models.UUIDField(null=True, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)  # set exactly while a worker holds the run
+    worker = models.ForeignKey(ComputeWorker, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs")
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True, help_text="When the current stage's container started.")
+    finished_at = models.DateTimeField(null=True, blank=True)
+    reason = models.CharField(max_length=20, choices=Reason, blank=True)
+    code = models.CharField(max_length=60, blank=True)
+    detail = models.CharField(max_length=1000, blank=True)
+    meters = models.JSONField(default=dict, blank=True)
+    scores = models.JSONField(default=dict, blank=True)
+    receipt = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["queued_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "task"], name="one_run_per_submission_and_task"),
+            models.CheckConstraint(
+                name="run_lease_iff_held",
+                condition=(
+                    Q(state__in=HELD, lease_expires_at__isnull=False, lease_id__isnull=False)
+                    | (~Q(state__in=HELD) & Q(lease_expires_at__isnull=True, lease_id__isnull=True))
+                ),
+            ),
+            models.CheckConstraint(
+                name="run_reason_iff_failed",
+                condition=(Q(state=State.FAILED) & ~Q(reason="")) | (~Q(state=State.FAILED) & Q(reason="")),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["queue", "-priority", "queued_at"], condition=Q(state=State.QUEUED), name="run_waiting"),
+            models.Index(fields=["lease_expires_at"], condition=Q(state__in=HELD), name="run_leases"),
+            models.Index(fields=["team"], condition=Q(state__in=HELD), name="run_in_flight"),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.id}"
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL
+
+
+class RunEvent(models.Model):
+    """One line of a run's history; written by `run_move` alone."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    attempt = models.PositiveSmallIntegerField()
+    source = models.CharField(max_length=10, choices=State)
+    target = models.CharField(max_length=10, choices=State)
+    actor = models.CharField(max_length=150)
+    note = models.CharField(max_length=1000, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.source} → {self.target} (attempt {self.attempt})"
+
+
+class RunLog(models.Model):
+    """A piece of a run's log. Pieces of one stream are numbered; a repeated number is the same piece."""
+
+    class Stream(models.TextChoices):
+        INGESTION = "ingestion", "your program"
+        SCORING = "scoring", "scoring"
+        WORKER = "worker", "platform"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="log_pieces")
+    attempt = models.PositiveSmallIntegerField()
+    stream = models.CharField(max_length=10, choices=Stream)
+    seq = models.PositiveIntegerField()
+    text = models.TextField()
+
+    class Meta:
+        ordering = ["seq"]
+        constraints = [models.UniqueConstraint(fields=["run", "attempt", "stream", "seq"], name="log_piece_once")]
+
+    def __str__(self) -> str:
+        return f"{self.stream} {self.seq}"
+
+
+class RunOutput(models.Model):
+    """A file that an attempt left: predictions, the scoring program's output, whole logs."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="outputs")
+    attempt = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=50)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "attempt", "name"], name="output_once_per_attempt")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CompletedAttempt(models.Model):
+    """What an attempt answered, so that the same answer sent twice gets the same reply, and history is kept."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
+    attempt = models.PositiveSmallIntegerField()
+    lease_id = models.UUIDField(unique=True)
+    worker = models.ForeignKey(ComputeWorker, on_delete=models.SET_NULL, null=True, related_name="+")
+    ended_at = models.DateTimeField()
+    outcome = models.CharField(max_length=10, help_text="State the run took.")
+    reason = models.CharField(max_length=20, choices=Reason, blank=True)
+    detail = models.CharField(max_length=1000, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt}: {self.outcome}"
+
+    @property
+    def when(self) -> datetime:
+        return self.ended_at

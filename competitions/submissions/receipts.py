@@ -1,0 +1,31 @@
+"""What goes into a run's receipt: enough to run it again and to say what differs."""
+
+from typing import Any
+
+from competitions.submissions.models import Run
+
+
+def receipt_of_inputs(run: Run) -> dict[str, Any]:
+    """Digests of everything the run is given, as they are when it is handed out, with its image and limits."""
+    task, phase = run.task, run.submission.phase
+    programs = {
+        "submission": run.submission.file,
+        "ingestion_program": task.ingestion_program and task.ingestion_program.file,
+        "input_data": task.input_data and task.input_data.file,
+        "scoring_program": task.scoring_program.file,
+        "reference_data": task.reference_data and task.reference_data.file,
+    }
+    return {
+        "inputs": {name: f"sha256:{stored.sha256}" for name, stored in programs.items() if stored},
+        "image": phase.image_name,
+        "attempt": run.attempt,
+        "lease_id": str(run.lease_id),
+        "budget": {
+            "time_limit_s": phase.time_limit_s,
+            "gpus": run.gpus,
+            "cpus": phase.cpus,
+            "memory_bytes": phase.memory_bytes,
+            "output_bytes": phase.output_bytes,
+            "scoring_time_limit_s": phase.scoring_time_limit_s,
+        },
+    }

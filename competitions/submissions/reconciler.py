@@ -1,0 +1,68 @@
+"""The periodic look at the whole: leases that ran out, queues that nobody woke, uploads that nobody finished.
+
+Everything here may run twice, late, or on two machines at once: each step is a compare-and-swap.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+from django.db import transaction
+
+from competitions.compute.bell import ring
+from competitions.compute.models import Queue
+from competitions.resources.uploads import remove_expired_uploads
+from competitions.submissions.dispatch import attempt_lost
+from competitions.submissions.models import Run
+from competitions.submissions.states import HELD, State
+
+log = structlog.get_logger(__name__)
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """What one round did."""
+
+    leases_expired: int
+    queues_rung: int
+    uploads_removed: int
+
+
+def reconcile(*, now: datetime) -> Reconciled:
+    """One round."""
+    return Reconciled(
+        leases_expired=expire_leases(now=now),
+        queues_rung=ring_waiting_queues(now=now),
+        uploads_removed=remove_expired_uploads(now=now),
+    )
+
+
+def expire_leases(*, now: datetime) -> int:
+    """Give every run whose lease ran out back to its queue as a new attempt, or end it after the last."""
+    expired = Run.objects.filter(state__in=HELD, lease_expires_at__lte=now).values_list("pk", flat=True)[:BATCH]
+    return sum(_expire(run_id, now) for run_id in list(expired))
+
+
+@transaction.atomic
+def _expire(run_id: object, now: datetime) -> bool:
+    run = (
+        Run.objects.select_for_update(of=("self",))
+        .select_related("worker", "queue")
+        .filter(pk=run_id, state__in=HELD, lease_expires_at__lte=now)
+        .first()
+    )
+    if run is None:  # it answered in the meantime
+        return False
+    worker = run.worker.name if run.worker else "unknown"
+    log.warning("lease_expired", run=str(run.pk), attempt=run.attempt, worker=worker)
+    attempt_lost(
+        run, code="lease_expired", detail=f"The compute worker {worker!r} was not heard of in time.", actor="reconciler", now=now
+    )
+    return True
+
+
+def ring_waiting_queues(*, now: datetime) -> int:
+    """Ring for every queue that has something to hand out: the bell of its submission may have been lost."""
+    waiting = Queue.objects.filter(is_paused=False, runs__state=State.QUEUED, runs__not_before__lte=now).distinct()
+    return sum(ring(queue.bell) for queue in waiting)

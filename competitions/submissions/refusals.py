@@ -1,0 +1,85 @@
+"""Why a submission, or a change of one, is refused."""
+
+from datetime import datetime
+
+from competitions.catalog.models import Phase
+from competitions.refusals import Conflict, NotAllowed, Refusal
+
+
+class PhaseNotOpen(NotAllowed):
+    code = "phase_not_open"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(
+            f"The phase “{phase.name}” opens on {phase.opens_at:%Y-%m-%d %H:%M} UTC. Submit again from then on.",
+            opens_at=phase.opens_at.isoformat(),
+        )
+
+
+class PhaseClosed(NotAllowed):
+    code = "phase_closed"
+
+    def __init__(self, phase: Phase, *, received_at: datetime) -> None:
+        super().__init__(
+            f"The phase “{phase.name}” closed on {phase.closes_at:%Y-%m-%d %H:%M:%S} UTC; your upload began on "
+            f"{received_at:%Y-%m-%d %H:%M:%S} UTC. The moment an upload begins is what counts.",
+            closes_at=phase.closes_at.isoformat() if phase.closes_at else None,
+        )
+
+
+class KindNotAccepted(Refusal):
+    code, http_status = "kind_not_accepted", 422
+
+    def __init__(self, phase: Phase, kind: str) -> None:
+        accepted = [name for name, yes in (("predictions", phase.accepts_predictions), ("code", phase.accepts_code)) if yes]
+        super().__init__(
+            f"The phase “{phase.name}” does not accept {kind} submissions. It accepts {' and '.join(accepted) or 'nothing yet'}.",
+            accepted=accepted,
+        )
+
+
+class QuotaUsed(Refusal):
+    code, http_status = "quota_used", 429
+
+    def __init__(self, *, limit: int, period: str, resets_at: datetime | None) -> None:
+        when = f"The next can be made from {resets_at:%Y-%m-%d %H:%M} UTC." if resets_at else "No more can be made in this phase."
+        super().__init__(
+            f"Your team has used all {limit} submissions {period}. {when} Runs that failed on our side are not counted.",
+            limit=limit,
+            resets_at=resets_at.isoformat() if resets_at else None,
+        )
+
+
+class IdempotencyKeyReused(Refusal):
+    code, http_status = "idempotency_key_reused", 422
+
+    def __init__(self) -> None:
+        super().__init__("This idempotency key was used for another submission. Use a new key for a new submission.")
+
+
+class NothingToRun(Conflict):
+    code = "phase_has_no_task"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(f"The phase “{phase.name}” has no task yet, so nothing could be scored. The organizers must add one.")
+
+
+class AlreadyEnded(Conflict):
+    code = "already_ended"
+
+    def __init__(self) -> None:
+        super().__init__("This submission has ended, so it cannot be cancelled.")
+
+
+class StillRunning(Conflict):
+    code = "still_running"
+
+    def __init__(self) -> None:
+        super().__init__("This submission has not ended yet. Cancel it first, or wait.")
+
+
+class LeaseLost(Conflict):
+    code = "lease_lost"
+
+    def __init__(self) -> None:
+        super().__init__("This lease is over: another attempt owns the run. Kill the containers and drop the work.")

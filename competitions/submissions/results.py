@@ -1,0 +1,116 @@
+"""Reading what a worker answered. Whatever it sends is checked here before anything is written."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from competitions.refusals import Refusal
+from competitions.submissions.states import Reason, State
+
+MAX_STAGES = 4
+
+
+class InvalidResult(Refusal):
+    code, http_status = "invalid_result", 422
+
+
+@dataclass(frozen=True)
+class Result:
+    """A checked answer. `reason` is empty unless the run failed; `scores` is empty unless it finished."""
+
+    target: State
+    reason: str = ""
+    code: str = ""
+    detail: str = ""
+    scores: dict[str, float] = field(default_factory=dict)
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    meters: dict[str, Any] = field(default_factory=dict)
+    receipt: dict[str, Any] = field(default_factory=dict)
+
+
+def read_result(body: dict[str, Any], *, columns: list[str]) -> Result:
+    """Check the body of `complete`. Raises `InvalidResult` naming the field; `columns` are the board's keys."""
+    outcome = body.get("outcome")
+    if outcome not in ("finished", "failed", "cancelled"):
+        raise InvalidResult(f"'outcome' is {outcome!r}; it must be finished, failed or cancelled.")
+    stages = _stages(body.get("stages"))
+    common: dict[str, Any] = {
+        "code": _text(body.get("code"), 60),
+        "detail": _text(body.get("detail"), 1000),
+        "stages": stages,
+        "meters": _meters(stages),
+        "receipt": _receipt(body, stages),
+    }
+    if outcome == "cancelled":
+        return Result(target=State.CANCELLED, **common)
+    if outcome == "failed":
+        reason = body.get("reason")
+        if reason not in Reason.values:
+            raise InvalidResult(f"'reason' is {reason!r}; it must be one of {', '.join(Reason.values)}.")
+        return Result(target=State.FAILED, reason=str(reason), **common)
+    return Result(target=State.FINISHED, scores=read_scores(body.get("scores"), columns=columns), **common)
+
+
+def read_scores(value: Any, *, columns: list[str]) -> dict[str, float]:
+    """Finite numbers for declared columns. Raises `InvalidResult` for a column that is missing or unknown, or not a number."""
+    if not isinstance(value, dict):
+        raise InvalidResult("'scores' must be a mapping from column key to number.")
+    unknown = sorted(set(value) - set(columns))
+    missing = sorted(set(columns) - set(value))
+    if unknown or missing:
+        raise InvalidResult(f"'scores' has unknown columns {unknown} and lacks {missing}; the board has {sorted(columns)}.")
+    for key, number in value.items():
+        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+            raise InvalidResult(f"The score {key!r} is {number!r}; it must be a finite number.")
+    return {key: float(number) for key, number in value.items()}
+
+
+def _text(value: Any, limit: int) -> str:
+    """Printable text of bounded length; NUL, which PostgreSQL refuses, and other controls become blanks."""
+    text = value if isinstance(value, str) else ""
+    return "".join(char if char.isprintable() else " " for char in text)[:limit]
+
+
+def _stages(value: Any) -> list[dict[str, Any]]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > MAX_STAGES or not all(isinstance(stage, dict) for stage in value):
+        raise InvalidResult(f"'stages' must be a list of at most {MAX_STAGES} mappings.")
+    return [clean_numbers(stage) for stage in value]
+
+
+def clean_numbers(value: Any, depth: int = 0) -> Any:
+    """A JSON value without NaN, infinity, absurd depth or long texts, so that it can be stored and shown."""
+    if depth > 6:
+        return None
+    if isinstance(value, dict):
+        return {_text(key, 60): clean_numbers(item, depth + 1) for key, item in list(value.items())[:100]}
+    if isinstance(value, list):
+        return [clean_numbers(item, depth + 1) for item in value[:100]]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else None
+    return _text(value, 500) if isinstance(value, str) else None
+
+
+METERED = (
+    "wall_s", "cpu_s", "memory_peak_bytes", "output_bytes", "gpu_s", "gpu_memory_peak_bytes",
+)  # fmt: skip
+
+
+def _meters(stages: list[dict[str, Any]]) -> dict[str, Any]:
+    """The meters that are shown: those of the ingestion container, which is what the budget is about; else the last stage's."""
+    chosen = next((stage for stage in stages if stage.get("name") == "ingestion"), stages[-1] if stages else {})
+    return {key: chosen.get(key) for key in METERED}
+
+
+def _receipt(body: dict[str, Any], stages: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "stages": stages,
+        "timings": clean_numbers(body.get("timings") or {}),
+        "host": clean_numbers(body.get("host") or {}),
+        "worker_version": _text(body.get("worker_version"), 50),
+    }

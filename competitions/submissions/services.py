@@ -1,0 +1,157 @@
+"""Accepting, cancelling, re-running and disqualifying submissions."""
+
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+
+from accounts.models import User
+from competitions.catalog.models import Phase
+from competitions.compute.bell import ring
+from competitions.resources.models import Upload
+from competitions.resources.storage import local_copy
+from competitions.resources.uploads import UploadIncomplete
+from competitions.submissions import refusals
+from competitions.submissions.models import Run, Submission
+from competitions.submissions.moves import run_move, run_reopen, submission_settled
+from competitions.submissions.preflight import check_upload
+from competitions.submissions.quota import allowances
+from competitions.submissions.states import FINAL, HELD, Kind, State
+from competitions.teams.models import Team
+from competitions.teams.services import require_registration, require_team
+
+
+def submission_create(
+    *,
+    user: User,
+    phase: Phase,
+    upload: Upload,
+    kind: Kind,
+    now: datetime,
+    description: str = "",
+    idempotency_key: str = "",
+) -> Submission:
+    """Accept one upload for a phase, as the user's team.
+
+    Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
+    `InvalidFile`, `QuotaUsed`, `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload
+    is still there. The same idempotency key gives the same submission again.
+    """
+    require_registration(user=user, competition=phase.competition)
+    team = require_team(user=user, competition=phase.competition)
+    if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
+        return made
+    if upload.file is None:
+        raise UploadIncomplete(upload)
+    _require_open(phase, kind, upload.began_at)
+    _require_quota(team, phase, upload.began_at)  # before the file is read: the cheap answer first
+    with local_copy(upload.file) as path:
+        check_upload(phase=phase, kind=kind, path=path, file_name=upload.file_name)
+    return _accept(team, user, phase, upload, kind, now, description, idempotency_key)
+
+
+@transaction.atomic
+def _accept(
+    team: Team, user: User, phase: Phase, upload: Upload, kind: Kind, now: datetime, description: str, idempotency_key: str
+) -> Submission:
+    """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
+    Team.objects.select_for_update().get(pk=team.pk)
+    if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
+        return made
+    _require_quota(team, phase, upload.began_at)
+    tasks = list(phase.tasks.all())
+    if not tasks:
+        raise refusals.NothingToRun(phase)
+    submission = Submission(
+        phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
+        description=description[:500], received_at=upload.began_at, created_at=now, idempotency_key=idempotency_key,
+    )  # fmt: skip
+    submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
+    submission.save(force_insert=True)
+    queue = phase.competition.queue
+    Run.objects.bulk_create(
+        Run(
+            submission=submission, task=task, team=team, queue=queue, priority=phase.priority,
+            gpus=phase.gpus if kind == Kind.CODE else 0, queued_at=now, not_before=now,
+        )
+        for task in tasks
+    )  # fmt: skip
+    transaction.on_commit(partial(ring, queue.bell))
+    return submission
+
+
+def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:
+    """The submission made with this key; raises `IdempotencyKeyReused` when it was for something else."""
+    if not idempotency_key:
+        return None
+    made = Submission.objects.filter(team=team, idempotency_key=idempotency_key).first()
+    if made is not None and (made.phase_id != phase.pk or made.file_id != upload.file_id):
+        raise refusals.IdempotencyKeyReused
+    return made
+
+
+def _require_open(phase: Phase, kind: Kind, received_at: datetime) -> None:
+    if received_at < phase.opens_at:
+        raise refusals.PhaseNotOpen(phase)
+    if not phase.is_open(received_at):
+        raise refusals.PhaseClosed(phase, received_at=received_at)
+    accepted = {Kind.PREDICTION: phase.accepts_predictions, Kind.CODE: phase.accepts_code}
+    if not accepted[kind]:
+        raise refusals.KindNotAccepted(phase, kind)
+
+
+def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
+    for allowance in allowances(team=team, phase=phase, now=received_at):
+        if not allowance.left:
+            raise refusals.QuotaUsed(limit=allowance.limit, period=allowance.period, resets_at=allowance.resets_at)
+
+
+@transaction.atomic
+def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> None:
+    """Cancel at once what waits; ask the worker to stop what runs. Raises `AlreadyEnded`."""
+    locked = Submission.objects.select_for_update().get(pk=submission.pk)
+    if locked.is_final:
+        raise refusals.AlreadyEnded
+    for run in locked.runs.exclude(state__in=FINAL):
+        if run.state in HELD:
+            Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
+        else:
+            run_move(
+                run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.CANCELLED, actor=actor, now=now
+            )
+
+
+@transaction.atomic
+def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> int:
+    """Run an ended submission again, each task as a new attempt; returns the number of runs. Raises `StillRunning`."""
+    locked = Submission.objects.select_for_update().get(pk=submission.pk)
+    if not locked.is_final:
+        raise refusals.StillRunning
+    count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in locked.runs.all())
+    for bell in {run.queue.bell for run in locked.runs.select_related("queue")}:
+        transaction.on_commit(partial(ring, bell))
+    return count
+
+
+@transaction.atomic
+def submission_disqualify(*, submission: Submission, reason: str, now: datetime) -> bool:
+    """Take a submission off the boards, with the reason that its team reads. False when it was off already."""
+    changed = Submission.objects.filter(pk=submission.pk, disqualified_at=None).update(
+        disqualified_at=now, disqualified_reason=reason[:500]
+    )
+    if changed:
+        submission.refresh_from_db()
+        submission_settled.send(sender=Submission, submission=submission)
+    return bool(changed)
+
+
+@transaction.atomic
+def submission_reinstate(*, submission: Submission) -> bool:
+    """Undo a disqualification. False when there was none."""
+    changed = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False).update(
+        disqualified_at=None, disqualified_reason=""
+    )
+    if changed:
+        submission.refresh_from_db()
+        submission_settled.send(sender=Submission, submission=submission)
+    return bool(changed)

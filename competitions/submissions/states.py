@@ -1,0 +1,93 @@
+"""The states of a run, the moves between them, and the reasons of failure: one table each."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import TextChoices
+
+
+class Kind(TextChoices):
+    """What a team sent in."""
+
+    PREDICTION = "prediction", "predictions"
+    CODE = "code", "code"
+
+
+class State(TextChoices):
+    """States of a run; a submission's status uses the same words."""
+
+    QUEUED = "queued", "queued"
+    LEASED = "leased", "starting"
+    PREPARING = "preparing", "preparing"
+    INGESTING = "ingesting", "running"
+    SCORING = "scoring", "scoring"
+    FINISHED = "finished", "finished"
+    FAILED = "failed", "failed"
+    CANCELLED = "cancelled", "cancelled"
+
+
+# Tuples, not sets: they stand in database constraints, and a set would change its order from run to run.
+HELD: Final = (State.LEASED, State.PREPARING, State.INGESTING, State.SCORING)
+FINAL: Final = (State.FINISHED, State.FAILED, State.CANCELLED)
+LIVE: Final = (State.QUEUED, *HELD)
+
+_ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
+NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
+    State.QUEUED: (State.LEASED, State.CANCELLED, State.FAILED),
+    State.LEASED: (State.PREPARING, State.INGESTING, State.SCORING, *_ENDS),
+    State.PREPARING: (State.INGESTING, State.SCORING, *_ENDS),
+    State.INGESTING: (State.SCORING, *_ENDS),
+    State.SCORING: _ENDS,
+}
+
+
+class Reason(TextChoices):
+    """Why a run failed."""
+
+    PROGRAM_ERROR = "program_error", "the program failed"
+    TIME_LIMIT = "time_limit", "over the time limit"
+    MEMORY_LIMIT = "memory_limit", "out of memory"
+    DISK_LIMIT = "disk_limit", "too much output"
+    OUTPUT_INVALID = "output_invalid", "the output is not valid"
+    SCORING_ERROR = "scoring_error", "the scoring program failed"
+    INFRASTRUCTURE = "infrastructure", "the platform failed"
+
+
+class Blame(TextChoices):
+    PARTICIPANT = "participant", "yours"
+    ORGANIZER = "organizer", "the organizer's"
+    PLATFORM = "platform", "the platform's"
+
+
+@dataclass(frozen=True)
+class ReasonInfo:
+    """Whose fault a failure is, whether it costs quota, and what the team should do now."""
+
+    blame: Blame
+    charged: bool
+    advice: str
+
+
+REASONS: Final[dict[Reason, ReasonInfo]] = {
+    Reason.PROGRAM_ERROR: ReasonInfo(
+        Blame.PARTICIPANT, True, "Read the log of the run, reproduce the error with the starting kit, and submit again."
+    ),
+    Reason.TIME_LIMIT: ReasonInfo(
+        Blame.PARTICIPANT, True, "The program was stopped at the limit and not scored. Make it faster, or process larger batches."
+    ),
+    Reason.MEMORY_LIMIT: ReasonInfo(
+        Blame.PARTICIPANT, True, "The program used more memory than the phase allows. Process the data in smaller batches."
+    ),
+    Reason.DISK_LIMIT: ReasonInfo(
+        Blame.PARTICIPANT, True, "The program wrote more than the phase allows. Write the predictions only."
+    ),
+    Reason.OUTPUT_INVALID: ReasonInfo(
+        Blame.PARTICIPANT, True, "The message says what was wrong with the output. Check the file with the command on the Data page."
+    ),
+    Reason.SCORING_ERROR: ReasonInfo(
+        Blame.ORGANIZER, False, "Nothing for you to do: the organizers have been told and can score your submission again. It cost no quota."
+    ),
+    Reason.INFRASTRUCTURE: ReasonInfo(
+        Blame.PLATFORM, False, "Nothing for you to do: this was our fault, cost no quota, and the administrators can run it again."
+    ),
+}
