@@ -26,7 +26,8 @@ _KIND_NAMES: Final = {"O": "Python objects", "U": "text", "S": "bytes", "c": "co
 def numeric(value: ArrayLike, name: str) -> AnyArray:
     """`value` as an array of booleans, integers or floats; never a copy of one that already is.
 
-    Raises `ScoringInputError` (``wrong_type``, ``wrong_dtype``) for masked arrays, ragged lists, text, objects, complex.
+    Raises `ScoringInputError` (``wrong_type``, ``wrong_dtype``) for masked arrays, ragged lists, text, objects,
+    complex.
 
     >>> numeric([1, 2], "y_pred")
     array([1, 2])

@@ -47,11 +47,11 @@ def roc_auc(y_true: ArrayLike, y_score: ArrayLike) -> float:
     Raises
     ------
     ScoringInputError
-        Unequal shapes, no rows, no task with both classes (``no_scorable_task``), a scored task with other labels than 0
-        and 1 (``not_binary``), NaN or infinite scores on labelled places of a scored task.
+        Unequal shapes, no rows, no task with both classes (``no_scorable_task``), a scored task with other labels than
+        0 and 1 (``not_binary``), NaN or infinite scores on labelled places of a scored task.
 
-    References: Fawcett (2006), "An introduction to ROC analysis", Pattern Recognition Letters 27; ogb 1.3.6, which calls
-    `sklearn.metrics.roc_auc_score` per task.
+    References: Fawcett (2006), "An introduction to ROC analysis", Pattern Recognition Letters 27; ogb 1.3.6, which
+    calls `sklearn.metrics.roc_auc_score` per task.
 
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75

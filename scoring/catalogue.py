@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, TypedDict
 
 Direction = Literal["max", "min"]
+Role = Literal["reference", "prediction"]
 
 
 class Metric(TypedDict):
@@ -24,7 +25,7 @@ class Input(TypedDict):
     name: str
     shape: list[int | str]
     dtype: str
-    role: Literal["reference", "prediction"]
+    role: Role
     meaning: str
 
 
@@ -56,7 +57,11 @@ ROC_AUC: Final = _share("rocauc", "area under the ROC curve, mean over tasks wit
 AP: Final = _share("ap", "average precision (step-wise), mean over tasks with both classes")
 MRR: Final = _share("mrr", "mean reciprocal rank")
 H10: Final = _share("h10", "Hits@10 over head and tail queries")
-F1: Final = [_share("F1", "mean F1 of the word sets"), _share("precision", "mean precision"), _share("recall", "mean recall")]
+F1: Final = [
+    _share("F1", "mean F1 of the word sets"),
+    _share("precision", "mean precision"),
+    _share("recall", "mean recall"),
+]
 MRR_FAMILY: Final = [MRR, *(_share(f"hits@{k}", f"share of ranks up to {k}") for k in (1, 3, 10))]
 
 
@@ -65,7 +70,7 @@ def hits(k: int) -> Metric:
     return _share(f"hits@{k}", f"share of positives above the {k}-th highest negative")
 
 
-def _array(name: str, shape: list[int | str], dtype: str, role: Literal["reference", "prediction"], meaning: str) -> Input:
+def _array(name: str, shape: list[int | str], dtype: str, role: Role, meaning: str) -> Input:
     return {"name": name, "shape": shape, "dtype": dtype, "role": role, "meaning": meaning}
 
 
@@ -94,8 +99,6 @@ def _score_inputs(candidates: int | None) -> list[Input]:
 OGB: Final = "Hu et al. (2020), Open Graph Benchmark, NeurIPS 33; evaluator of ogb 1.3.6"
 LSC: Final = "Hu et al. (2021), OGB-LSC, NeurIPS Datasets and Benchmarks; evaluator of ogb 1.3.6"
 OBL: Final = "Breit et al. (2020), OpenBioLink, Bioinformatics 36(13); evaluator of openbiolink 0.1.4"
-
-_CLASS_OF_NODE = "class of each node"
 
 NODES: Final[dict[str, tuple[str, Metric, int, int, int, int, int]]] = {
     # name: task, metric, tasks, classes, train, valid, test
@@ -184,7 +187,7 @@ def _lsc(
     }  # fmt: skip
 
 
-def _words(name: str, role: Literal["reference", "prediction"]) -> Input:
+def _words(name: str, role: Role) -> Input:
     return _array(name, ["rows", "words"], "list of lists of str", role, "the words of each name; order does not count")
 
 
@@ -198,22 +201,24 @@ _TAIL_IDS = "entity ids, best first; negative ids pad"
 
 _SINGLE: Final[list[Description]] = [
     {
-        "name": "ogbg-ppa", "family": "ogbg", "task": "taxonomic group of a protein association graph", "primary": "acc",
-        "metrics": [ACC], "inputs": _label_inputs(1, "int64", "int64"), "classes": 37, "splits": {"test": 34_800},
+        "name": "ogbg-ppa", "family": "ogbg", "task": "taxonomic group of a protein association graph",
+        "primary": "acc", "metrics": [ACC], "inputs": _label_inputs(1, "int64", "int64"), "classes": 37, "splits": {"test": 34_800},
         "sizes_are": "as published", "source": OGB,
     },
     {
-        "name": "ogbg-code2", "family": "ogbg", "task": "name of a Python method from its syntax tree", "primary": "F1",
-        "metrics": F1, "inputs": [_words("seq_ref", "reference"), _words("seq_pred", "prediction")], "classes": None,
+        "name": "ogbg-code2", "family": "ogbg", "task": "name of a Python method from its syntax tree",
+        "primary": "F1", "metrics": F1, "classes": None,
+        "inputs": [_words("seq_ref", "reference"), _words("seq_pred", "prediction")],
         "splits": {"test": 21_948}, "sizes_are": "as published", "source": OGB,
     },
     _lsc(
-        "lsc-mag240m", "subject area of each arXiv paper", ACC, _vector_inputs("int64 or float32", "int16", _CLASS_OF_NODE),
+        "lsc-mag240m", "subject area of each arXiv paper", ACC,
+        _vector_inputs("int64 or float32", "int16", "class of each paper"),
         {"test-dev": 88_092, "test-challenge": 58_726, "test-whole": 146_818}, 153,
     ),
     _lsc(
         "lsc-wikikg90mv2", "missing tail of each Wikidata triple", MRR,
-        [_top10("t_pred_top10", "int32", _TAIL_IDS), _array("t", ["rows"], "int64", "reference", "true tail of each triple")],
+        [_top10("t_pred_top10", "int32", _TAIL_IDS), _array("t", ["rows"], "int64", "reference", "true tails")],
         {"valid": 15_000, "test-dev": 15_000, "test-challenge": 10_000}, 91_230_610,
     ),
     _lsc(
@@ -248,9 +253,13 @@ _SINGLE: Final[list[Description]] = [
 DATASETS: Final[dict[str, Description]] = {
     entry["name"]: entry
     for entry in (
-        *map(_node, NODES), *map(_pooled, POOLED_EDGES), *map(_ranked, RANKED_EDGES), *map(_molecule, MOLECULES), *_SINGLE,
+        *map(_node, NODES),
+        *map(_pooled, POOLED_EDGES),
+        *map(_ranked, RANKED_EDGES),
+        *map(_molecule, MOLECULES),
+        *_SINGLE,
     )
-}  # fmt: skip
+}
 """Every dataset by its evaluator's name."""
 
 
@@ -278,9 +287,9 @@ METRICS: Final[dict[str, Description]] = {
             _error("root_mean_squared_error", "unit of y_true", "root mean squared error"), "regression", "numbers",
             "see scoring.root_mean_squared_error",
         ),
-        _metric(_share("roc_auc", "area under the ROC curve"), "binary classification", "numbers", "see scoring.roc_auc"),
+        _metric(_share("roc_auc", "area under the ROC curve"), "binary classes", "numbers", "see scoring.roc_auc"),
         _metric(
-            _share("average_precision", "step-wise average precision"), "binary classification", "numbers",
+            _share("average_precision", "step-wise average precision"), "binary classes", "numbers",
             "see scoring.average_precision",
         ),
     )

@@ -95,8 +95,8 @@ def balanced_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        Classes as integers or whole floats, no NaN. A predicted class that never occurs in `y_true` is a mistake, but not
-        a class of its own.
+        Classes as integers or whole floats, no NaN. A predicted class that never occurs in `y_true` is a mistake, but
+        not a class of its own.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Link prediction from scores: Hits@K against a shared pool of negatives, and ranks among each item's own candidates."""
+"""Link prediction from scores: Hits@K against shared negatives, and ranks among each item's own candidates."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def _hits(positives: AnyArray, negatives: AnyArray, k: int) -> NDArray[np.bool_]
 def ranks(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike) -> NDArray[np.float64]:
     """Rank of each item's positive among its own candidates, shape (n_items,), from 1.0; lower is better.
 
-    ``1 + (candidates strictly above + candidates at or above) / 2``: the mean over all orders of the ties, so ranks can be
-    halves. There is no cut-off.
+    ``1 + (candidates strictly above + candidates at or above) / 2``: the mean over all orders of the ties, so ranks
+    can be halves. There is no cut-off.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def ranks(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike) -> NDArray[np.float64]:
         Other dimensions, unequal numbers of items (never broadcast), no items, no candidates, NaN anywhere.
 
     References: Hu et al. (2020), "Open Graph Benchmark", NeurIPS 33; ogbl-citation2, -wikikg2, -biokg since ogb 1.3.4.
-    Doubtful there: a NaN positive gets rank 1, so a file of NaN is perfect; a single row is broadcast; no candidates give
-    rank 1. All three are refused here.
+    Doubtful there: a NaN positive gets rank 1, so a file of NaN is perfect; a single row is broadcast; no candidates
+    give rank 1. All three are refused here.
 
     >>> ranks([0.5, 0.5], [[0.9, 0.5, 0.1], [0.4, 0.3, 0.2]])
     array([2.5, 1. ])
@@ -125,7 +125,10 @@ def _require_items(positives: AnyArray, negatives: AnyArray) -> None:
     require_ndim(negatives, "y_pred_neg", 2, "two dimensions, (items, candidates)")
     if positives.shape[0] != negatives.shape[0]:
         raise ScoringInputError(
-            "wrong_shape", "y_pred_neg", f"it has {negatives.shape[0]} rows", f"give {positives.shape[0]}, one per positive"
+            "wrong_shape",
+            "y_pred_neg",
+            f"it has {negatives.shape[0]} rows",
+            f"give {positives.shape[0]}, one per positive",
         )
     require_rows(positives, "y_pred_pos")
     if negatives.shape[1] == 0:

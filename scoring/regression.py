@@ -54,7 +54,8 @@ def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def absolute_errors(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
-    """The single ``|y_true - y_pred|``, shape (n_samples,), in the arrays' common type: what `mean_absolute_error` averages.
+    """The single ``|y_true - y_pred|``, shape (n_samples,), in the arrays' common type: what `mean_absolute_error`
+    averages.
 
     >>> absolute_errors([1.0, 2.0], [1.5, 2.0])
     array([0.5, 0. ])

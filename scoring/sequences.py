@@ -36,8 +36,8 @@ def f1_subtokens(seq_ref: Sequence[Collection[str]], seq_pred: Sequence[Collecti
     Parameters
     ----------
     seq_ref, seq_pred : list of n_samples lists of str
-        The words of each name. Per sample both become sets: order and repeats do not count. Equality is that of strings,
-        without folding, trimming or normalisation; ``UNK`` is a word like any other.
+        The words of each name. Per sample both become sets: order and repeats do not count. Equality is that of
+        strings, without folding, trimming or normalisation; ``UNK`` is a word like any other.
 
     A quotient with denominator 0 is 0, so an empty prediction for an empty reference scores 0.
 
@@ -51,8 +51,8 @@ def f1_subtokens(seq_ref: Sequence[Collection[str]], seq_pred: Sequence[Collecti
     ScoringInputError
         Not lists, unequal lengths, no samples, a plain string in place of a list of words, words that are not strings.
 
-    References: Hu et al. (2020), "Open Graph Benchmark", NeurIPS 33; ogbg-code2 in ogb 1.3.6. Doubtful there: empty against
-    empty is 0, and a predicted ``UNK`` can be right although the paper says it never is.
+    References: Hu et al. (2020), "Open Graph Benchmark", NeurIPS 33; ogbg-code2 in ogb 1.3.6. Doubtful there: empty
+    against empty is 0, and a predicted ``UNK`` can be right although the paper says it never is.
 
     >>> f1_subtokens([["get", "name"], ["run"]], [["get"], ["run", "run"]])["recall"]
     0.75
@@ -71,7 +71,9 @@ def _precision_recall_f1(reference: set[str], prediction: set[str]) -> tuple[flo
 
 def _require_samples(samples: Any, name: str) -> None:
     if not isinstance(samples, list):
-        raise ScoringInputError("wrong_type", name, f"it is a {type(samples).__name__}", "give a list of lists of words")
+        raise ScoringInputError(
+            "wrong_type", name, f"it is a {type(samples).__name__}", "give a list of lists of words"
+        )
     for index, words in enumerate(samples):
         if not isinstance(words, (list, tuple, set, frozenset)) or not all(isinstance(word, str) for word in words):
             raise ScoringInputError(

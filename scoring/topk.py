@@ -36,15 +36,16 @@ def top10_reciprocal_ranks(t_pred_top10: ArrayLike, t: ArrayLike) -> NDArray[np.
     t : array-like of shape (n_rows,) or (n_rows, 1)
         Ids of the true tails, none negative.
 
-    A single row that names one id (>= 0) twice makes *every* value 0, as officially. Ids that do not exist are just wrong.
+    A single row that names one id (>= 0) twice makes *every* value 0, as officially. Ids that do not exist are just
+    wrong.
 
     Raises
     ------
     ScoringInputError
         Width other than 10, unequal numbers of rows, no rows, a negative true tail (it would match padding).
 
-    References: WikiKG90Mv2Evaluator of ogb 1.3.6. Doubtful there: one duplicate zeroes the whole file; float32 ids above
-    2**24 are rounded and may match another entity (followed here, see `scoring.arrays.torch_common_dtype`).
+    References: WikiKG90Mv2Evaluator of ogb 1.3.6. Doubtful there: one duplicate zeroes the whole file; float32 ids
+    above 2**24 are rounded and may match another entity (followed here, see `scoring.arrays.torch_common_dtype`).
 
     >>> top10_reciprocal_ranks([[7, 3, -1, -1, -1, -1, -1, -1, -1, -1]], [3])
     array([0.5])
@@ -114,7 +115,8 @@ def first_row_with_duplicates(ids: ArrayLike) -> int | None:
 def hits_in_top10(
     h_pred_top10: ArrayLike, t_pred_top10: ArrayLike, triples: ArrayLike
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows hold the true head and which the true tail; two boolean arrays of shape (n_triples,). See `hits_at_10`.
+    """Which rows hold the true head and which the true tail; two boolean arrays of shape (n_triples,). See
+    `hits_at_10`.
 
     >>> heads, tails = hits_in_top10([[1] * 10], [[2] * 10], [[1, 0, 3]])
     >>> heads.tolist(), tails.tolist()
@@ -141,8 +143,8 @@ def hits_at_10(h_pred_top10: ArrayLike, t_pred_top10: ArrayLike, triples: ArrayL
     triples : array-like of shape (n_triples, 3)
         (head, relation, tail) of each test triple, no negative entity.
 
-    The quotient is rounded to float32, as officially. Whether the ten come from a filtered ranking with fair ties cannot
-    be seen in the file: that is for the review of the code.
+    The quotient is rounded to float32, as officially. Whether the ten come from a filtered ranking with fair ties
+    cannot be seen in the file: that is for the review of the code.
 
     Raises
     ------
@@ -168,7 +170,7 @@ def _top10(given: ArrayLike, name: str, rows: int) -> AnyArray:
 
 
 def _queries(predictions: ArrayLike, truth: ArrayLike, name: str) -> tuple[AnyArray, AnyArray]:
-    """Predictions of shape (n, 10) with their truth of shape (n,); a column (n, 1) of truth is accepted as officially."""
+    """Predictions of shape (n, 10) with their truth of shape (n,); a column (n, 1) of truth is accepted."""
     known = numeric(truth, name)
     if known.ndim == 2 and known.shape[1] == 1:
         known = known[:, 0]
