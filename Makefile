@@ -1,0 +1,46 @@
+# Podium: every target works without a prompt and without a terminal. `make` alone lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python
+CHECK ?=
+SUITES ?=
+export PYTHONDONTWRITEBYTECODE ?=
+
+.PHONY: help demo test test-unit lint bench system venv images secret secrets clean
+
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## A running site with a small competition; CHECK=1: exit 0 once every baseline is scored as expected
+	@scripts/demo.sh $(if $(filter-out 0 no false,$(CHECK)),--check)
+
+test: ## Everything on real parts: lint, unit, integration, hostile, browser; SUITES="lint unit" for some
+	@scripts/test.sh $(SUITES)
+
+test-unit: ## Unit tests and doctests alone: no services, no Docker
+	@scripts/test.sh unit
+
+lint: ## ruff, mypy, import-linter, djlint, migrations, lengths of functions
+	@scripts/test.sh lint
+
+bench: venv ## Speed, by hand: prints ratios, asserts nothing; ONLY=path for one file
+	@scripts/system.sh test
+	@$(PYTHON) -m pytest -q -s --timeout=3600 $(or $(ONLY),tests/benchmarks)
+
+system: ## Install the Debian packages that the tests need and this machine lacks
+	@scripts/system.sh test
+
+venv: ## Prepare .venv with everything for development
+	@scripts/venv.sh dev
+
+images: venv ## A Docker Engine, the base image and the runtime image
+	@$(PYTHON) -m workers.images ensure
+
+secret: ## Print a new random key, for PODIUM_SECRET_KEY
+	@python3 -c 'import secrets; print(secrets.token_urlsafe(48))'
+
+secrets: ## Make the secret files of docker-compose.yml in secrets/, those that are not there yet
+	@scripts/secrets.sh
+
+clean: ## Remove what tests and tools leave behind; demo data and .venv stay
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist *.egg-info

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# From nothing to a running demo: Python environment, Docker Engine, runtime image, database, then `manage.py demo`.
+# The image is built while packages are installed and the database is migrated. All arguments go to `manage.py demo`.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+started=$SECONDS
+say() { printf 'demo: [%3d s] %s\n' $((SECONDS - started)) "$*" >&2; }
+
+scripts/system.sh demo
+scripts/venv.sh create
+
+say "Docker Engine and runtime image"
+.venv/bin/python -m workers.images ensure </dev/null &
+images=$!
+trap 'kill "$images" 2>/dev/null || true' EXIT
+
+say "Python packages"
+scripts/venv.sh web,worker
+say "database"
+.venv/bin/python manage.py migrate --no-input --verbosity 0 </dev/null
+
+wait "$images" || { say "the runtime image could not be made; the reason is above"; exit 1; }
+trap - EXIT
+say "starting"
+exec .venv/bin/python manage.py demo "$@"

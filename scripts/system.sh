@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs Debian or Ubuntu packages that are missing; when nothing is missing it costs a few milliseconds.
+#
+#   scripts/system.sh demo    Python 3.11 or newer with venv
+#   scripts/system.sh test    also PostgreSQL, Redis, Chromium, Docker and docker-compose
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+has() { command -v "$1" >/dev/null 2>&1; }
+can_make_venv() { scripts/venv.sh python >/dev/null 2>&1; }
+
+missing=()
+if ! can_make_venv; then
+    if has python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then missing+=(python3-venv)
+    elif has apt-cache && apt-cache show python3.11 >/dev/null 2>&1; then missing+=(python3.11 python3.11-venv)
+    else missing+=(python3 python3-venv)
+    fi
+fi
+if [ "${1:-demo}" = test ]; then
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || has initdb || missing+=(postgresql)
+    has redis-server || missing+=(redis-server)
+    has docker || missing+=(docker.io)
+    has docker-compose || docker compose version >/dev/null 2>&1 || missing+=(docker-compose)
+    # Ubuntu's package of this name needs a running snapd; there, Playwright's own build is used (scripts/test.sh).
+    if ! has chromium && ! has google-chrome && grep -qs '^ID=debian' /etc/os-release; then missing+=(chromium); fi
+fi
+if [ ${#missing[@]} -gt 0 ]; then
+    workers/engine.sh --install "${missing[@]}"
+    hash -r
+fi
+can_make_venv || { echo "system: no Python 3.11 or newer with the module venv; install one, then try again." >&2; exit 1; }

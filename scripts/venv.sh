@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Prepares .venv. A stamp remembers what was installed from which list, so that a second run costs milliseconds.
+#
+#   scripts/venv.sh python         print the Python that the environment is, or would be, made with
+#   scripts/venv.sh create         an environment with pip alone
+#   scripts/venv.sh EXTRAS         with the extras of pyproject.toml, for instance `web,worker` or `dev`
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+find_python() {
+    local name
+    for name in python3 python3.13 python3.12 python3.11; do
+        if "$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    echo "venv: no Python 3.11 or newer with the module venv; \`make system\` installs one." >&2
+    return 1
+}
+
+create() {
+    [ -x .venv/bin/python ] && .venv/bin/python -m pip --version >/dev/null 2>&1 && return
+    echo "venv: making .venv" >&2
+    "$(find_python)" -m venv .venv
+}
+
+# What decides the content: dependencies and versions; the settings of tools below them do not.
+wanted() { { sed '/^\[tool\.pytest/,$d' pyproject.toml; cat constraints.txt; readlink -f .venv/bin/python; } | sha256sum; }
+
+is_installed() {
+    local stamp
+    for stamp in ".venv/.installed-$1" .venv/.installed-dev; do # dev has all the others in it
+        [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(wanted)" ] && return 0
+    done
+    return 1
+}
+
+case "${1:?what to do: python, create or the names of extras}" in
+python) find_python ;;
+create) create ;;
+*)
+    is_installed "$1" && exit 0
+    create
+    is_installed "$1" && exit 0
+    echo "venv: installing the packages of [$1]" >&2
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e ".[$1]"
+    wanted >".venv/.installed-$1"
+    ;;
+esac
