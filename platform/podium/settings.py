@@ -51,6 +51,7 @@ if not ALLOWED_HOSTS:
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
 
 INSTALLED_APPS = [
+    "podium",
     "accounts",
     "competitions.resources",
     "competitions.compute",
