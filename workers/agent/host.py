@@ -1,0 +1,45 @@
+"""The hardware and the software that runs had, for the receipt and the worker's page."""
+
+from __future__ import annotations
+
+import platform
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from workers.agent.gpus import Gpu
+from workers.sandbox.engine import EngineFacts
+from workers.sandbox.limits import host_cores, host_memory_bytes
+
+
+def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool) -> dict[str, Any]:
+    """The protocol's `host`."""
+    return {
+        "hostname": socket.gethostname(),
+        "os": engine.operating_system,
+        "kernel": engine.kernel,
+        "engine": engine.version,
+        "cpu_model": cpu_model(),
+        "cores": host_cores(),
+        "memory_bytes": host_memory_bytes(),
+        "cgroup": engine.cgroup_version,
+        "output_quota": "loop" if quota else "none",
+        "seccomp": "custom",
+        "gpus": [gpu.as_json() for gpu in gpus],
+    }
+
+
+def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's name, as the kernel gives it."""
+    try:
+        lines = cpuinfo.read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def boot_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
+    """Changes with every start of the host: monotonic times of another boot mean nothing."""
+    return path.read_text().strip()
