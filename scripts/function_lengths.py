@@ -27,7 +27,9 @@ def functions(path: Path) -> Iterator[tuple[int, str]]:
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines of a function without its docstring."""
     first = node.body[0]
-    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    documented = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
     docstring = (first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0
     return (node.end_lineno or node.lineno) - node.lineno + 1 - docstring
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +96,7 @@ def use_database(url: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _stay_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _stay_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse connections to other hosts: a test that needs the internet is broken on the next machine."""
     connect = socket.socket.connect
 
@@ -107,7 +106,6 @@ def _stay_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
-    yield
 
 
 def _is_local(host: str) -> bool:

@@ -76,7 +76,9 @@ def chromium() -> str:
     """Path of a Chromium."""
     found = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if found is None:
-        raise ServiceError(f"No browser: none of {', '.join(CHROMIUM_NAMES)} is on the path; `make system` installs one.")
+        raise ServiceError(
+            f"No browser: none of {', '.join(CHROMIUM_NAMES)} is on the path; `make system` installs one."
+        )
     return found
 
 
@@ -149,7 +151,9 @@ class Services:
 
 def checked(*command: str | Path) -> dict[str, Any]:
     """Run a command of the repository to its end; `ServiceError` with its output when it fails."""
-    done = subprocess.run(command, cwd=REPOSITORY, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=REPOSITORY, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise ServiceError(f"{' '.join(map(str, command))} failed:\n{(done.stdout + done.stderr)[-3000:]}")
     return {}
@@ -161,7 +165,8 @@ def start_redis(folder: Path) -> dict[str, Any]:
     if program is None:
         raise ServiceError("No redis-server is on the path; `make system` installs one.")
     port, log = free_port(), folder / "redis.log"
-    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(folder)]
+    options = {"port": str(port), "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": str(folder)}
+    command = [program, *(part for name, value in options.items() for part in (f"--{name}", value))]
     process = spawn(command, log)
     wait_until(lambda: accepts_connections(port), process, what="Redis", log=log)
     return {"url": f"redis://127.0.0.1:{port}/0", "pid": process.pid, "program": "redis-server"}

@@ -1,6 +1,6 @@
 """Builds the competition as a bundle folder: `competition.yaml` with programs, data, pages and starting kit beside it.
 
-    python -m examples.pcqm4mv2_small.bundle DEST
+On the command line: `python -m examples.pcqm4mv2_small.bundle DEST`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scoring.reference
 import yaml
 
-import scoring.reference
 from scoring.submissions import official_filename
 
-from .generate import DEFAULT_SEED, SMALL, Sizes, Split, csv_text, generate, write_labelled, write_smiles
+from .generate import DEFAULT_SEED, SMALL, Sizes, Split, generate, write_labelled, write_smiles
 from .target import NOISE_EV
 
 HERE = Path(__file__).resolve().parent
@@ -111,7 +111,14 @@ def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
                 "key": "main",
                 "submission_rule": "Force_Best",
                 "columns": [
-                    {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4, "podium": {"unit": "eV"}}
+                    {
+                        "title": "MAE",
+                        "key": "mae",
+                        "index": 0,
+                        "sorting": "asc",
+                        "precision": 4,
+                        "podium": {"unit": "eV"},
+                    }
                 ],
             }
         ],
@@ -194,7 +201,12 @@ def _write_task_data(dest: Path, split: Split) -> None:
     inputs = dest / f"input_data_{split.name}"
     inputs.mkdir()
     write_smiles(split, inputs / "smiles.csv")
-    about = {"dataset": DATASET, "split": split.name, "rows": len(split.smiles), "predictions": official_filename(DATASET, split.name)}
+    about = {
+        "dataset": DATASET,
+        "split": split.name,
+        "rows": len(split.smiles),
+        "predictions": official_filename(DATASET, split.name),
+    }
     (inputs / "split.json").write_text(json.dumps(about, indent=2) + "\n")
     scoring.reference.write(dest / f"reference_data_{split.name}", DATASET, {split.name: {"y_true": split.gaps}})
 

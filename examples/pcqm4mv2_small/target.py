@@ -47,9 +47,7 @@ def homo_lumo_gap(molecule: Molecule) -> float:
 
 def saturated_gap(molecule: Molecule) -> float:
     """The limit that sigma bonds and lone pairs set, in eV."""
-    lone = {
-        atom.element for i, atom in enumerate(molecule.atoms) if not atom.charge and not _has_pi_bond(molecule, i)
-    }
+    lone = {atom.element for i, atom in enumerate(molecule.atoms) if not atom.charge and not _has_pi_bond(molecule, i)}
     return 9.0 - max(LONE_PAIR_EV.get(element, 0.0) for element in lone | {"C"})
 
 
@@ -107,7 +105,9 @@ def _acceptors(molecule: Molecule, system: set[int]) -> Acceptors:
         for i in system for j, order in molecule.bonds[i].items() if j in system
     ]  # fmt: skip
     return Acceptors(
-        nitro=sum(element == "N" and charge > 0 and other == "O" and order == 2 for element, charge, other, order in bonds),
+        nitro=sum(
+            element == "N" and charge > 0 and other == "O" and order == 2 for element, charge, other, order in bonds
+        ),
         carbonyl=sum(element == "C" and other == "O" and order == 2 for element, _, other, order in bonds),
         nitrile=sum(element == "C" and other == "N" and order == 3 for element, _, other, order in bonds),
     )

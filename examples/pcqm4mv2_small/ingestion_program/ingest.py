@@ -24,7 +24,7 @@ import zipfile
 from pathlib import Path
 
 PROGRESS = re.compile(r"^progress: (\d{1,12})/(\d{1,12})$")
-COMMAND = re.compile(r"^command:[ \t]*(?P<command>\S.*)$", re.M)
+COMMAND = re.compile(r"^command:[ \t]*(?P<command>\S.*)$", re.MULTILINE)
 
 
 class SubmissionError(Exception):

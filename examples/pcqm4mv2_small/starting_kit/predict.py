@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 def read_smiles(path: str) -> list[str]:
     """The molecules in the order in which their predictions are expected."""
-    with open(path, newline="") as file:
+    with Path(path).open(newline="") as file:
         return [row["smiles"] for row in csv.DictReader(file)]
 
 

@@ -30,7 +30,7 @@ def features(smiles: list[str]) -> npt.NDArray[np.float32]:
 def main(smiles_csv: str, predictions_npz: str) -> None:
     with gzip.open(Path(__file__).with_name("train.csv.gz"), "rt", newline="") as file:
         train = list(csv.DictReader(file))
-    with open(smiles_csv, newline="") as file:
+    with Path(smiles_csv).open(newline="") as file:
         smiles = [row["smiles"] for row in csv.DictReader(file)]
     print(f"training on {len(train)} molecules", flush=True)
     gaps = np.asarray([float(row["homolumogap"]) for row in train])

@@ -9,12 +9,13 @@ import csv
 import difflib
 import sys
 import time
+from pathlib import Path
 
 PASSES = 10_000  # a pass takes seconds
 
 
 def main(smiles_csv: str) -> None:
-    with open(smiles_csv, newline="") as file:
+    with Path(smiles_csv).open(newline="") as file:
         smiles = [row["smiles"] for row in csv.DictReader(file)]
     started, nearest = time.monotonic(), {}
     for number in range(1, PASSES + 1):
