@@ -141,11 +141,11 @@ class _Writer:
     def _written(self, index: int) -> list[str]:
         parts = [_symbol(self.molecule.atoms[index])]
         parts += [self._ring_number(index, other) for other in self.closures[index]]
-        *branches, last = self.children[index] or [None]
+        branches, last = self.children[index][:-1], self.children[index][-1:]
         for child in branches:
             parts += ["(", self._sign(index, child), *self._written(child), ")"]
-        if last is not None:
-            parts += [self._sign(index, last), *self._written(last)]
+        for child in last:
+            parts += [self._sign(index, child), *self._written(child)]
         return parts
 
     def _ring_number(self, index: int, other: int) -> str:
