@@ -33,7 +33,9 @@ class TokenAuthentication(BaseAuthentication):
         if token is None or not token.user.is_active:
             raise AuthenticationFailed("This API token is unknown. Make one in your profile.", code="unknown_token")
         if not token.is_live(now):
-            raise AuthenticationFailed("This API token has expired or was revoked. Make a new one in your profile.", code="token_over")
+            raise AuthenticationFailed(
+                "This API token has expired or was revoked. Make a new one in your profile.", code="token_over"
+            )
         if token.last_used_at is None or now - token.last_used_at > USED_RESOLUTION:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
         return token.user, token

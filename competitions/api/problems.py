@@ -41,7 +41,11 @@ def _describe(error: Exception) -> tuple[str, str, dict[str, Any]]:
     if isinstance(error, exceptions.ValidationError):
         fields = error.get_full_details()
         names = ", ".join(fields) if isinstance(fields, dict) else ""
-        return "invalid", f"The request has errors{f' in {names}' if names else ''}; `fields` says which.", {"fields": fields}
+        return (
+            "invalid",
+            f"The request has errors{f' in {names}' if names else ''}; `fields` says which.",
+            {"fields": fields},
+        )
     if isinstance(error, Http404):
         return "not_found", "There is nothing here, or it is not yours to see.", {}
     if isinstance(error, PermissionDenied):

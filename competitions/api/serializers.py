@@ -106,7 +106,9 @@ class SubmissionIn(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("upload" in attrs) == ("file" in attrs):
-            raise serializers.ValidationError("Give either `upload` (the key of a finished upload) or `file`, not both.")
+            raise serializers.ValidationError(
+                "Give either `upload` (the key of a finished upload) or `file`, not both."
+            )
         return attrs
 
 

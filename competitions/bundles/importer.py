@@ -39,7 +39,9 @@ class _Import:
         spec = self.spec
         slug = spec.podium.slug or slugify(spec.title)[:60]
         if Competition.objects.filter(slug=slug).exists():
-            raise InvalidBundle([f"A competition with the slug {slug!r} exists. Give another one under `podium: slug`."])
+            raise InvalidBundle(
+                [f"A competition with the slug {slug!r} exists. Give another one under `podium: slug`."]
+            )
         policy = Competition.RegistrationPolicy
         competition = Competition(
             slug=slug, title=spec.title, subtitle=spec.podium.subtitle or spec.description[:256], host=spec.podium.host,
@@ -64,9 +66,10 @@ class _Import:
                 competition=competition, tab=tab, title=page.title, body=self.reader.text(page.file), index=index
             )
 
-    def resource(self, relative: str | None, kind: Resource.Kind, name: str) -> Resource | None:
-        if relative is None:
-            return None
+    def optional(self, relative: str | None, kind: Resource.Kind, name: str) -> Resource | None:
+        return self.resource(relative, kind, name) if relative is not None else None
+
+    def resource(self, relative: str, kind: Resource.Kind, name: str) -> Resource:
         path, file_name = self.reader.zipped(relative, self.scratch)
         return Resource.objects.create(
             owner=self.owner, kind=kind, name=f"{name}: {kind.label}", file=store_path(path), file_name=file_name
@@ -79,9 +82,9 @@ class _Import:
             name=spec.name,
             description=spec.description,
             scoring_program=self.resource(spec.scoring_program, kinds.SCORING_PROGRAM, spec.name),
-            ingestion_program=self.resource(spec.ingestion_program, kinds.INGESTION_PROGRAM, spec.name),
-            input_data=self.resource(spec.input_data, kinds.INPUT_DATA, spec.name),
-            reference_data=self.resource(spec.reference_data, kinds.REFERENCE_DATA, spec.name),
+            ingestion_program=self.optional(spec.ingestion_program, kinds.INGESTION_PROGRAM, spec.name),
+            input_data=self.optional(spec.input_data, kinds.INPUT_DATA, spec.name),
+            reference_data=self.optional(spec.reference_data, kinds.REFERENCE_DATA, spec.name),
         )
 
     def phase(self, competition: Competition, spec: PhaseSpec, tasks: dict[int, Task]) -> Phase:
@@ -93,8 +96,8 @@ class _Import:
             max_submissions_per_week=extra.max_submissions_per_week, visibility=extra.visibility,
             accepts_predictions="prediction" in extra.accepts, accepts_code="code" in extra.accepts,
             prediction_format=extra.prediction_format,
-            public_data=self.resource(spec.public_data, Resource.Kind.PUBLIC_DATA, spec.name),
-            starting_kit=self.resource(spec.starting_kit, Resource.Kind.STARTING_KIT, spec.name),
+            public_data=self.optional(spec.public_data, Resource.Kind.PUBLIC_DATA, spec.name),
+            starting_kit=self.optional(spec.starting_kit, Resource.Kind.STARTING_KIT, spec.name),
         )  # fmt: skip
         if extra.preset:
             if extra.preset not in PRESETS:

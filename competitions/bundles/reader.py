@@ -21,7 +21,9 @@ class InvalidBundle(Refusal):
     code, http_status = "invalid_bundle", 422
 
     def __init__(self, faults: list[str]) -> None:
-        super().__init__("The bundle cannot be imported:\n" + "\n".join(f"- {fault}" for fault in faults), faults=faults)
+        super().__init__(
+            "The bundle cannot be imported:\n" + "\n".join(f"- {fault}" for fault in faults), faults=faults
+        )
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
@@ -32,7 +34,9 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = key_node.value
             if key in seen:
-                raise InvalidBundle([f"{YAML_NAME}, line {key_node.start_mark.line + 1}: the key {key!r} is given twice."])
+                raise InvalidBundle(
+                    [f"{YAML_NAME}, line {key_node.start_mark.line + 1}: the key {key!r} is given twice."]
+                )
             seen.add(key)
         return super().construct_mapping(node, deep)
 

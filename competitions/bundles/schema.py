@@ -112,4 +112,4 @@ class CompetitionSpec(Strict):
     tasks: list[TaskSpec] = Field(min_length=1)
     phases: list[PhaseSpec] = Field(min_length=1)
     leaderboards: list[LeaderboardSpec] = Field(min_length=1)
-    podium: CompetitionExtra = CompetitionExtra()
+    podium: CompetitionExtra = Field(default_factory=lambda: CompetitionExtra.model_validate({}))

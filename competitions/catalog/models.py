@@ -56,9 +56,7 @@ class Competition(models.Model):
     organizers = models.ManyToManyField(
         settings.AUTH_USER_MODEL, through="CompetitionOrganizer", related_name="organized_competitions"
     )
-    registration_policy = models.CharField(
-        max_length=10, choices=RegistrationPolicy, default=RegistrationPolicy.OPEN
-    )
+    registration_policy = models.CharField(max_length=10, choices=RegistrationPolicy, default=RegistrationPolicy.OPEN)
     max_team_size = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="competitions")
     docker_image = models.CharField(max_length=200, blank=True, help_text="Empty: the site's runtime image.")
@@ -103,7 +101,9 @@ class RulesVersion(models.Model):
 
     class Meta:
         ordering = ["-number"]
-        constraints = [models.UniqueConstraint(fields=["competition", "number"], name="rules_number_once_per_competition")]
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "number"], name="rules_number_once_per_competition")
+        ]
 
     def __str__(self) -> str:
         return f"{self.competition}: rules, version {self.number}"
@@ -155,17 +155,29 @@ class Task(models.Model):
         Resource, on_delete=models.PROTECT, related_name="+", limit_choices_to={"kind": Resource.Kind.SCORING_PROGRAM}
     )
     reference_data = models.ForeignKey(
-        Resource, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        Resource,
+        on_delete=models.PROTECT,
+        related_name="+",
+        null=True,
+        blank=True,
         limit_choices_to={"kind": Resource.Kind.REFERENCE_DATA},
         help_text="Hidden labels: mounted into the scoring container alone.",
     )
     ingestion_program = models.ForeignKey(
-        Resource, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        Resource,
+        on_delete=models.PROTECT,
+        related_name="+",
+        null=True,
+        blank=True,
         limit_choices_to={"kind": Resource.Kind.INGESTION_PROGRAM},
         help_text="Runs a code submission. Empty: the submission's own metadata file says the command.",
     )
     input_data = models.ForeignKey(
-        Resource, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        Resource,
+        on_delete=models.PROTECT,
+        related_name="+",
+        null=True,
+        blank=True,
         limit_choices_to={"kind": Resource.Kind.INPUT_DATA},
     )
 
@@ -202,11 +214,14 @@ class Phase(models.Model):
     accepts_predictions = models.BooleanField("accepts prediction files", default=True)
     accepts_code = models.BooleanField("accepts code", default=False)
     prediction_format = models.JSONField(
-        null=True, blank=True,
-        help_text='An official file format that uploads are checked against before they are queued, for instance '
+        null=True,
+        blank=True,
+        help_text="An official file format that uploads are checked against before they are queued, for instance "
         '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}. Empty: any zip.',
     )
-    max_submissions_per_day = models.PositiveIntegerField(null=True, blank=True, default=5, help_text="Empty: unlimited.")
+    max_submissions_per_day = models.PositiveIntegerField(
+        null=True, blank=True, default=5, help_text="Empty: unlimited."
+    )
     max_submissions_per_week = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: unlimited.")
     max_submissions = models.PositiveIntegerField(
         "max submissions in total", null=True, blank=True, default=100, help_text="Empty: unlimited."
@@ -225,11 +240,19 @@ class Phase(models.Model):
     scoring_memory_bytes = models.PositiveBigIntegerField("scoring memory (bytes)", default=4 * GIB)
 
     public_data = models.ForeignKey(
-        Resource, on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        Resource,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
         limit_choices_to={"kind": Resource.Kind.PUBLIC_DATA},
     )
     starting_kit = models.ForeignKey(
-        Resource, on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        Resource,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
         limit_choices_to={"kind": Resource.Kind.STARTING_KIT},
     )
 

@@ -38,7 +38,9 @@ def competition_warnings(competition: Competition) -> list[ReadinessWarning]:
 @readiness_check
 def rules_exist(competition: Competition) -> Iterator[ReadinessWarning]:
     if not competition.rules_versions.exists():
-        yield ReadinessWarning("no_rules", "Rules", "There are no rules, so nobody can register. Publish a first version.")
+        yield ReadinessWarning(
+            "no_rules", "Rules", "There are no rules, so nobody can register. Publish a first version."
+        )
 
 
 @readiness_check
@@ -55,14 +57,22 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
     if not tasks:
         yield ReadinessWarning("no_task", phase.name, "The phase has no task, so nothing can be scored. Add one.")
     if not (phase.accepts_predictions or phase.accepts_code):
-        yield ReadinessWarning("accepts_nothing", phase.name, "The phase accepts neither predictions nor code. Tick one of them.")
+        yield ReadinessWarning(
+            "accepts_nothing", phase.name, "The phase accepts neither predictions nor code. Tick one of them."
+        )
     if 0 in (phase.max_submissions_per_day, phase.max_submissions_per_week, phase.max_submissions):
-        yield ReadinessWarning("quota_zero", phase.name, "A quota of 0 lets nobody submit. Leave it empty for unlimited.")
+        yield ReadinessWarning(
+            "quota_zero", phase.name, "A quota of 0 lets nobody submit. Leave it empty for unlimited."
+        )
     for task in tasks:
         if task.reference_data_id is None:
-            yield ReadinessWarning("no_reference", f"{phase.name}, {task.name}", "The task has no reference data to score against.")
+            yield ReadinessWarning(
+                "no_reference", f"{phase.name}, {task.name}", "The task has no reference data to score against."
+            )
         if phase.accepts_code and task.input_data_id is None:
-            yield ReadinessWarning("no_input", f"{phase.name}, {task.name}", "Code is accepted, but the task has no input data.")
+            yield ReadinessWarning(
+                "no_input", f"{phase.name}, {task.name}", "Code is accepted, but the task has no input data."
+            )
 
 
 @readiness_check
@@ -84,14 +94,22 @@ def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
     queue = competition.queue
     workers = list(ComputeWorker.objects.filter(queue=queue, quarantined_at=None))
     if not workers:
-        yield ReadinessWarning("no_worker", f"Queue {queue}", "No compute worker has registered for this queue. Start one.")
+        yield ReadinessWarning(
+            "no_worker", f"Queue {queue}", "No compute worker has registered for this queue. Start one."
+        )
     elif competition.phases.filter(gpus__gt=0).exists() and not any(worker.gpu_count for worker in workers):
-        yield ReadinessWarning("no_gpu_worker", f"Queue {queue}", "A phase asks for a GPU, but no worker of this queue has one.")
+        yield ReadinessWarning(
+            "no_gpu_worker", f"Queue {queue}", "A phase asks for a GPU, but no worker of this queue has one."
+        )
     if queue.is_paused:
-        yield ReadinessWarning("queue_paused", f"Queue {queue}", "The queue is paused; submissions wait until it is resumed.")
+        yield ReadinessWarning(
+            "queue_paused", f"Queue {queue}", "The queue is paused; submissions wait until it is resumed."
+        )
 
 
 @readiness_check
 def it_is_published(competition: Competition) -> Iterator[ReadinessWarning]:
     if not competition.is_published:
-        yield ReadinessWarning("not_published", "Competition", "This is a draft that only its organizers see. Publish it when ready.")
+        yield ReadinessWarning(
+            "not_published", "Competition", "This is a draft that only its organizers see. Publish it when ready."
+        )

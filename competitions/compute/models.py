@@ -18,7 +18,11 @@ class Queue(models.Model):
 
     name = models.CharField(max_length=63, unique=True, validators=[QUEUE_NAME])
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="queues",
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="queues",
         help_text="Empty: shared by all competitions of the site.",
     )
     token_digest = models.CharField(max_length=64, blank=True, editable=False)

@@ -39,9 +39,7 @@ class BoardPage:
 
 
 def _ordered(board: Leaderboard) -> QuerySet[Entry]:
-    return (
-        Entry.objects.filter(leaderboard=board).select_related("team").order_by("rank_value", "achieved_at", "id")
-    )
+    return Entry.objects.filter(leaderboard=board).select_related("team").order_by("rank_value", "achieved_at", "id")
 
 
 def rank_of(entry: Entry) -> int | None:

@@ -23,7 +23,9 @@ class Leaderboard(models.Model):
     title = models.CharField(max_length=64, default="Leaderboard")
     rule = models.CharField("which submission counts", max_length=10, choices=Rule, default=Rule.BEST)
     is_hidden = models.BooleanField(default=False, help_text="Seen by organizers alone.")
-    version = models.PositiveBigIntegerField(default=0, editable=False, help_text="Raised by every change; pages are cached by it.")
+    version = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Raised by every change; pages are cached by it."
+    )
     entry_count = models.PositiveIntegerField(default=0, editable=False)
     score_count = models.PositiveIntegerField(default=0, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
@@ -45,7 +47,9 @@ class Column(models.Model):
     unit = models.CharField(max_length=20, blank=True)
     index = models.PositiveSmallIntegerField(default=0)
     sorting = models.CharField(max_length=4, choices=Sorting, default=Sorting.DESC)
-    precision = models.PositiveSmallIntegerField(default=4, validators=[MaxValueValidator(15)], help_text="Digits after the point.")
+    precision = models.PositiveSmallIntegerField(
+        default=4, validators=[MaxValueValidator(15)], help_text="Digits after the point."
+    )
     rank_by_shown = models.BooleanField(
         default=True, help_text="Rank by the value as shown, so that equal-looking scores share a rank."
     )
@@ -88,7 +92,9 @@ class Score(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["leaderboard", "team", "is_eligible", "rank_value", "received_at"], name="score_best_of_team"),
+            models.Index(
+                fields=["leaderboard", "team", "is_eligible", "rank_value", "received_at"], name="score_best_of_team"
+            ),
             models.Index(fields=["leaderboard", "received_at"], name="score_history"),
         ]
 

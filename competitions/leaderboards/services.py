@@ -126,7 +126,9 @@ def milestones_rebuild(board: Leaderboard) -> None:
     """Walk the board's history again; for the rare changes of what was scored before."""
     best = math.inf
     milestones = []
-    history = Score.objects.filter(leaderboard=board, is_eligible=True, team__is_baseline=False).order_by("received_at", "pk")
+    history = Score.objects.filter(leaderboard=board, is_eligible=True, team__is_baseline=False).order_by(
+        "received_at", "pk"
+    )
     for score in history.iterator(chunk_size=5000):
         if score.rank_value < best:
             best = score.rank_value
@@ -140,6 +142,8 @@ def board_rebuild(board: Leaderboard) -> None:
     """Make the whole board again from the scores of its runs, for instance after its columns changed."""
     locked = Leaderboard.objects.select_for_update().get(pk=board.pk)
     Score.objects.filter(leaderboard=locked).delete()
-    for submission in Submission.objects.filter(phase=locked.phase_id, status=State.FINISHED).order_by("pk").iterator(2000):
+    for submission in (
+        Submission.objects.filter(phase=locked.phase_id, status=State.FINISHED).order_by("pk").iterator(2000)
+    ):
         score_record(board=locked, submission=submission)
     _touch(locked)

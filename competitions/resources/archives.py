@@ -56,7 +56,8 @@ def _not_a_zip(path: Path, what: str) -> InvalidFile:
         starts_like_zip = file.read(2) == b"PK"
     if starts_like_zip:
         return InvalidFile(
-            "zip_truncated", f"{what} starts like a zip but its end is missing: it was cut off. Make the zip again and upload it whole."
+            "zip_truncated",
+            f"{what} starts like a zip but its end is missing: it was cut off. Make the zip again and upload it whole.",
         )
     return InvalidFile("not_a_zip", f"{what} is not a zip archive. Pack your files into a .zip and upload that.")
 
@@ -66,7 +67,8 @@ def _check_counts(members: list[zipfile.ZipInfo], packed_bytes: int, limits: Arc
         raise InvalidFile("zip_empty", f"{what} holds no files. Put your files into the zip.")
     if len(members) > limits.files:
         raise InvalidFile(
-            "zip_too_many_files", f"{what} holds {len(members):,} files; at most {limits.files:,} are allowed. Leave out what is not needed."
+            "zip_too_many_files",
+            f"{what} holds {len(members):,} files; at most {limits.files:,} are allowed. Leave out what is not needed.",
         )
     declared = sum(member.file_size for member in members)
     if declared > limits.unpacked_bytes or declared > packed_bytes * limits.ratio:
@@ -82,13 +84,17 @@ def _check_member(member: zipfile.ZipInfo, seen: set[str], what: str) -> None:
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or ".." in parts or name.startswith(("/", "\\")) or ":" in parts[0] or "\x00" in name:
         raise InvalidFile(
-            "zip_path_outside", f"{what} has a member {name!r} whose path leads outside the archive. Use relative paths without '..'."
+            "zip_path_outside",
+            f"{what} has a member {name!r} whose path leads outside the archive. Use relative paths without '..'.",
         )
     if member.flag_bits & 0x1:
         raise InvalidFile("zip_encrypted", f"{what} is encrypted (member {name!r}). Make the zip without a password.")
     mode = member.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise InvalidFile("zip_link", f"{what} has a member {name!r} that is a link or special file. Put the file itself into the zip.")
+        raise InvalidFile(
+            "zip_link",
+            f"{what} has a member {name!r} that is a link or special file. Put the file itself into the zip.",
+        )
     key = "/".join(parts)
     if key in seen:
         raise InvalidFile("zip_duplicate_name", f"{what} has two members called {name!r}. Keep one of them.")
@@ -105,9 +111,11 @@ def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limi
                     total += len(chunk)
                     if total > limits.unpacked_bytes:
                         raise InvalidFile(
-                            "zip_too_large", f"{what} unpacks to more than {limits.unpacked_bytes:,} bytes, which is the limit."
+                            "zip_too_large",
+                            f"{what} unpacks to more than {limits.unpacked_bytes:,} bytes, which is the limit.",
                         )
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
             raise InvalidFile(
-                "zip_crc_error", f"{what} is damaged: the member {member.filename!r} cannot be unpacked. Make the zip again."
+                "zip_crc_error",
+                f"{what} is damaged: the member {member.filename!r} cannot be unpacked. Make the zip again.",
             ) from error

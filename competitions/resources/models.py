@@ -73,9 +73,12 @@ class Upload(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(name="upload_received_at_most_announced", condition=Q(received_bytes__lte=models.F("size_bytes"))),
             models.CheckConstraint(
-                name="upload_file_only_when_whole", condition=Q(file__isnull=True) | Q(received_bytes=models.F("size_bytes"))
+                name="upload_received_at_most_announced", condition=Q(received_bytes__lte=models.F("size_bytes"))
+            ),
+            models.CheckConstraint(
+                name="upload_file_only_when_whole",
+                condition=Q(file__isnull=True) | Q(received_bytes=models.F("size_bytes")),
             ),
         ]
 

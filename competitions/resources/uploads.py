@@ -118,7 +118,9 @@ def _write_part(upload: Upload, offset: int, chunks: Iterable[bytes]) -> int:
 @transaction.atomic
 def _record_progress(upload: Upload, *, offset: int, written: int) -> Upload:
     """Move `received_bytes` on, for one of two racing writers only; store the object when everything is there."""
-    moved = Upload.objects.filter(pk=upload.pk, received_bytes=offset, file=None).update(received_bytes=offset + written)
+    moved = Upload.objects.filter(pk=upload.pk, received_bytes=offset, file=None).update(
+        received_bytes=offset + written
+    )
     upload.refresh_from_db()
     if not moved:
         raise WrongOffset(expected=upload.received_bytes, got=offset)

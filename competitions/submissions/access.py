@@ -16,9 +16,7 @@ def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
     if user.is_superuser:
         return Submission.objects.all()
     teams = Membership.objects.filter(user=user).values("team")
-    return Submission.objects.filter(
-        Q(team__in=teams) | Q(phase__competition__in=Competition.objects.managed_by(user))
-    )
+    return Submission.objects.filter(Q(team__in=teams) | Q(phase__competition__in=Competition.objects.managed_by(user)))
 
 
 def organizes(user: User | AnonymousUser, phase: Phase) -> bool:
@@ -35,4 +33,6 @@ def log_streams(user: User | AnonymousUser, phase: Phase) -> list[str]:
 
 
 def _has_sealed_right(user: User | AnonymousUser, phase: Phase) -> bool:
-    return CompetitionOrganizer.objects.filter(competition=phase.competition_id, user_id=user.pk, can_see_sealed=True).exists()
+    return CompetitionOrganizer.objects.filter(
+        competition=phase.competition_id, user_id=user.pk or 0, can_see_sealed=True
+    ).exists()

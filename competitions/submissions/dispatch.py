@@ -18,8 +18,8 @@ from competitions.compute.bell import ring
 from competitions.compute.models import ComputeWorker
 from competitions.submissions.models import CompletedAttempt, Run, RunOutput
 from competitions.submissions.moves import run_move
-from competitions.submissions.refusals import LeaseLost
 from competitions.submissions.receipts import receipt_of_inputs
+from competitions.submissions.refusals import LeaseLost
 from competitions.submissions.results import Result
 from competitions.submissions.states import HELD, Reason, State
 
@@ -31,7 +31,11 @@ WORKER_BREAKER: Final = 3  # infrastructure failures in a row
 def waiting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> QuerySet[Run]:
     """Runs this worker could take, next first: phase priority, then the team with the fewest runs in flight, then age."""
     in_flight = (
-        Run.objects.filter(team=OuterRef("team"), state__in=HELD).order_by().values("team").annotate(n=Count("*")).values("n")
+        Run.objects.filter(team=OuterRef("team"), state__in=HELD)
+        .order_by()
+        .values("team")
+        .annotate(n=Count("*"))
+        .values("n")
     )
     return (
         Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
@@ -129,18 +133,16 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
 
     Infrastructure failures put the run back for another worker, until `MAX_ATTEMPTS`; all else ends it.
     """
+    Run.objects.select_for_update().filter(pk=run_id).first()  # an answer that is sent twice at once takes turns
     answered = CompletedAttempt.objects.filter(run_id=run_id, attempt=attempt, lease_id=lease_id).first()
     if answered is not None:
         return State(answered.outcome)
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
-    if result.reason == Reason.INFRASTRUCTURE:
-        outcome = _infrastructure_failed(run, result, now)
-    else:
-        outcome = _ended(run, result, now)
-    return outcome
+    return _infrastructure_failed(run, result, now) if result.reason == Reason.INFRASTRUCTURE else _ended(run, result, now)
 
 
 def _record_attempt(run: Run, *, outcome: State, reason: str, detail: str, now: datetime) -> None:
+    assert run.lease_id is not None, "a held run has a lease, by constraint"
     CompletedAttempt.objects.create(
         run=run, attempt=run.attempt, lease_id=run.lease_id, worker=run.worker, ended_at=now, outcome=outcome,
         reason=reason, detail=detail,
@@ -149,7 +151,7 @@ def _record_attempt(run: Run, *, outcome: State, reason: str, detail: str, now: 
 
 def _ended(run: Run, result: Result, now: datetime) -> State:
     """The run's end by the participant's, the organizer's or nobody's fault."""
-    ComputeWorker.objects.filter(pk=run.worker_id, infrastructure_failures__gt=0).update(infrastructure_failures=0)
+    ComputeWorker.objects.filter(runs=run, infrastructure_failures__gt=0).update(infrastructure_failures=0)
     _record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
     receipt = run.receipt | result.receipt | {"outputs": _output_digests(run)}
     run_move(
@@ -188,9 +190,21 @@ def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime)
         changes["reason"] = Reason.INFRASTRUCTURE
     if outcome == State.QUEUED:
         wait = BACKOFF_S[min(run.attempt - 1, len(BACKOFF_S) - 1)]
-        changes = {"worker": None, "not_before": now + timedelta(seconds=wait), "started_at": None, "next_attempt": True}
+        changes = {
+            "worker": None,
+            "not_before": now + timedelta(seconds=wait),
+            "started_at": None,
+            "next_attempt": True,
+        }
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=outcome, actor=actor, now=now, note=detail, **changes
+        run_id=run.pk,
+        attempt=run.attempt,
+        source=State(run.state),
+        target=outcome,
+        actor=actor,
+        now=now,
+        note=detail,
+        **changes,
     )
     if outcome == State.QUEUED:
         transaction.on_commit(partial(ring, run.queue.bell))

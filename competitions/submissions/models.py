@@ -38,7 +38,9 @@ class Submission(models.Model):
         ordering = ["-pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["team", "idempotency_key"], condition=~Q(idempotency_key=""), name="idempotency_key_once_per_team"
+                fields=["team", "idempotency_key"],
+                condition=~Q(idempotency_key=""),
+                name="idempotency_key_once_per_team",
             ),
             models.CheckConstraint(
                 name="submission_reason_iff_failed",
@@ -46,7 +48,9 @@ class Submission(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["team", "phase", "received_at"], condition=Q(is_charged=True), name="submission_quota"),
+            models.Index(
+                fields=["team", "phase", "received_at"], condition=Q(is_charged=True), name="submission_quota"
+            ),
             models.Index(fields=["team", "-id"], name="submission_of_team"),
             models.Index(fields=["phase", "-id"], name="submission_of_phase"),
         ]
@@ -65,7 +69,9 @@ class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="runs")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="runs")
-    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="+", help_text="For fair share: whose turn it is.")
+    team = models.ForeignKey(
+        Team, on_delete=models.PROTECT, related_name="+", help_text="For fair share: whose turn it is."
+    )
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="runs")
     priority = models.SmallIntegerField(default=0)
     gpus = models.PositiveSmallIntegerField(default=0)
@@ -103,7 +109,9 @@ class Run(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["queue", "-priority", "queued_at"], condition=Q(state=State.QUEUED), name="run_waiting"),
+            models.Index(
+                fields=["queue", "-priority", "queued_at"], condition=Q(state=State.QUEUED), name="run_waiting"
+            ),
             models.Index(fields=["lease_expires_at"], condition=Q(state__in=HELD), name="run_leases"),
             models.Index(fields=["team"], condition=Q(state__in=HELD), name="run_in_flight"),
         ]

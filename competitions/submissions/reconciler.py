@@ -5,6 +5,7 @@ Everything here may run twice, late, or on two machines at once: each step is a 
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 import structlog
 from django.db import transaction
@@ -45,7 +46,7 @@ def expire_leases(*, now: datetime) -> int:
 
 
 @transaction.atomic
-def _expire(run_id: object, now: datetime) -> bool:
+def _expire(run_id: UUID, now: datetime) -> bool:
     run = (
         Run.objects.select_for_update(of=("self",))
         .select_related("worker", "queue")
@@ -57,7 +58,11 @@ def _expire(run_id: object, now: datetime) -> bool:
     worker = run.worker.name if run.worker else "unknown"
     log.warning("lease_expired", run=str(run.pk), attempt=run.attempt, worker=worker)
     attempt_lost(
-        run, code="lease_expired", detail=f"The compute worker {worker!r} was not heard of in time.", actor="reconciler", now=now
+        run,
+        code="lease_expired",
+        detail=f"The compute worker {worker!r} was not heard of in time.",
+        actor="reconciler",
+        now=now,
     )
     return True
 

@@ -31,7 +31,9 @@ class KindNotAccepted(Refusal):
     code, http_status = "kind_not_accepted", 422
 
     def __init__(self, phase: Phase, kind: str) -> None:
-        accepted = [name for name, yes in (("predictions", phase.accepts_predictions), ("code", phase.accepts_code)) if yes]
+        accepted = [
+            name for name, yes in (("predictions", phase.accepts_predictions), ("code", phase.accepts_code)) if yes
+        ]
         super().__init__(
             f"The phase “{phase.name}” does not accept {kind} submissions. It accepts {' and '.join(accepted) or 'nothing yet'}.",
             accepted=accepted,
@@ -42,7 +44,11 @@ class QuotaUsed(Refusal):
     code, http_status = "quota_used", 429
 
     def __init__(self, *, limit: int, period: str, resets_at: datetime | None) -> None:
-        when = f"The next can be made from {resets_at:%Y-%m-%d %H:%M} UTC." if resets_at else "No more can be made in this phase."
+        when = (
+            f"The next can be made from {resets_at:%Y-%m-%d %H:%M} UTC."
+            if resets_at
+            else "No more can be made in this phase."
+        )
         super().__init__(
             f"Your team has used all {limit} submissions {period}. {when} Runs that failed on our side are not counted.",
             limit=limit,
@@ -61,7 +67,9 @@ class NothingToRun(Conflict):
     code = "phase_has_no_task"
 
     def __init__(self, phase: Phase) -> None:
-        super().__init__(f"The phase “{phase.name}” has no task yet, so nothing could be scored. The organizers must add one.")
+        super().__init__(
+            f"The phase “{phase.name}” has no task yet, so nothing could be scored. The organizers must add one."
+        )
 
 
 class AlreadyEnded(Conflict):

@@ -58,7 +58,9 @@ def read_scores(value: Any, *, columns: list[str]) -> dict[str, float]:
     unknown = sorted(set(value) - set(columns))
     missing = sorted(set(columns) - set(value))
     if unknown or missing:
-        raise InvalidResult(f"'scores' has unknown columns {unknown} and lacks {missing}; the board has {sorted(columns)}.")
+        raise InvalidResult(
+            f"'scores' has unknown columns {unknown} and lacks {missing}; the board has {sorted(columns)}."
+        )
     for key, number in value.items():
         if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
             raise InvalidResult(f"The score {key!r} is {number!r}; it must be a finite number.")

@@ -52,7 +52,14 @@ def submission_create(
 
 @transaction.atomic
 def _accept(
-    team: Team, user: User, phase: Phase, upload: Upload, kind: Kind, now: datetime, description: str, idempotency_key: str
+    team: Team,
+    user: User,
+    phase: Phase,
+    upload: Upload,
+    kind: Kind,
+    now: datetime,
+    description: str,
+    idempotency_key: str,
 ) -> Submission:
     """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
     Team.objects.select_for_update().get(pk=team.pk)

@@ -73,21 +73,31 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         Blame.PARTICIPANT, True, "Read the log of the run, reproduce the error with the starting kit, and submit again."
     ),
     Reason.TIME_LIMIT: ReasonInfo(
-        Blame.PARTICIPANT, True, "The program was stopped at the limit and not scored. Make it faster, or process larger batches."
+        Blame.PARTICIPANT,
+        True,
+        "The program was stopped at the limit and not scored. Make it faster, or process larger batches.",
     ),
     Reason.MEMORY_LIMIT: ReasonInfo(
-        Blame.PARTICIPANT, True, "The program used more memory than the phase allows. Process the data in smaller batches."
+        Blame.PARTICIPANT,
+        True,
+        "The program used more memory than the phase allows. Process the data in smaller batches.",
     ),
     Reason.DISK_LIMIT: ReasonInfo(
         Blame.PARTICIPANT, True, "The program wrote more than the phase allows. Write the predictions only."
     ),
     Reason.OUTPUT_INVALID: ReasonInfo(
-        Blame.PARTICIPANT, True, "The message says what was wrong with the output. Check the file with the command on the Data page."
+        Blame.PARTICIPANT,
+        True,
+        "The message says what was wrong with the output. Check the file with the command on the Data page.",
     ),
     Reason.SCORING_ERROR: ReasonInfo(
-        Blame.ORGANIZER, False, "Nothing for you to do: the organizers have been told and can score your submission again. It cost no quota."
+        Blame.ORGANIZER,
+        False,
+        "Nothing for you to do: the organizers have been told and can score your submission again. It cost no quota.",
     ),
     Reason.INFRASTRUCTURE: ReasonInfo(
-        Blame.PLATFORM, False, "Nothing for you to do: this was our fault, cost no quota, and the administrators can run it again."
+        Blame.PLATFORM,
+        False,
+        "Nothing for you to do: this was our fault, cost no quota, and the administrators can run it again.",
     ),
 }

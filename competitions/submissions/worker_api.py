@@ -35,6 +35,8 @@ PROTOCOL = 1
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 OUTPUT_NAMES = ("predictions.zip", "scoring.zip", "ingestion.log", "scoring.log")
 
+NOBODY = UUID(int=0)
+
 View = Callable[..., HttpResponseBase]
 
 
@@ -92,7 +94,9 @@ def bearer(request: HttpRequest) -> str:
 def queue_of(request: HttpRequest) -> Queue:
     queue = queue_by_token(bearer(request))
     if queue is None:
-        raise Unauthorized("This queue token is unknown or was replaced. Put the current one into the worker's token file.")
+        raise Unauthorized(
+            "This queue token is unknown or was replaced. Put the current one into the worker's token file."
+        )
     return queue
 
 
@@ -128,7 +132,9 @@ def register(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
     body = body_of(request)
     if body.get("protocol") != PROTOCOL:
-        raise ProtocolUnsupported(f"This site speaks protocol {PROTOCOL}, the worker {body.get('protocol')!r}. Upgrade the worker.")
+        raise ProtocolUnsupported(
+            f"This site speaks protocol {PROTOCOL}, the worker {body.get('protocol')!r}. Upgrade the worker."
+        )
     name = str(body.get("name") or "")[:100]
     if not name.isprintable() or not name:
         raise InvalidResult("'name' must be printable text.")
@@ -159,13 +165,15 @@ def register(request: HttpRequest) -> HttpResponse:
 def claim(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
     body = body_of(request)
-    worker = ComputeWorker.objects.select_related("queue").filter(queue=queue, key=_uuid(body.get("worker_id"))).first()
+    worker = ComputeWorker.objects.select_related("queue").filter(queue=queue, key=_uuid(body.get("worker_id")) or NOBODY).first()
     if worker is None:
         raise Unauthorized("This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
     ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now)
     if worker.quarantined_at is not None:
-        raise Quarantined("This worker failed several runs in a row and is quarantined until an administrator releases it.")
+        raise Quarantined(
+            "This worker failed several runs in a row and is quarantined until an administrator releases it."
+        )
     if integer(body, "free_slots", 0, 1000) == 0:
         return HttpResponse(status=204)
     run = dispatch.run_claim(worker=worker, free_gpus=integer(body, "free_gpus", 0, 1000), now=now)
@@ -190,10 +198,13 @@ def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     progress = clean_numbers(body.get("progress"))
     with transaction.atomic():
         run = dispatch.run_heartbeat(
-            **lease, state=State(state), meters=meters | ({"progress": progress} if progress else {}), now=timezone.now()
+            **lease,
+            state=State(state),
+            meters=meters | ({"progress": progress} if progress else {}),
+            now=timezone.now(),
         )
         append_logs(run, body.get("logs") or [])
-    ComputeWorker.objects.filter(pk=run.worker_id).update(last_seen_at=timezone.now())
+    ComputeWorker.objects.filter(runs=run).update(last_seen_at=timezone.now())
     action = "cancel" if run.cancel_requested_at else "continue"
     expires = run.lease_expires_at.isoformat() if run.lease_expires_at else None
     return JsonResponse({"action": action, "drain": False, "lease_expires_at": expires, "files": _renewed(run)})
@@ -239,11 +250,15 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
         with path.open("rb") as spool:
             actual = hashlib.file_digest(spool, "sha256").hexdigest()
         if announced != actual:
-            raise DigestMismatch(f"The body's SHA-256 is {actual}, announced was {announced or 'nothing'}. Send it again.")
+            raise DigestMismatch(
+                f"The body's SHA-256 is {actual}, announced was {announced or 'nothing'}. Send it again."
+            )
         stored = store_path(path)
     with transaction.atomic():
         dispatch.held_run(**lease)
-        RunOutput.objects.update_or_create(run_id=run_id, attempt=lease["attempt"], name=name, defaults={"file": stored})
+        RunOutput.objects.update_or_create(
+            run_id=run_id, attempt=lease["attempt"], name=name, defaults={"file": stored}
+        )
     return JsonResponse({"sha256": stored.sha256, "size_bytes": stored.size_bytes})
 
 

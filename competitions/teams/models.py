@@ -22,7 +22,9 @@ class Registration(models.Model):
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="registrations")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="registrations")
     state = models.CharField(max_length=10, choices=State)
-    rules_version = models.ForeignKey(RulesVersion, on_delete=models.PROTECT, help_text="The version that was accepted.")
+    rules_version = models.ForeignKey(
+        RulesVersion, on_delete=models.PROTECT, help_text="The version that was accepted."
+    )
     accepted_at = models.DateTimeField()
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -72,7 +74,9 @@ class Membership(models.Model):
 
     class Meta:
         ordering = ["joined_at"]
-        constraints = [models.UniqueConstraint(fields=["competition", "user"], name="one_team_per_person_and_competition")]
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "user"], name="one_team_per_person_and_competition")
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} in {self.team}"

@@ -18,14 +18,18 @@ class RegistrationPending(NotAllowed):
     code = "registration_pending"
 
     def __init__(self, competition: Competition) -> None:
-        super().__init__(f"Your registration for “{competition}” waits for an organizer. You get an e-mail when it is decided.")
+        super().__init__(
+            f"Your registration for “{competition}” waits for an organizer. You get an e-mail when it is decided."
+        )
 
 
 class RegistrationDenied(NotAllowed):
     code = "registration_denied"
 
     def __init__(self, competition: Competition) -> None:
-        super().__init__(f"An organizer has denied your registration for “{competition}”. Write to them if you think this is a mistake.")
+        super().__init__(
+            f"An organizer has denied your registration for “{competition}”. Write to them if you think this is a mistake."
+        )
 
 
 class RulesChanged(NotAllowed):
@@ -55,7 +59,9 @@ class NoRules(Conflict):
     code = "no_rules"
 
     def __init__(self, competition: Competition) -> None:
-        super().__init__(f"“{competition}” has no rules yet, so registration is not open. An organizer must publish them.")
+        super().__init__(
+            f"“{competition}” has no rules yet, so registration is not open. An organizer must publish them."
+        )
 
 
 class NoTeam(NotAllowed):
@@ -94,7 +100,8 @@ class TeamFull(Conflict):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"The team would have more than {limit} members, counting open invitations; the rules allow {limit}.", limit=limit
+            f"The team would have more than {limit} members, counting open invitations; the rules allow {limit}.",
+            limit=limit,
         )
 
 
@@ -109,7 +116,9 @@ class UnknownPerson(Refusal):
     code, http_status = "unknown_person", 404
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Nobody with the user name or e-mail address “{name}” is registered for this competition. Ask them to register first.")
+        super().__init__(
+            f"Nobody with the user name or e-mail address “{name}” is registered for this competition. Ask them to register first."
+        )
 
 
 class InvitationOver(Conflict):
@@ -130,7 +139,9 @@ class TeamHasSubmissions(Conflict):
     code = "team_has_submissions"
 
     def __init__(self) -> None:
-        super().__init__("You are the team's last member and it has submissions, so you cannot leave it. They stay on record.")
+        super().__init__(
+            "You are the team's last member and it has submissions, so you cannot leave it. They stay on record."
+        )
 
 
 class CaptainMustHandOver(Conflict):

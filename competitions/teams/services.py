@@ -133,7 +133,9 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     team = _locked(team)
     _require_captain(team, by)
     user = User.objects.filter(
-        Q(username__iexact=person) | Q(email__iexact=person), registrations__competition=team.competition, is_active=True
+        Q(username__iexact=person) | Q(email__iexact=person),
+        registrations__competition=team.competition,
+        is_active=True,
     ).first()
     if user is None:
         raise refusals.UnknownPerson(person)

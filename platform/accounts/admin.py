@@ -5,7 +5,7 @@ from accounts.models import ApiToken, User
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin):
+class UserAdmin(DjangoUserAdmin[User]):
     """People, for administrators. "Staff" makes somebody an organizer."""
 
     list_display = ["username", "email", "first_name", "last_name", "is_staff", "is_robot", "is_active"]

@@ -3,7 +3,7 @@
 import os
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 
 
@@ -18,8 +18,10 @@ def ready(request: HttpRequest) -> JsonResponse:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except Exception as error:  # whatever the driver raises, the answer is "not ready" and the reason
+    except (DatabaseError, OSError) as error:
         faults.append(f"database: {type(error).__name__}")
     if not os.access(settings.DATA_DIR, os.W_OK):
         faults.append("data folder: not writable")
-    return JsonResponse({"status": "ready" if not faults else "not ready", "faults": faults}, status=503 if faults else 200)
+    return JsonResponse(
+        {"status": "ready" if not faults else "not ready", "faults": faults}, status=503 if faults else 200
+    )

@@ -188,7 +188,9 @@ if HEARTBEAT_S * 2 > LEASE_S:
 
 # --- cache ----------------------------------------------------------------------------------------------------------
 CACHES = {
-    "default": env.cache("PODIUM_CACHE_URL", default=f"filecache://{DATA_DIR / 'cache'}" if EMBEDDED else "dummycache://")
+    "default": env.cache(
+        "PODIUM_CACHE_URL", default=f"filecache://{DATA_DIR / 'cache'}" if EMBEDDED else "dummycache://"
+    )
 }
 
 # --- API ------------------------------------------------------------------------------------------------------------
@@ -252,7 +254,9 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": [SELF],
     }
 }
-PERMISSIONS_POLICY: dict[str, list[str]] = {name: [] for name in ("camera", "geolocation", "microphone", "payment", "usb")}
+PERMISSIONS_POLICY: dict[str, list[str]] = {
+    name: [] for name in ("camera", "geolocation", "microphone", "payment", "usb")
+}
 
 # --- language, time, logs -------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en-us"

@@ -57,7 +57,7 @@ class SubmissionView(ApiView):
         def visible(phase: Phase) -> bool:
             return can_see_scores(user, phase)
 
-        return super().get_serializer_context() | {"can_see_scores": visible}
+        return {**super().get_serializer_context(), "can_see_scores": visible}
 
     def answer(self, submission: Submission, status: int = 200) -> Response:
         return Response(s.SubmissionOut(submission, context=self.get_serializer_context()).data, status=status)
@@ -71,7 +71,11 @@ class SubmissionList(SubmissionView):
 
     @extend_schema(
         operation_id="submissions_list",
-        parameters=[OpenApiParameter("competition", str), OpenApiParameter("phase", int), OpenApiParameter("status", str)],
+        parameters=[
+            OpenApiParameter("competition", str),
+            OpenApiParameter("phase", int),
+            OpenApiParameter("status", str),
+        ],
         responses=s.SubmissionOut(many=True),
     )
     def get(self, request: Request) -> Response:
@@ -84,7 +88,10 @@ class SubmissionList(SubmissionView):
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(
-        operation_id="submissions_create", request=s.SubmissionIn, parameters=[IDEMPOTENCY], responses={201: s.SubmissionOut}
+        operation_id="submissions_create",
+        request=s.SubmissionIn,
+        parameters=[IDEMPOTENCY],
+        responses={201: s.SubmissionOut},
     )
     def post(self, request: Request) -> Response:
         user, began_at = self.person(), timezone.now()
@@ -173,4 +180,3 @@ class Limits(ApiView):
         phase = self.phase(competition__slug=slug, slug=phase_slug)
         team = require_team(user=self.person(), competition=phase.competition)
         return Response(s.AllowanceOut(allowances(team=team, phase=phase, now=timezone.now()), many=True).data)
-

@@ -1,6 +1,7 @@
 """Resumable uploads: announce, send parts, ask how far it came."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
@@ -18,7 +19,9 @@ from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_abort, upload_append, upload_begin
 
-OFFSET = OpenApiParameter("Upload-Offset", int, OpenApiParameter.HEADER, required=True, description="Bytes received so far.")
+OFFSET = OpenApiParameter(
+    "Upload-Offset", int, OpenApiParameter.HEADER, required=True, description="Bytes received so far."
+)
 
 
 class OffsetMissing(Refusal):
@@ -33,8 +36,10 @@ class RawParser(BaseParser):
 
     media_type = "application/offset+octet-stream"
 
-    def parse(self, stream: object, media_type: str | None = None, parser_context: object = None) -> object:
-        return stream
+    def parse(
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        return {}
 
 
 class UploadList(ApiView):

@@ -23,7 +23,9 @@ class Account:
     token: str
 
 
-def person_create(*, role: str, username: str, now: datetime, is_staff: bool = False, is_robot: bool = False) -> tuple[User, Account]:
+def person_create(
+    *, role: str, username: str, now: datetime, is_staff: bool = False, is_robot: bool = False
+) -> tuple[User, Account]:
     """A confirmed account with a random password (none for a robot) and an API token for a week."""
     password = None if is_robot else secrets.token_urlsafe(12)
     user = User.objects.create_user(

@@ -92,7 +92,9 @@ def send_all(client: Client, seed: Seed) -> list[Sent]:
     return sent
 
 
-def follow(client: Client, sent: list[Sent], *, timeout_s: float, say: Callable[[str], None], check: Callable[[], None]) -> None:
+def follow(
+    client: Client, sent: list[Sent], *, timeout_s: float, say: Callable[[str], None], check: Callable[[], None]
+) -> None:
     """Wait until every submission has ended, saying each change. Raises `Unexpected` after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     shown: dict[int, str] = {}

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from django.conf import settings
 
@@ -40,7 +41,7 @@ class Processes:
         self.logs = Path(settings.DATA_DIR) / "logs"
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
-    def __enter__(self) -> "Processes":
+    def __enter__(self) -> Self:
         self.logs.mkdir(parents=True, exist_ok=True)
         manage = str(settings.BASE_DIR / "manage.py")
         python = sys.executable

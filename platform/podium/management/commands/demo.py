@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from podium.demo import baselines
-from podium.demo.processes import ProcessFailed, Processes, free_port
+from podium.demo.processes import Processes, ProcessFailed, free_port
 from podium.demo.seed import Seed, seed
 
 
@@ -24,7 +24,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, check: bool, port: int, timeout: float, **options: Any) -> None:
         if not settings.EMBEDDED:
-            raise CommandError("The demo runs embedded: unset DATABASE_URL, it would fill your database with demo people.")
+            raise CommandError(
+                "The demo runs embedded: unset DATABASE_URL, it would fill your database with demo people."
+            )
         began = time.monotonic()
         signal.signal(signal.SIGTERM, _interrupt)
         self.say("Preparing the database and the static files")
