@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from scoring import reference
 from scoring.submissions import official_filename
 
 from .bundle import DATASET, TEST_SPLITS
@@ -116,11 +118,12 @@ def _gaps(path: Path) -> list[float]:
         return [float(row["homolumogap"]) for row in csv.DictReader(file)]
 
 
-def _truth(bundle: Path, split: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    raise NotImplementedError
+def _truth(bundle: Path, split: str) -> npt.NDArray[np.float64]:
+    truth: npt.NDArray[np.float64] = reference.read(bundle / f"reference_data_{split}").labels(split)["y_true"]
+    return truth
 
 
-def _npz(predictions: np.ndarray[tuple[int], np.dtype[np.float32]]) -> bytes:
+def _npz(predictions: npt.NDArray[np.float32]) -> bytes:
     packed = io.BytesIO()
     np.savez_compressed(packed, y_pred=predictions)
     return packed.getvalue()

@@ -208,7 +208,7 @@ def _write_task_data(dest: Path, split: Split) -> None:
         "predictions": official_filename(DATASET, split.name),
     }
     (inputs / "split.json").write_text(json.dumps(about, indent=2) + "\n")
-    scoring.reference.write(dest / f"reference_data_{split.name}", DATASET, {split.name: {"y_true": split.gaps}})
+    reference.write(dest / f"reference_data_{split.name}", DATASET, {split.name: {"y_true": split.gaps}})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
