@@ -14,6 +14,7 @@ from scoring.errors import CODES, ScoringInputError
 from scoring.evaluators import describe, evaluate, metric_names, names
 from scoring.links import hits_at_k, mean_reciprocal_rank, ranks
 from scoring.regression import mean_absolute_error, root_mean_squared_error
+from scoring.samples import per_sample
 from scoring.sequences import f1_subtokens
 from scoring.topk import (
     candidate_mean_reciprocal_rank,
@@ -38,6 +39,7 @@ __all__ = [
     "metric_names",
     "names",
     "paper_accuracy",
+    "per_sample",
     "pooled_roc_auc",
     "ranks",
     "roc_auc",

@@ -152,11 +152,6 @@ def count_equal(first: AnyArray, second: AnyArray, dtype: np.dtype[Any] | None =
     >>> count_equal(np.array([1, 2, 3]), np.array([1.0, 2.5, 3.0]))
     2
     """
-    found = 0
-    for part in blocks(first.shape[0], BLOCK):
-        if dtype is None:
-            same = np.equal(first[part], second[part])
-        else:
-            same = np.equal(first[part], second[part], **compared_as(dtype))
-        found += int(np.count_nonzero(same))
-    return found
+    options = {} if dtype is None else compared_as(dtype)
+    parts = blocks(first.shape[0], BLOCK)
+    return sum(int(np.count_nonzero(np.equal(first[part], second[part], **options))) for part in parts)

@@ -202,8 +202,8 @@ _TAIL_IDS = "entity ids, best first; negative ids pad"
 _SINGLE: Final[list[Description]] = [
     {
         "name": "ogbg-ppa", "family": "ogbg", "task": "taxonomic group of a protein association graph",
-        "primary": "acc", "metrics": [ACC], "inputs": _label_inputs(1, "int64", "int64"), "classes": 37, "splits": {"test": 34_800},
-        "sizes_are": "as published", "source": OGB,
+        "primary": "acc", "metrics": [ACC], "inputs": _label_inputs(1, "int64", "int64"), "classes": 37,
+        "splits": {"test": 34_800}, "sizes_are": "as published", "source": OGB,
     },
     {
         "name": "ogbg-code2", "family": "ogbg", "task": "name of a Python method from its syntax tree",

@@ -110,7 +110,7 @@ def balanced_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     0.8333333333333333
     """
     # here, because loading it takes longer than scoring most files
-    from sklearn.metrics import recall_score  # type: ignore[import-untyped]  # ships no types
+    from sklearn.metrics import recall_score
 
     truth, prediction = _classes(y_true, "y_true"), _classes(y_pred, "y_pred")
     require_same_shape(truth, prediction, ("y_true", "y_pred"))

@@ -49,6 +49,16 @@ def hits_at_k(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike, k: int) -> float:
     >>> hits_at_k([0.9, 0.5, 0.3], [0.8, 0.4, 0.3, 0.1], k=2)
     0.6666666666666666
     """
+    above = positives_above(y_pred_pos, y_pred_neg, k)
+    return int(np.count_nonzero(above)) / len(above) if len(above) else 1.0  # no positives, and too few negatives
+
+
+def positives_above(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike, k: int) -> NDArray[np.bool_]:
+    """Which positives score strictly higher than the k-th highest negative, shape (n_positives,). See `hits_at_k`.
+
+    >>> positives_above([0.9, 0.5, 0.3], [0.8, 0.4, 0.3, 0.1], k=2)
+    array([ True,  True, False])
+    """
     positives, negatives = numeric(y_pred_pos, "y_pred_pos"), numeric(y_pred_neg, "y_pred_neg")
     if k < 1:
         raise ScoringInputError("bad_parameter", "k", f"it is {k}", "give a whole number from 1")
@@ -56,18 +66,13 @@ def hits_at_k(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike, k: int) -> float:
         require_ndim(scores, name, 1, "one dimension, (edges,)")
         require_no_nan(scores, name)
     if negatives.shape[0] < k:
-        return 1.0
+        return np.ones(positives.shape[0], np.bool_)
     require_rows(positives, "y_pred_pos")
-    return int(np.count_nonzero(_hits(positives, negatives, k))) / len(positives)
-
-
-def _hits(positives: AnyArray, negatives: AnyArray, k: int) -> NDArray[np.bool_]:
-    """Which positives beat the k-th highest negative, found by partition. The threshold stays an array, because
-    numpy 1 would compare a scalar in the positives' type."""
     place = negatives.shape[0] - k
+    # a threshold of shape (1,), because numpy 1 would compare a scalar in the positives' type
     threshold = np.partition(negatives, place)[place : place + 1]
-    beaten: NDArray[np.bool_] = np.greater(positives, threshold)
-    return beaten
+    above: NDArray[np.bool_] = np.greater(positives, threshold)
+    return above
 
 
 def ranks(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike) -> NDArray[np.float64]:

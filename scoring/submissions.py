@@ -22,7 +22,7 @@ from scoring.layouts import Layout, Member, layout, official_filename, owner_of,
 from scoring.npz import read_arrays
 from scoring.topk import first_row_with_duplicates
 
-__all__ = ["Report", "check", "official_filename", "read", "split_of", "splits", "write"]
+__all__ = ["Report", "check", "official_filename", "read", "read_layout", "split_of", "splits", "write"]
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,13 @@ def read(
         before its header is right. Peak memory: the arrays and about 2 MB.
     """
     wanted = layout(dataset, split, rows)
-    location = Path(path)
-    _require_name(PurePath(filename).name if filename is not None else location.name, wanted)
-    arrays = read_arrays(location, wanted)
+    return read_layout(Path(path), wanted, filename=filename)
+
+
+def read_layout(path: Path, wanted: Layout, *, filename: str | None = None) -> dict[str, NDArray[Any]]:
+    """As `read`, for a layout of one's own (`scoring.layouts.Layout`)."""
+    _require_name(PurePath(filename).name if filename is not None else path.name, wanted)
+    arrays = read_arrays(path, wanted)
     for member in wanted.members:
         _require_values(arrays[member.key], member)
     return _as_inputs(arrays, wanted)
