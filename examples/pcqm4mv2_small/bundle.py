@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scoring.reference
 import yaml
 
+import scoring
+from scoring import reference
 from scoring.submissions import official_filename
 
 from .generate import DEFAULT_SEED, SMALL, Sizes, Split, generate, write_labelled, write_smiles
