@@ -138,7 +138,9 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
     if answered is not None:
         return State(answered.outcome)
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
-    return _infrastructure_failed(run, result, now) if result.reason == Reason.INFRASTRUCTURE else _ended(run, result, now)
+    return (
+        _infrastructure_failed(run, result, now) if result.reason == Reason.INFRASTRUCTURE else _ended(run, result, now)
+    )
 
 
 def _record_attempt(run: Run, *, outcome: State, reason: str, detail: str, now: datetime) -> None:

@@ -165,7 +165,11 @@ def register(request: HttpRequest) -> HttpResponse:
 def claim(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
     body = body_of(request)
-    worker = ComputeWorker.objects.select_related("queue").filter(queue=queue, key=_uuid(body.get("worker_id")) or NOBODY).first()
+    worker = (
+        ComputeWorker.objects.select_related("queue")
+        .filter(queue=queue, key=_uuid(body.get("worker_id")) or NOBODY)
+        .first()
+    )
     if worker is None:
         raise Unauthorized("This worker is not registered on the token's queue. Register first.")
     now = timezone.now()

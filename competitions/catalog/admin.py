@@ -1,0 +1,205 @@
+"""What an organizer defines, in the admin: the competition with its warnings, pages, rules, phases and tasks."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from accounts.models import User
+from competitions.catalog.models import (
+    Announcement,
+    Competition,
+    CompetitionOrganizer,
+    Page,
+    Phase,
+    RulesVersion,
+    Task,
+)
+from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
+from competitions.catalog.presets import PRESETS
+from competitions.catalog.readiness import competition_warnings
+from competitions.catalog.services import current_rules, rules_publish
+
+
+class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
+    model = Page
+    extra = 0
+
+
+class AnnouncementInline(OwnCompetitions, admin.StackedInline[Announcement, Competition]):
+    model = Announcement
+    extra = 0
+
+
+class OrganizerInline(OwnCompetitions, admin.TabularInline[CompetitionOrganizer, Competition]):
+    model = CompetitionOrganizer
+    extra = 0
+
+
+class CompetitionForm(forms.ModelForm[Competition]):
+    """The competition with the text of its rules, which is published as a new version when it changed."""
+
+    rules_text = forms.CharField(
+        label="Rules",
+        widget=forms.Textarea(attrs={"rows": 12, "class": "vLargeTextField"}),
+        required=False,
+        help_text="Markdown. A change is published as a new version, which participants must accept again.",
+    )
+
+    class Meta:
+        model = Competition
+        fields = "__all__"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rules = current_rules(self.instance) if self.instance.pk else None
+        self.fields["rules_text"].initial = rules.text if rules else ""
+
+
+@admin.register(Competition)
+class CompetitionAdmin(OrganizerAdmin):
+    """The competition, with a list of what cannot work yet."""
+
+    form = CompetitionForm
+    competition_path = "pk"
+    list_display = ["title", "is_published", "registration_policy", "queue", "warning_count"]
+    list_filter = ["is_published"]
+    list_select_related = ["queue"]
+    search_fields = ["title", "slug"]
+    prepopulated_fields = {"slug": ["title"]}
+    inlines = [PageInline, AnnouncementInline, OrganizerInline]
+    readonly_fields = ["warnings"]
+    fieldsets = [
+        (None, {"fields": ["warnings", "title", "slug", "subtitle", "host", "is_published"]}),
+        ("People", {"fields": ["registration_policy", "max_team_size", "rules_text"]}),
+        ("Running", {"fields": ["queue", "docker_image"]}),
+    ]
+
+    @admin.display(description="What cannot work yet")
+    def warnings(self, competition: Competition) -> SafeString:
+        found = competition_warnings(competition) if competition.pk else []
+        if not found:
+            return format_html("<p>{}</p>", "Nothing: participants can register, submit and be scored.")
+        rows = format_html_join("", "<li><strong>{}</strong>: {}</li>", ((one.where, one.text) for one in found))
+        return format_html('<ul class="errorlist">{}</ul>', rows)
+
+    @admin.display(description="Warnings")
+    def warning_count(self, competition: Competition) -> int:
+        return len(competition_warnings(competition))
+
+    def save_model(self, request: HttpRequest, obj: Competition, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change:
+            assert isinstance(request.user, User), "the admin lets nobody else in"
+            CompetitionOrganizer.objects.get_or_create(competition=obj, user=request.user)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        text = form.cleaned_data.get("rules_text", "").replace("\r\n", "\n")
+        if text.strip() and "rules_text" in form.changed_data:
+            rules = rules_publish(competition=form.instance, text=text, now=timezone.now())
+            self.message_user(request, f"Version {rules.number} of the rules is in force.")
+        for warning in competition_warnings(form.instance):
+            self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False  # scores stay reproducible; unpublish it instead
+
+
+class PhaseForm(forms.ModelForm[Phase]):
+    preset = forms.ChoiceField(
+        required=False,
+        choices=[("", "—"), *((name, preset.title) for name, preset in PRESETS.items())],
+        help_text="Overwrites budget, quotas, visibility and prediction format with the rules of a known challenge.",
+    )
+
+    class Meta:
+        model = Phase
+        fields = "__all__"
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        competition = cleaned.get("competition")
+        for task in cleaned.get("tasks") or []:
+            if competition and task.competition_id != competition.pk:
+                self.add_error("tasks", f"The task “{task}” belongs to another competition.")
+        return cleaned
+
+
+@admin.register(Phase)
+class PhaseAdmin(OrganizerAdmin):
+    """A phase: dates, kinds, quotas, budget, split."""
+
+    form = PhaseForm
+    list_display = ["name", "competition", "opens_at", "closes_at", "visibility", "accepts_predictions", "accepts_code"]
+    list_filter = ["visibility"]
+    list_select_related = ["competition"]
+    prepopulated_fields = {"slug": ["name"]}
+    filter_horizontal = ["tasks"]
+    fieldsets = [
+        (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
+        ("Dates (UTC)", {"fields": ["opens_at", "closes_at"]}),
+        ("What is submitted", {"fields": ["accepts_predictions", "accepts_code", "prediction_format", "tasks"]}),
+        ("Scores", {"fields": ["visibility"]}),
+        ("Quota of a team", {"fields": ["max_submissions_per_day", "max_submissions_per_week", "max_submissions"]}),
+        (
+            "Budget of a code submission",
+            {
+                "fields": [
+                    "time_limit_s",
+                    "gpus",
+                    "cpus",
+                    "memory_bytes",
+                    "output_bytes",
+                    "output_files",
+                    "pids",
+                    "docker_image",
+                ]
+            },
+        ),
+        ("Scoring and queue", {"fields": ["scoring_time_limit_s", "scoring_memory_bytes", "priority"]}),
+        ("Files for participants", {"fields": ["public_data", "starting_kit"]}),
+    ]
+
+    def save_model(self, request: HttpRequest, obj: Phase, form: Any, change: bool) -> None:
+        if preset := form.cleaned_data.get("preset"):
+            PRESETS[preset].apply(obj)
+        super().save_model(request, obj, form, change)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        for warning in competition_warnings(form.instance.competition):
+            self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and not (isinstance(obj, Phase) and obj.submissions.exists())
+
+
+@admin.register(Task)
+class TaskAdmin(OrganizerAdmin):
+    """A task: which programs and data a run uses."""
+
+    list_display = ["name", "competition", "scoring_program", "ingestion_program"]
+    list_select_related = ["competition", "scoring_program", "ingestion_program"]
+
+
+@admin.register(RulesVersion)
+class RulesVersionAdmin(OrganizerAdmin):
+    """Versions of the rules; a new one is published on the competition."""
+
+    list_display = ["competition", "number", "published_at"]
+    list_select_related = ["competition"]
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False

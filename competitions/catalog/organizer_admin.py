@@ -1,0 +1,113 @@
+"""The admin for organizers: they see and change what belongs to their own competitions, and nothing else.
+
+Rights follow from `CompetitionOrganizer`, not from Django's permission rows, which know no objects.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from accounts.models import User
+from competitions.catalog.models import Competition, Phase, Task
+from competitions.compute.models import Queue
+from competitions.resources.models import Resource
+
+if TYPE_CHECKING:
+    from django.forms import ModelChoiceField
+
+
+def is_organizer(request: HttpRequest) -> bool:
+    user = request.user
+    return isinstance(user, User) and user.is_active and user.is_staff
+
+
+def choices_for(request: HttpRequest, model: type[Model]) -> QuerySet[Any] | None:
+    """What an organizer may point at in a form, or None where there is no such limit."""
+    user = request.user
+    assert isinstance(user, User), "the admin lets nobody else in"
+    if user.is_superuser:
+        return None
+    mine = Competition.objects.managed_by(user)
+    if model is Competition:
+        return mine
+    if model is Phase:
+        return Phase.objects.filter(competition__in=mine)
+    if model is Task:
+        return Task.objects.filter(competition__in=mine)
+    if model is Resource:
+        return Resource.objects.filter(owner=user)
+    if model is Queue:
+        return Queue.objects.filter(owner=None) | Queue.objects.filter(owner=user)
+    return None
+
+
+class OwnCompetitions:
+    """Mixin of model admins and inlines. `competition_path` leads from the model to its competition."""
+
+    competition_path: ClassVar[str] = "competition"
+
+    def _is_mine(self, request: HttpRequest, obj: Model | None) -> bool:
+        return is_organizer(request) and (
+            obj is None or obj.pk is None or self.mine(request).filter(pk=obj.pk).exists()
+        )
+
+    def mine(self, request: HttpRequest) -> QuerySet[Any]:
+        """Rows of the competitions that the asker organizes."""
+        model: Any = self.model  # type: ignore[attr-defined]  # of the admin class that this is mixed into
+        rows = model._default_manager.all()
+        user = request.user
+        if isinstance(user, User) and user.is_superuser:
+            return rows  # type: ignore[no-any-return]
+        competitions = Competition.objects.managed_by(user) if isinstance(user, User) else Competition.objects.none()
+        return rows.filter(**{f"{self.competition_path}__in": competitions})  # type: ignore[no-any-return]
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return is_organizer(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return is_organizer(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return self.mine(request)
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> "ModelChoiceField[Any]":
+        limited = choices_for(request, db_field.related_model)
+        if limited is not None and "queryset" not in kwargs:
+            kwargs["queryset"] = limited
+        field: ModelChoiceField[Any] = super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
+        return field
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        limited = choices_for(request, db_field.related_model)
+        if limited is not None and "queryset" not in kwargs:
+            kwargs["queryset"] = limited
+        return super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
+
+
+class ReadOnly(OwnCompetitions):
+    """Shows everything, edits nothing by hand: what happens to these rows goes through services."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        model: Any = self.model  # type: ignore[attr-defined]
+        return [field.name for field in model._meta.fields]
+
+
+class OrganizerAdmin(OwnCompetitions, admin.ModelAdmin[Any]):
+    """Base of the admins of what an organizer defines."""

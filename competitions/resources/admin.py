@@ -1,0 +1,77 @@
+"""Files that competitions use, uploaded in the admin and kept by digest."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from accounts.models import User
+from competitions.resources.models import Resource
+from competitions.resources.storage import spooled, store_path
+from competitions.resources.uploads import clean_file_name
+
+
+class ResourceForm(forms.ModelForm[Resource]):
+    """A new resource comes with its file; an existing one never changes its bytes."""
+
+    upload = forms.FileField(required=True, help_text="Programs and data sets are zip archives.")
+
+    class Meta:
+        model = Resource
+        fields = ["name", "kind"]
+
+
+@admin.register(Resource)
+class ResourceAdmin(admin.ModelAdmin[Resource]):
+    """An organizer's own files."""
+
+    list_display = ["name", "kind", "file_name", "owner", "created_at"]
+    list_filter = ["kind"]
+    list_select_related = ["owner"]
+    search_fields = ["name"]
+
+    def get_form(self, request: HttpRequest, obj: Resource | None = None, change: bool = False, **kwargs: Any) -> Any:
+        if obj is None:
+            kwargs["form"] = ResourceForm
+        return super().get_form(request, obj, change, **kwargs)
+
+    def get_fields(self, request: HttpRequest, obj: Resource | None = None) -> Any:
+        return ["name", "kind", "upload"] if obj is None else ["name", "kind", "file_name", "file", "owner", "key"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Resource | None = None) -> list[str]:
+        return [] if obj is None else ["kind", "file_name", "file", "owner", "key"]
+
+    def save_model(self, request: HttpRequest, obj: Resource, form: Any, change: bool) -> None:
+        if not change:
+            assert isinstance(request.user, User), "the admin lets nobody else in"
+            upload = form.cleaned_data["upload"]
+            with spooled(upload.chunks()) as path:
+                obj.file = store_path(path)
+            obj.file_name, obj.owner = clean_file_name(upload.name), request.user
+        super().save_model(request, obj, form, change)
+
+    def _is_mine(self, request: HttpRequest, obj: Model | None) -> bool:
+        user = request.user
+        mine = obj is None or user.is_superuser or (isinstance(obj, Resource) and obj.owner_id == user.pk)
+        return user.is_active and user.is_staff and mine
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self._is_mine(request, None)
+
+    def has_view_permission(self, request: HttpRequest, obj: Resource | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self._is_mine(request, None)
+
+    def has_change_permission(self, request: HttpRequest, obj: Resource | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Resource | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Resource]:
+        rows = Resource.objects.all()
+        return rows if request.user.is_superuser else rows.filter(owner_id=request.user.pk)
