@@ -30,7 +30,10 @@ class Input(TypedDict):
 
 
 class Description(TypedDict):
-    """Everything `scoring.describe` says; plain values only, so it can go into JSON as it is."""
+    """Everything `scoring.describe` says; plain values only, so it can go into JSON as it is.
+
+    `classes` counts classes, or the entities that may be predicted.
+    """
 
     name: str
     family: Literal["ogbn", "ogbl", "ogbg", "lsc", "obl", "metric"]

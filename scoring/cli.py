@@ -1,0 +1,155 @@
+"""The command line: ``python -m scoring evaluate|check|describe|write-example``.
+
+Exit codes: 0 scored or valid, 2 invalid input (also a wrong call). With ``--json`` the answer is one JSON document on
+standard output, an error included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from scoring import seed_results, submissions
+from scoring.errors import ScoringInputError
+from scoring.evaluators import describe, evaluate, metric_names, names
+from scoring.files import load_inputs
+
+INVALID: Final = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code."""
+    options = _parser().parse_args(argv)
+    try:
+        answer, text = options.run(options)
+    except ScoringInputError as error:
+        _report_error(error, as_json=options.json)
+        return INVALID
+    print(json.dumps(answer, allow_nan=False) if options.json else text)
+    return 0
+
+
+def _report_error(error: ScoringInputError, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"error": {"code": error.code, "where": error.where, "message": str(error)}}))
+    else:
+        print(f"{error.code}: {error}", file=sys.stderr)
+
+
+def _evaluate(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    known = describe(options.name)
+    uploads = {file: submissions.split_of(options.name, file.name) for file in options.files}
+    inputs = load_inputs([file for file, split in uploads.items() if split is None], options.name)
+    for file, split in uploads.items():
+        if split is not None:
+            inputs |= submissions.read(file, options.name, split, rows=options.rows)
+    scores = evaluate(options.name, inputs)
+    better = {metric["key"]: "higher" if metric["direction"] == "max" else "lower" for metric in known["metrics"]}
+    return scores, "\n".join(f"{key} = {value!r} ({better[key]} is better)" for key, value in scores.items())
+
+
+def _check(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    if options.file.suffix == ".json":
+        results = seed_results.read(options.file, options.dataset)
+        summary = seed_results.summary(results)
+        return summary, f"{options.file.name} is valid: " + ", ".join(f"{k} = {v:.6g}" for k, v in summary.items())
+    split = options.split or _split_from_name(options.dataset, options.file)
+    report = submissions.check(options.file, options.dataset, split, rows=options.rows)
+    arrays = ", ".join(f"{name} {tuple(found['shape'])} {found['dtype']}" for name, found in report.arrays.items())
+    lines = [f"{options.file.name} is valid for {report.dataset} {report.split}: {arrays}"]
+    return report.as_dict(), "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])
+
+
+def _split_from_name(dataset: str, file: Path) -> str:
+    """The split that the file's name stands for; of a dataset with one split, that one."""
+    found = submissions.split_of(dataset, file.name)
+    known = submissions.splits(dataset)
+    if found is None and len(known) == 1:
+        return known[0]
+    if found is None:
+        describe(dataset)  # an unknown dataset is the better message
+        right = ", ".join(submissions.official_filename(dataset, split) for split in known) or "see scoring describe"
+        raise ScoringInputError("wrong_file_name", ascii(file.name), "no split follows from this name", f"use {right}")
+    return found
+
+
+def _describe(options: argparse.Namespace) -> tuple[Any, str]:
+    if options.name is None:
+        every = [*names(), *metric_names()]
+        return every, "\n".join(f"{name:24}{describe(name)['task']}" for name in every)
+    known = describe(options.name)
+    return known, "\n".join(f"{key + ':':12}{_plain(value)}" for key, value in known.items())
+
+
+def _plain(value: Any) -> str:
+    """A value of a description as text: one line per entry of a list, indented."""
+    if isinstance(value, list):
+        return "".join("\n  " + ", ".join(f"{key} {item}" for key, item in entry.items()) for entry in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item:,}" if isinstance(item, int) else f"{key} {item}" for key, item in value.items())
+    return "-" if value is None else str(value)
+
+
+def _write_example(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from scoring import synthetic  # only here: checking a file needs none of it
+
+    submissions.official_filename(options.dataset, options.split)  # refuses a split without a file format
+    _, predictions = synthetic.make(
+        options.dataset, options.split, rows=options.rows, quality=options.quality, seed=options.seed
+    )
+    path = submissions.write(options.folder, options.dataset, options.split, predictions, rows=options.rows)
+    return {"path": str(path)}, f"wrote {path}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m scoring", description="Check and score files of predictions.")
+    commands = parser.add_subparsers(required=True, metavar="evaluate|check|describe|write-example")
+    _add_evaluate(commands.add_parser("evaluate", help="score arrays or a submission file"))
+    _add_check(commands.add_parser("check", help="check a submission file before the upload; needs no labels"))
+    _add_describe(commands.add_parser("describe", help="what is known about a dataset or metric"))
+    _add_write_example(commands.add_parser("write-example", help="write a valid file of made-up predictions"))
+    for command in commands.choices.values():
+        command.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    return parser
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="a dataset or metric, see describe")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE",
+        help="labels and predictions: .npz (its arrays by name), .npy (named as the file), .json (lists); a file with "
+        "an official name of predictions is checked like an upload first",
+    )  # fmt: skip
+    _add_rows(parser)
+    parser.set_defaults(run=_evaluate)
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dataset", help="the dataset, see describe")
+    parser.add_argument("file", type=Path, help="the official .npz, or results_<dataset>.json of several seeds")
+    parser.add_argument("--split", help="by default the one that the file's name stands for")
+    _add_rows(parser)
+    parser.set_defaults(run=_check)
+
+
+def _add_describe(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help="a dataset or metric; without it: all of them")
+    parser.set_defaults(run=_describe)
+
+
+def _add_write_example(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dataset")
+    parser.add_argument("split", help="for instance test-dev")
+    parser.add_argument("--folder", type=Path, default=Path(), help="where to write it (default: here)")
+    _add_rows(parser)
+    parser.add_argument("--quality", type=float, default=0.7, help="0 to 1 (default 0.7)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.set_defaults(run=_write_example)
+
+
+def _add_rows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rows", type=int, help="another number of test items than the official one")
