@@ -157,22 +157,22 @@ class _Maker:
             truth[:, np.newaxis] + steps
         ) % entities  # the steps stay below `entities`: none is the truth, none twice
         hit = self.rng.random(truth.shape[0]) < self.quality
-        place = self.rng.integers(0, K, truth.shape[0])
+        place = self.rng.integers(0, K, truth.shape)
         ids[hit, place[hit]] = truth[hit]
         return ids
 
     def top10(self) -> tuple[Arrays, Arrays]:
         entities = _ENTITIES[self.dataset]
-        truth = self.rng.integers(0, entities, self.rows)
+        truth = self.rng.integers(0, entities, (self.rows,))
         name = self.known["inputs"][1]["name"]
         dtype = np.int32 if self.dataset == "lsc-wikikg90mv2" else np.int16
         return {name: truth}, {"t_pred_top10": self._ten_ids(truth, entities).astype(dtype)}
 
     def openbiolink(self) -> tuple[Arrays, Arrays]:
         entities = _ENTITIES[self.dataset]
-        heads = self.rng.integers(0, entities, self.rows)
-        tails = self.rng.integers(0, entities, self.rows)
-        relations = self.rng.integers(0, _RELATIONS_OBL, self.rows)
+        heads = self.rng.integers(0, entities, (self.rows,))
+        tails = self.rng.integers(0, entities, (self.rows,))
+        relations = self.rng.integers(0, _RELATIONS_OBL, (self.rows,))
         predictions = {"h_pred_top10": self._ten_ids(heads, entities), "t_pred_top10": self._ten_ids(tails, entities)}
         return (
             {"triples": np.column_stack([heads, relations, tails])},
@@ -180,7 +180,7 @@ class _Maker:
         )
 
     def words(self) -> tuple[Arrays, Arrays]:
-        lengths = self.rng.integers(1, 5, self.rows)
+        lengths = self.rng.integers(1, 5, (self.rows,))
         truth = [self.rng.choice(_WORDS, length, replace=False).tolist() for length in lengths]
         right = self.rng.random(self.rows) < self.quality
         return {"seq_ref": truth}, {"seq_pred": [w if ok else ["other"] for w, ok in zip(truth, right, strict=True)]}
