@@ -68,7 +68,8 @@ def resampled_means(samples: ArrayLike, *, resamples: int = RESAMPLES, seed: int
         raise ScoringInputError("bad_parameter", "resamples", f"it is {resamples}", "give a whole number from 1")
     count = values.shape[1]
     counts = _times_drawn(np.random.default_rng(seed), count, resamples)
-    return np.concatenate([times @ values.T for times in counts]) / count
+    means: NDArray[np.float64] = np.concatenate([times @ values.T for times in counts]) / count
+    return means
 
 
 def confidence_interval(
@@ -131,8 +132,8 @@ def probability_better(
         raise ScoringInputError(
             "wrong_shape", "second", f"the shape is {pair[1].shape}", f"give {pair[0].shape}, the same samples"
         )
-    better = _sign(direction) * resampled_means(np.stack(pair), resamples=resamples, seed=seed)
-    return _share_above(better[:, 0] - better[:, 1])
+    means = _sign(direction) * resampled_means(np.stack(pair), resamples=resamples, seed=seed)
+    return _share_above(means[:, 0], means[:, 1])
 
 
 def rank_intervals(
@@ -182,7 +183,7 @@ def tiers(
     tier, leader = 1, order[0]
     found = dict.fromkeys(order, 1)
     for entry in order[1:]:
-        if _share_above(means[:, leader] - means[:, entry]) >= level:
+        if _share_above(means[:, leader], means[:, entry]) >= level:
             tier, leader = tier + 1, entry
         found[entry] = tier
     return [found[entry] for entry in range(len(order))]
@@ -226,14 +227,21 @@ def _corrected(share: float, bias: float, acceleration: float) -> float:
     return NormalDist().cdf(bias + moved / (1 - acceleration * moved))
 
 
-def _share_above(gaps: NDArray[np.float64]) -> float:
-    return (int(np.count_nonzero(gaps > 0)) + int(np.count_nonzero(gaps >= 0))) / (2 * gaps.size)
+def _share_above(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Share of resamples in which the first mean is higher; a tie counts half."""
+    gaps, room = first - second, _rounding(first)
+    return (int(np.count_nonzero(gaps > room)) + int(np.count_nonzero(gaps >= -room))) / (2 * gaps.size)
 
 
 def _rank_of(entry: int, means: NDArray[np.float64]) -> NDArray[np.int64]:
     """The entry's rank in every resample, where higher is better."""
-    better: NDArray[np.int64] = np.count_nonzero(means > means[:, entry : entry + 1], axis=1)
+    better: NDArray[np.int64] = np.count_nonzero(means > means[:, entry : entry + 1] + _rounding(means), axis=1)
     return 1 + better
+
+
+def _rounding(means: NDArray[np.float64]) -> float:
+    """Gaps up to this are ties: matrix products may sum equal rows in different orders."""
+    return 1e-12 * float(np.max(np.abs(means)))
 
 
 def _sign(direction: Direction) -> int:
