@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import threading
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -127,18 +126,3 @@ class StagingCache:
 
 def _disk_bytes(folder: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
-
-
-class Stopwatch:
-    """Adds up seconds of what is done inside `with`."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._started = 0.0
-
-    def __enter__(self) -> Stopwatch:
-        self._started = time.monotonic()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds += time.monotonic() - self._started

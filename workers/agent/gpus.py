@@ -116,7 +116,7 @@ class NvmlGpus:
 def find_gpus() -> GpuSource:
     """NVML where there is a driver, else no GPUs."""
     try:
-        import pynvml
+        import pynvml  # type: ignore[import-untyped]  # the maintainers ship no types
     except ImportError:
         return NoGpus()
     try:

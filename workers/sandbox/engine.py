@@ -98,6 +98,11 @@ class Engine:
             storage_driver=str(info.get("Driver", "")),
         )
 
+    def ping(self) -> None:
+        """Raise `SandboxError` unless the engine answers."""
+        with engine_errors("asking the engine whether it is there"):
+            self.api.ping()
+
     def has_image(self, image: str) -> bool:
         """Whether the image is on this host."""
         try:

@@ -62,6 +62,11 @@ class StageLog:
         """How many bytes of the log `take_live` has given out so far."""
         return self._sent
 
+    @property
+    def has_live(self) -> bool:
+        """Whether `take_live` would give text."""
+        return self._sent < len(self._head)
+
     def take_live(self, max_bytes: int) -> str:
         """Text that has come since the last call, at most about `max_bytes`."""
         with self._lock:

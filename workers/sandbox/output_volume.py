@@ -40,16 +40,14 @@ class OutputVolume:
         self._image = folder / f"{name}.img"
 
     def create(self) -> None:
-        """Make it, empty and owned by the container's user. An output that is there already (adoption) is kept.
+        """Make it, empty and owned by the container's user.
 
         Raises
         ------
         SandboxError
             `disk_full` or `output_volume`; nothing is left behind.
         """
-        if self.path.is_dir() and (not self.quota or os.path.ismount(self.path)):
-            return
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(parents=True)
         try:
             if self.quota:
                 self._make_file_system()
@@ -72,6 +70,10 @@ class OutputVolume:
              "-O", features, "-E", extended, str(self._image))  # fmt: skip
         _run("mount", "-t", "ext4", "-o", MOUNT_OPTIONS, str(self._image), str(self.path))
         (self.path / "lost+found").rmdir()
+
+    def exists(self) -> bool:
+        """Whether it is there, as a predecessor left it."""
+        return self.path.is_dir() and (not self.quota or os.path.ismount(self.path))
 
     def usage(self) -> Usage:
         """What is in use now. Without a quota the files are counted, which a hostile program can outrun."""

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -82,13 +82,34 @@ class StageRun:
     log: StageLog | None = None
     log_sent_bytes: int = 0
     started_monotonic: float | None = None
+    adopted: bool = False
+    killed_before: str | None = None
     _watch: Watch | None = None
     _cancelled: str | None = None
 
     def prepare(self) -> None:
-        """Make the output's file system and create the container; both may be there already."""
+        """Make the output's file system and create the container."""
         self.volume.create()
         self.container = self.engine.create(self.spec.name, container_config(self.spec))
+
+    def adopt(self, *, started_monotonic: float | None, killed_by: str | None) -> None:
+        """Take over what a predecessor made, instead of `prepare`.
+
+        Raises
+        ------
+        SandboxError
+            `container_missing` or `output_missing`: something of it is gone, so the run cannot be seen through.
+        """
+        state = self.engine.inspect(self.spec.name)
+        if not self.volume.exists():
+            raise SandboxError("output_missing", f"the output of {self.spec.name} is gone")
+        self.container = state.id
+        self.killed_before = killed_by
+        self.adopted = True
+        if state.started_at is not None:
+            # When the predecessor died before it could write the moment down, the engine's stamp has to do.
+            since = (datetime.now(UTC) - state.started_at).total_seconds()
+            self.started_monotonic = time.monotonic() - since if started_monotonic is None else started_monotonic
 
     def execute(
         self,
@@ -96,15 +117,14 @@ class StageRun:
         on_start: Callable[[float], None] = lambda moment: None,
         on_kill: Callable[[str], None] = lambda reason: None,
     ) -> Evidence:
-        """Start the container (or go on with one that a predecessor started), wait for its end, and say what happened.
+        """Start the container (unless a predecessor did), wait for its end, and say what happened.
 
         Raises
         ------
         SandboxError
             The engine failed or went away: nothing is known about the program, the run is to be tried again.
         """
-        before = self.engine.inspect(self.container) if self.started_monotonic is not None else None
-        if before is None or before.never_started:
+        if self.started_monotonic is None:
             self.engine.start(self.container)
             self.started_monotonic = time.monotonic()
             on_start(self.started_monotonic)
@@ -116,20 +136,21 @@ class StageRun:
 
     def _see_through(self, on_kill: Callable[[str], None]) -> Evidence:
         started = self.started_monotonic if self.started_monotonic is not None else time.monotonic()
-        self.log = StageLog(
-            self.engine, self.container, limit_bytes=self.spec.limits.log_bytes, sent_bytes=self.log_sent_bytes
-        )
+        limit_bytes = self.spec.limits.log_bytes
+        self.log = StageLog(self.engine, self.container, limit_bytes=limit_bytes, sent_bytes=self.log_sent_bytes)
         self.log.start()
+        if self.adopted and (state := self.engine.inspect(self.container)).ended:
+            return self._evidence(state, self.killed_before, None)  # it ended while nobody watched
         watch = self._start_watch(started, on_kill)
         try:
             lost_engine = self._wait()
         finally:
             watch.ended()
-        elapsed = time.monotonic() - started
+        elapsed = None if self.adopted else time.monotonic() - started
         state = self.engine.inspect(self.container)
         if lost_engine and not (state.ended and state.exit_code == 0):
             raise SandboxError("engine_lost", "the container engine went away while the container ran")
-        return self._evidence(state, watch.killed_by, elapsed)
+        return self._evidence(state, watch.killed_by or self.killed_before, elapsed)
 
     def _start_watch(self, started: float, on_kill: Callable[[str], None]) -> Watch:
         grows = None if self.volume.quota else self._overgrown
@@ -165,13 +186,16 @@ class StageRun:
         if self._watch is not None:
             self._watch.cancel(reason)
 
-    def _evidence(self, state: ContainerState, killed_by: str | None, elapsed_s: float) -> Evidence:
+    def _evidence(self, state: ContainerState, killed_by: str | None, elapsed_s: float | None) -> Evidence:
         if state.started_at is None or state.finished_at is None:
             raise SandboxError("engine_error", f"the container {self.spec.name} is {state.status} without having run")
         stamped = (state.finished_at - state.started_at).total_seconds()
-        wall = stamped if abs(stamped - elapsed_s) < CLOCK_DISAGREES_S else elapsed_s
-        if killed_by is None and state.exit_code != 0 and wall >= self.spec.limits.wall_s:
+        wall = stamped if elapsed_s is None or abs(stamped - elapsed_s) < CLOCK_DISAGREES_S else elapsed_s
+        over = wall >= self.spec.limits.wall_s
+        if killed_by is None and state.exit_code != 0 and over:
             killed_by = "time_limit"  # a predecessor killed it and died before it could say so
+        if killed_by == "time_limit" and state.exit_code == 0 and not over:
+            killed_by = None  # it ended by itself just before the kill
         usage = self.volume.usage()
         return Evidence(
             name=self.name, exit_code=state.exit_code, oom_killed=state.oom_killed, killed_by=killed_by,
@@ -202,8 +226,7 @@ class StageRun:
 
     def destroy(self) -> None:
         """Remove container, output and cgroup. Safe to call twice, and on what was never made."""
-        if self.container:
-            with contextlib.suppress(SandboxError):  # the janitor finds it by its labels
-                self.engine.remove(self.container)
+        with contextlib.suppress(SandboxError):  # the janitor finds it by its labels
+            self.engine.remove(self.spec.name)
         self.volume.destroy()
         self.cgroup.remove()

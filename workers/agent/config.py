@@ -1,0 +1,92 @@
+"""The worker's settings, from the command line or from `PODIUM_WORKER_*` in the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+PREFIX = "PODIUM_WORKER_"
+NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+
+
+class ConfigError(Exception):
+    """A setting that is missing or wrong; the message names the option, the environment variable, and what is right."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What `podium-worker run` needs to know."""
+
+    site: str
+    token: str
+    data_dir: Path
+    name: str
+    broker: str = ""
+    slots: int = 0  # 0: one per GPU, at least one
+    gpus: str = "auto"
+    engine: str = ""
+    ca_file: str = ""
+    cache_bytes: int = 20 << 30
+    reserve_bytes: int = 2 << 30
+    allow_network: bool = False
+    require_quota: bool = False
+
+
+def default_name() -> str:
+    """This host's name, as far as it is a valid worker name."""
+    cleaned = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-.")
+    return cleaned[:100] or "worker"
+
+
+def from_environment(option: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The value of an option's environment variable: `data-dir` is `PODIUM_WORKER_DATA_DIR`."""
+    return environ.get(PREFIX + option.upper().replace("-", "_")) or None
+
+
+def checked_site(value: str | None) -> str:
+    """A site address with scheme and host."""
+    parts = urlsplit(value or "")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"--site (or {PREFIX}SITE) must be the site's address, such as https://podium.example.org, not {value!r}"
+        )
+    return str(value)
+
+
+def read_token(path: str | None) -> str:
+    """The queue token from its file."""
+    if not path:
+        raise ConfigError(f"--token-file (or {PREFIX}TOKEN_FILE) must name the file that holds the queue token")
+    try:
+        token = Path(path).read_text().strip()
+    except OSError as error:
+        raise ConfigError(f"the token file {path} cannot be read: {error.strerror}") from error
+    if not token or len(token.split()) != 1:
+        raise ConfigError(f"the token file {path} must hold one token and nothing else")
+    return token
+
+
+def checked_name(value: str | None) -> str:
+    """A worker name."""
+    name = value or default_name()
+    if not NAME.match(name):
+        raise ConfigError(
+            f"--name (or {PREFIX}NAME) must be at most 100 letters, digits, dots, dashes and underscores, not {name!r}"
+        )
+    return name
+
+
+def checked_number(option: str, value: str | int | None, default: int, *, low: int, high: int) -> int:
+    """A whole number within bounds."""
+    try:
+        number = default if value in (None, "") else int(str(value))
+    except ValueError:
+        number = low - 1
+    if not low <= number <= high:
+        raise ConfigError(f"--{option} must be a whole number from {low} to {high}, not {value!r}")
+    return number

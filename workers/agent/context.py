@@ -1,0 +1,47 @@
+"""What all runs of one worker share."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from workers.agent.cache import StagingCache
+from workers.agent.client import SiteClient
+from workers.agent.gpus import GpuSource
+from workers.sandbox.engine import Engine, EngineFacts
+
+LABEL_WORKER = "podium.worker"
+UPLOAD_THREADS = 4
+
+
+@dataclass
+class Worker:
+    """One worker: its name, its folder, and its ways to the engine and to the site."""
+
+    name: str
+    data_dir: Path
+    engine: Engine
+    facts: EngineFacts
+    client: SiteClient
+    cache: StagingCache
+    gpus: GpuSource
+    host: dict[str, Any]
+    quota: bool
+    allow_network: bool = False
+    patience_s: float = 600.0
+    stopping: threading.Event = field(default_factory=threading.Event)
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(UPLOAD_THREADS, "upload"))
+
+    @property
+    def runs(self) -> Path:
+        """One folder per lease that this worker holds."""
+        return self.data_dir / "runs"
+
+    @property
+    def key(self) -> str:
+        """Tells this worker's containers and control groups from those of another worker on the same engine."""
+        return sha256(f"{self.name}\0{self.data_dir}".encode()).hexdigest()[:8]

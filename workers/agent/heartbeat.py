@@ -1,0 +1,127 @@
+"""Keeps a run's lease alive and its page current, from the claim to the end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from workers.agent.client import SiteError, SiteUnreachable
+from workers.agent.context import Worker
+from workers.agent.execution import RunExecution
+from workers.agent.logs import about
+
+log = logging.getLogger("podium.worker")
+
+TICK_S = 1.0  # the protocol: not more than once a second
+RETRY_S = 3.0
+MAX_TEXT_BYTES = 48_000  # of one log piece; the site takes 64,000 characters
+MAX_PIECES = 16
+GONE = (401, 404, 409)  # the run token is no longer worth anything
+
+
+class Heartbeat(threading.Thread):
+    """One thread per run. `lost` is set when the site says that another attempt owns the run."""
+
+    def __init__(self, worker: Worker, execution: RunExecution, *, on_drain: Callable[[], None]) -> None:
+        super().__init__(name=f"heartbeat-{execution.folder.lease[:8]}", daemon=True)
+        self._worker = worker
+        self._execution = execution
+        self._on_drain = on_drain
+        self._done = threading.Event()
+        self._sending = threading.Lock()
+        self._sent_state = ""
+        self._due = time.monotonic() + TICK_S
+        self._unsent: list[dict[str, Any]] = []
+        self.lost = threading.Event()
+
+    def run(self) -> None:
+        """Beat until `stop`; the first beat is a second after the claim, since most short runs are over by then."""
+        while not self._done.wait(TICK_S):
+            if self._wanted():
+                self.beat()
+
+    def stop(self) -> None:
+        """The run is over."""
+        self._done.set()
+
+    def _wanted(self) -> bool:
+        execution = self._execution
+        return (
+            time.monotonic() >= self._due
+            or execution.state != self._sent_state
+            or bool(self._unsent)
+            or self._has_text()
+        )
+
+    def _has_text(self) -> bool:
+        return any(stage.log is not None and stage.log.has_live for stage in self._execution.staged.stages.values())
+
+    def flush(self) -> None:
+        """Send log text that no beat has sent yet, before the run ends."""
+        rounds = 0
+        while (self._unsent or self._has_text()) and not self.lost.is_set() and rounds < MAX_PIECES:
+            rounds += 1
+            if not self.beat():
+                return
+
+    def beat(self) -> bool:
+        """Send one heartbeat and do what the answer says; False when the site was not reached."""
+        with self._sending:
+            execution = self._execution
+            state = execution.state
+            try:
+                answer = self._worker.client.heartbeat(execution.job.run_id, execution.job.token, self._body(state))
+            except SiteUnreachable as error:
+                self._due = time.monotonic() + RETRY_S
+                log.warning("heartbeat_failed", extra=about(execution.job, detail=str(error)[:200]))
+                return False
+            except SiteError as error:
+                self._refused(error)
+                return False
+            self._unsent = []
+            self._sent_state = state
+            self._due = time.monotonic() + execution.job.heartbeat_s
+        self._obey(answer)
+        return True
+
+    def _refused(self, error: SiteError) -> None:
+        job = self._execution.job
+        self._due = time.monotonic() + RETRY_S
+        self._unsent = []  # whatever was refused would be refused again
+        log.warning("heartbeat_refused", extra=about(job, code=error.code, detail=error.detail[:200]))
+        if error.status in GONE:
+            self.lost.set()
+            self._execution.cancel("lease_lost")
+
+    def _obey(self, answer: dict[str, Any]) -> None:
+        files = answer.get("files")
+        if isinstance(files, dict):
+            self._execution.renewed_urls.update({str(key): str(url) for key, url in files.items()})
+        if answer.get("action") == "cancel":
+            self._execution.cancel("cancelled")
+        if answer.get("drain"):
+            self._on_drain()
+
+    def _body(self, state: str) -> dict[str, Any]:
+        execution = self._execution
+        self._unsent += self._fresh_pieces(MAX_PIECES - len(self._unsent))
+        return {
+            "lease_id": execution.job.lease_id,
+            "attempt": execution.job.attempt,
+            "state": state,
+            "logs": self._unsent,
+            "meters": execution.meters(),
+            "progress": execution.progress(),
+        }
+
+    def _fresh_pieces(self, room: int) -> list[dict[str, Any]]:
+        pieces: list[dict[str, Any]] = []
+        for name, stage in self._execution.staged.stages.items():
+            while stage.log is not None and len(pieces) < room and (text := stage.log.take_live(MAX_TEXT_BYTES)):
+                seq, _ = self._execution.folder.log_position(name)
+                self._execution.folder.log_sent(name, seq + 1, stage.log.sent_bytes)
+                pieces.append({"stream": name, "seq": seq, "text": text})
+        return pieces

@@ -1,0 +1,83 @@
+"""Removes what no live lease stands behind: containers, file systems, folders and control groups of this worker alone."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from workers.agent.context import LABEL_WORKER, Worker
+from workers.sandbox.cgroup import CGROUP_ROOT
+from workers.sandbox.errors import SandboxError
+from workers.sandbox.output_volume import OutputVolume
+
+log = logging.getLogger("podium.worker")
+
+
+def sweep(worker: Worker, live: AbstractSet[str]) -> int:
+    """Remove leftovers of all leases but `live`; returns how many things were removed. Safe to run at any time."""
+    removed = _containers(worker, live) + _folders(worker, live) + _cgroups(worker, live)
+    worker.cache.trim()
+    if removed:
+        log.info("janitor_removed", extra={"count": removed})
+    return removed
+
+
+def _containers(worker: Worker, live: AbstractSet[str]) -> int:
+    removed = 0
+    try:
+        for container in worker.engine.labelled({LABEL_WORKER: worker.key}):
+            if worker.engine.inspect(container).labels.get("podium.lease") not in live:
+                worker.engine.remove(container)
+                removed += 1
+    except SandboxError as error:
+        log.warning("janitor_stopped", extra={"code": error.code, "detail": error.detail[:200]})
+    return removed
+
+
+def remove_containers(worker: Worker, lease: str) -> None:
+    """Remove all containers of one lease."""
+    try:
+        for container in worker.engine.labelled({LABEL_WORKER: worker.key, "podium.lease": lease}):
+            worker.engine.remove(container)
+    except SandboxError as error:
+        log.warning("janitor_stopped", extra={"code": error.code, "detail": error.detail[:200]})
+
+
+def _folders(worker: Worker, live: AbstractSet[str]) -> int:
+    doomed = [folder for folder in worker.runs.iterdir() if folder.name not in live]
+    for folder in doomed:
+        remove_run_folder(folder)
+    return len(doomed)
+
+
+def remove_run_folder(folder: Path) -> None:
+    """Unmount and delete one run's folder."""
+    for name in ("ingestion", "scoring"):
+        OutputVolume(folder, name, size_bytes=0, files=0, quota=True).destroy()
+    with contextlib.suppress(OSError):
+        for path in folder.rglob("*"):
+            if path.is_file():
+                path.unlink()
+    OutputVolume(folder.parent, folder.name, size_bytes=0, files=0, quota=False).destroy()
+
+
+def _cgroups(worker: Worker, live: AbstractSet[str]) -> int:
+    """Empty groups that a worker which was killed could not remove; the kernel refuses to remove one in use."""
+    removed = 0
+    for parent in {CGROUP_ROOT / "podium.slice", *CGROUP_ROOT.glob("podium"), *CGROUP_ROOT.glob("*/podium")}:
+        for group in _groups(parent, worker.key):
+            if any(lease in group.name for lease in live):
+                continue
+            with contextlib.suppress(OSError):
+                group.rmdir()
+                removed += 1
+    return removed
+
+
+def _groups(parent: Path, key: str) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return [Path(entry.path) for entry in os.scandir(parent) if key in entry.name]
+    return []

@@ -1,0 +1,190 @@
+"""The worker as a process: starts, adopts what a predecessor left, keeps its slots busy, stops without harm."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from workers import __version__
+from workers.agent.bell import Bell, BellListener
+from workers.agent.cache import StagingCache
+from workers.agent.client import SiteClient, SiteUnreachable
+from workers.agent.config import Config, ConfigError
+from workers.agent.context import Worker
+from workers.agent.gpus import Gpu, GpuSource, choose_gpus, find_gpus
+from workers.agent.host import host_record
+from workers.agent.janitor import remove_run_folder, sweep
+from workers.agent.logs import about
+from workers.agent.protocol import PROTOCOL_VERSION, JobInvalid
+from workers.agent.slots import LANES, Claimer, HeldRuns, Lane, RunHandling, Slot
+from workers.agent.state import RunFolder
+from workers.sandbox.engine import Engine
+from workers.sandbox.output_volume import loop_mounts_work
+
+log = logging.getLogger("podium.worker")
+
+SWEEP_S = 30.0
+STOP_GRACE_S = 10.0
+REGISTER_PAUSE_S = 2.0
+PREDECESSOR_WAIT_S = 20.0
+
+
+def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Worker, list[Gpu]]:
+    """Everything that runs share, and the GPUs of this worker.
+
+    Raises
+    ------
+    ConfigError, SandboxError, GpuError
+        With a sentence for the administrator.
+    """
+    os.umask(0o022)  # staged files are read by the container's user
+    data_dir = config.data_dir.resolve()
+    (data_dir / "runs").mkdir(parents=True, exist_ok=True)
+    for private in (data_dir, data_dir / "runs"):
+        private.chmod(0o700)
+    engine = Engine(config.engine or None)
+    facts = engine.facts()
+    quota = loop_mounts_work(data_dir)
+    if config.require_quota and not quota:
+        raise ConfigError("this host cannot make loop file systems (root is needed), and --require-quota was given")
+    source = gpus or find_gpus()
+    chosen = choose_gpus(source, config.gpus)
+    stopping = threading.Event()
+    worker = Worker(
+        name=config.name,
+        data_dir=data_dir,
+        engine=engine,
+        facts=facts,
+        client=SiteClient(config.site, config.token, verify=config.ca_file or True),
+        cache=StagingCache(data_dir / "cache", max_bytes=config.cache_bytes),
+        gpus=source,
+        host=host_record(facts, chosen, quota=quota),
+        quota=quota,
+        allow_network=config.allow_network,
+        stopping=stopping,
+    )
+    return worker, chosen
+
+
+class Service:
+    """Runs a worker until `stop` is called."""
+
+    def __init__(self, config: Config, worker: Worker, gpus: Sequence[Gpu]) -> None:
+        self._config = config
+        self._worker = worker
+        self._bell = Bell()
+        self._held = HeldRuns()
+        self._slots = [
+            Slot(worker, number, gpus[number].uuid if number < len(gpus) else None)
+            for number in range(config.slots or max(1, len(gpus)))
+        ]
+        self._lock: IO[str] | None = None
+
+    def stop(self) -> None:
+        """Claim nothing more; containers that run are left for the next process to adopt."""
+        self._worker.stopping.set()
+        self._bell.ring()
+
+    def run(self) -> None:
+        """Until stopped. Raises `ConfigError` or `NotWelcome` when the worker cannot start."""
+        self._lock = lock_folder(self._worker.data_dir)
+        registered = self._register()
+        adopters = self._adopt_all()
+        claimer = Claimer(
+            self._worker,
+            self._bell,
+            worker_id=str(registered["worker_id"]),
+            poll_s=float(registered.get("poll_s", 2)),
+            reserve_bytes=self._config.reserve_bytes,
+        )
+        sweep(self._worker, set(self._held.leases))
+        if self._config.broker:
+            BellListener(self._config.broker, str(registered["bell"]), self._bell, self._worker.stopping).start()
+        lanes = [Lane(slot, claimer, self._held, self.stop, n) for slot in self._slots for n in range(LANES)]
+        for thread in [*adopters, *lanes]:
+            thread.start()
+        log.info("worker_ready", extra={"worker": self._worker.name, "count": len(self._slots)})
+        while not self._worker.stopping.wait(SWEEP_S):
+            sweep(self._worker, set(self._held.leases))
+        self._wind_down(lanes)
+
+    def _register(self) -> dict[str, Any]:
+        """Register, waiting for a site that is not up yet."""
+        worker = self._worker
+        body = {
+            "protocol": PROTOCOL_VERSION,
+            "name": worker.name,
+            "instance": str(uuid.uuid4()),
+            "version": __version__,
+            "slots": len(self._slots),
+            "host": worker.host,
+        }
+        while True:
+            try:
+                return worker.client.register(body)
+            except SiteUnreachable as error:
+                log.warning("site_unreachable", extra={"detail": str(error)[:200]})
+            if worker.stopping.wait(REGISTER_PAUSE_S):
+                raise ConfigError("stopped before the site could be reached")
+
+    def _adopt_all(self) -> list[threading.Thread]:
+        """Threads that go on with what a predecessor left and whose lease still lives; the rest is for the janitor."""
+        found = []
+        for path in sorted(self._worker.runs.iterdir()):
+            try:
+                folder, job = RunFolder.load(self._worker.runs, path.name)
+            except (OSError, ValueError, KeyError, JobInvalid) as error:
+                log.warning("run_folder_unreadable", extra={"lease": path.name, "detail": str(error)[:200]})
+                remove_run_folder(path)
+                continue
+            found.append(RunHandling(self._slot_for(folder.gpu_uuid), job, self._held, self.stop, folder))
+        return [thread for handling in found if (thread := self._adopter(handling)) is not None]
+
+    def _slot_for(self, gpu_uuid: str | None) -> Slot:
+        return next((slot for slot in self._slots if slot.gpu_uuid == gpu_uuid), self._slots[0])
+
+    def _adopter(self, handling: RunHandling) -> threading.Thread | None:
+        """How one found run goes on: handed back, dropped, or taken over in a thread."""
+        handling.heartbeat.beat()
+        if handling.heartbeat.lost.is_set():
+            log.warning("run_not_adopted", extra=about(handling.job, code="lease_lost"))
+            handling.abandon()
+            return None
+        if handling.folder.phase == "preparing":
+            handling.release()
+            return None
+        needs_turn = handling.folder.phase == "executing"
+        if needs_turn and not handling.slot.turn.try_take():
+            handling.fail_adoption("two runs were found for one slot")
+            return None
+        return threading.Thread(target=handling.adopt, name=f"adopt-{handling.folder.lease[:8]}", daemon=True)
+
+    def _wind_down(self, lanes: Sequence[Lane]) -> None:
+        """Hand back what was claimed ahead, see results that are on their way off; leave what runs alone."""
+        until = time.monotonic() + STOP_GRACE_S
+        while time.monotonic() < until and (self._held.any_finishing or self._held.any_ahead):
+            time.sleep(0.05)
+        log.info("worker_stopped", extra={"worker": self._worker.name, "count": len(self._held.leases)})
+
+
+def lock_folder(data_dir: Path, wait_s: float = PREDECESSOR_WAIT_S) -> IO[str]:
+    """One process per data folder; waits for a predecessor that is stopping. Raises `ConfigError`."""
+    lock = (data_dir / "lock").open("w")
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError as error:
+            if time.monotonic() > until:
+                raise ConfigError(
+                    f"another worker uses {data_dir}; give each worker a --data-dir of its own"
+                ) from error
+            time.sleep(0.1)

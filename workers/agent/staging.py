@@ -1,0 +1,172 @@
+"""From a job to containers that only need to be started: files staged, commands read, stages described."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workers.agent.archive import ArchiveRefused
+from workers.agent.client import SiteError
+from workers.agent.command import CommandMissing, read_command
+from workers.agent.context import LABEL_WORKER, Worker
+from workers.agent.gpus import NvmlMeter
+from workers.agent.protocol import FileRef, InputMount, Job, StageJob
+from workers.agent.state import RunFolder
+from workers.sandbox.cgroup import StageCgroup
+from workers.sandbox.container import Mount, StageSpec
+from workers.sandbox.errors import SandboxError
+from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
+from workers.sandbox.verdict import Verdict, failed
+
+
+class Unrunnable(Exception):
+    """The job cannot be started, and not by the platform's fault."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.detail)
+        self.verdict = verdict
+
+
+@dataclass
+class Staged:
+    """What was made for a job, and what it cost."""
+
+    stages: dict[str, StageRun] = field(default_factory=dict)
+    image_digests: dict[str, str] = field(default_factory=dict)
+    cache_keys: list[str] = field(default_factory=list)
+    pull_s: float = 0.0
+    staging_s: float = 0.0
+
+
+class Stager:
+    """Stages one job. `renewed` gives a fresh address for a digest when the signed one has expired."""
+
+    def __init__(self, worker: Worker, job: Job, folder: RunFolder, renewed: Callable[[str], str | None]) -> None:
+        self._worker = worker
+        self._job = job
+        self._folder = folder
+        self._renewed = renewed
+        self.staged = Staged()
+
+    def stage(self) -> None:
+        """Fill `staged`; the containers are described, not yet created.
+
+        Raises
+        ------
+        SandboxError
+            The platform's failure.
+        Unrunnable
+            Somebody else's: a broken archive, a program without a command.
+        """
+        started = time.monotonic()
+        self._images()
+        self.staged.pull_s = time.monotonic() - started
+        for stage in self._job.stages:
+            self.staged.stages[stage.name] = self._stage(stage)
+        self.staged.staging_s = time.monotonic() - started - self.staged.pull_s
+
+    def _images(self) -> None:
+        for stage in self._job.stages:
+            if stage.image in self.staged.image_digests and stage.pull != "always":
+                continue
+            self.staged.image_digests[stage.image] = self._image(stage)
+
+    def _image(self, stage: StageJob) -> str:
+        engine = self._worker.engine
+        if stage.pull == "always" or (stage.pull == "missing" and not engine.has_image(stage.image)):
+            engine.pull(stage.image, self._worker.stopping.is_set)
+        return engine.image_digest(stage.image)
+
+    def _stage(self, stage: StageJob) -> StageRun:
+        worker = self._worker
+        if stage.network and not worker.allow_network:
+            raise SandboxError("network_refused", "the phase asks for network; this worker was not started to allow it")
+        sources = {mount.target: self._source(stage, mount) for mount in stage.mounts}
+        limits = stage.limits
+        volume = OutputVolume(
+            self._folder.path, stage.name, size_bytes=limits.output_bytes, files=limits.output_files, quota=worker.quota
+        )
+        short = f"{worker.key}{self._folder.lease}{stage.name}"
+        cgroup = StageCgroup(short, version=worker.facts.cgroup_version, driver=worker.facts.cgroup_driver)
+        gpu_uuid = self._folder.gpu_uuid if stage.name == "ingestion" and self._job.gpus else None
+        spec = StageSpec(
+            name=f"podium-{worker.key}-{self._folder.lease}-{stage.name}",
+            image=stage.image,
+            argv=stage.command or self._command(stage, sources),
+            mounts=tuple(Mount(source, target) for target, source in sources.items()),
+            output=volume.path,
+            limits=limits,
+            labels=self._labels(stage.name),
+            cgroup_parent=cgroup.parent,
+            gpu_uuid=gpu_uuid,
+            network=stage.network,
+        )
+        meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
+        _, sent_bytes = self._folder.log_position(stage.name)
+        return StageRun(stage.name, worker.engine, spec, volume, cgroup, meter, log_sent_bytes=sent_bytes)
+
+    def _labels(self, stage: str) -> dict[str, str]:
+        return {
+            LABEL_WORKER: self._worker.key,
+            "podium.worker-name": self._worker.name,
+            "podium.run": self._job.run_id,
+            "podium.attempt": str(self._job.attempt),
+            "podium.lease": self._folder.lease,
+            "podium.stage": stage,
+        }
+
+    def _source(self, stage: StageJob, mount: InputMount) -> Path:
+        """The folder of the host behind one mount."""
+        if mount.file is None:
+            return self.staged.stages[str(mount.stage_output)].volume.path
+        try:
+            key, path = self._worker.cache.acquire(
+                mount.file, unpacked=mount.unpack, secret=mount.secret, fetch=self._fetch
+            )
+        except ArchiveRefused as error:
+            raise Unrunnable(_bad_archive(stage, mount, error)) from error
+        except OSError as error:
+            raise SandboxError("staging_failed", f"{mount.file.name} could not be staged: {error}") from error
+        self.staged.cache_keys.append(key)
+        return path
+
+    def _fetch(self, file: FileRef, target: Path) -> None:
+        try:
+            self._download(file, file.url, target)
+        except SiteError as error:
+            fresh = self._renewed(file.sha256)
+            if fresh is None or fresh == file.url:
+                raise SandboxError("download_refused", f"{file.name} was refused: {error}") from error
+            try:
+                self._download(file, fresh, target)
+            except SiteError as again:
+                raise SandboxError("download_refused", f"{file.name} was refused twice: {again}") from again
+
+    def _download(self, file: FileRef, url: str, target: Path) -> None:
+        client, patience_s = self._worker.client, self._worker.patience_s
+        client.download(url, target, sha256=file.sha256, size_bytes=file.size_bytes, patience_s=patience_s)
+
+    @staticmethod
+    def _command(stage: StageJob, sources: dict[str, Path]) -> tuple[str, ...]:
+        program = sources.get(stage.command_from)
+        if program is None:
+            raise SandboxError("job_invalid", f"command_from names {stage.command_from}, which is not mounted")
+        try:
+            return read_command(program, stage.name)
+        except CommandMissing as error:
+            reason = "scoring_error" if stage.name == "scoring" else "program_error"
+            raise Unrunnable(failed(reason, error.code, error.detail)) from error
+
+
+def _bad_archive(stage: StageJob, mount: InputMount, error: ArchiveRefused) -> Verdict:
+    """Whose archive it is tells whose fault it is."""
+    if mount.target == "/app/input/res":
+        return failed("output_invalid", error.code, error.detail)
+    if stage.name == "scoring":
+        return failed("scoring_error", error.code, error.detail)
+    if mount.target in ("/app/program", "/app/ingested_program"):
+        return failed("program_error", error.code, error.detail)
+    return failed("infrastructure", error.code, error.detail)

@@ -1,0 +1,135 @@
+"""`podium-worker`: run a compute worker, or test what this host can contain."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from workers import __version__
+from workers.agent.client import SiteError
+from workers.agent.config import (
+    PREFIX,
+    Config,
+    ConfigError,
+    checked_name,
+    checked_number,
+    checked_site,
+    from_environment,
+    read_token,
+)
+from workers.agent.gpus import GpuError
+from workers.agent.logs import set_up_logging
+from workers.sandbox.errors import SandboxError
+
+TRUE_WORDS = ("1", "true", "yes", "on")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="podium-worker", description=__doc__)
+    top.add_argument("--version", action="version", version=f"podium-worker {__version__}")
+    commands = top.add_subparsers(dest="command", required=True)
+    run = commands.add_parser(
+        "run", help="claim and execute runs", epilog=f"Each option can also be set as {PREFIX}<OPTION>, in capitals."
+    )
+    run.add_argument("--site", help="address of the Podium site")
+    run.add_argument("--token-file", help="file that holds the queue token")
+    run.add_argument("--data-dir", help="folder of this worker alone: cache, running runs")
+    run.add_argument("--broker", help="broker to be woken by: redis://... or filesystem:///folder (default: poll)")
+    run.add_argument("--name", help="name on the site's worker page (default: the host's name)")
+    run.add_argument("--slots", help="runs at a time (default: one for each GPU, at least one)")
+    run.add_argument("--gpus", help="auto, none, or UUIDs separated by commas (default: auto)")
+    run.add_argument("--engine", help="address of the container engine (default: as the docker command)")
+    run.add_argument("--ca-file", help="certificates that the site's TLS certificate is checked against")
+    run.add_argument("--cache-gib", help="size of the cache of input files (default: 20)")
+    run.add_argument("--reserve-gib", help="free disk space below which nothing is claimed (default: 2)")
+    run.add_argument("--allow-network", action="store_true", help="let phases that ask for it have network")
+    run.add_argument("--require-quota", action="store_true", help="refuse to start without real output quotas")
+    test = commands.add_parser("self-test", help="run hostile programs and say which limits hold on this host")
+    test.add_argument("--image", help="image with python3 to test with (default: podium/runtime:1)")
+    test.add_argument("--data-dir", help="folder to work in")
+    test.add_argument("--engine", help="address of the container engine")
+    return top
+
+
+def config_from(chosen: argparse.Namespace) -> Config:
+    """The settings, the command line before the environment. Raises `ConfigError`."""
+
+    def setting(option: str) -> str | None:
+        value = getattr(chosen, option.replace("-", "_"))
+        return value if value is not None else from_environment(option)
+
+    def switch(option: str) -> bool:
+        said = from_environment(option) or ""
+        return bool(getattr(chosen, option.replace("-", "_"))) or said.lower() in TRUE_WORDS
+
+    data_dir = setting("data-dir")
+    if not data_dir:
+        raise ConfigError(f"--data-dir (or {PREFIX}DATA_DIR) must name a folder for this worker")
+    return Config(
+        site=checked_site(setting("site")),
+        token=read_token(setting("token-file")),
+        data_dir=Path(data_dir),
+        name=checked_name(setting("name")),
+        broker=setting("broker") or "",
+        slots=checked_number("slots", setting("slots"), 0, low=0, high=256),
+        gpus=setting("gpus") or "auto",
+        engine=setting("engine") or "",
+        ca_file=setting("ca-file") or "",
+        cache_bytes=checked_number("cache-gib", setting("cache-gib"), 20, low=1, high=1 << 20) << 30,
+        reserve_bytes=checked_number("reserve-gib", setting("reserve-gib"), 2, low=0, high=1 << 20) << 30,
+        allow_network=switch("allow-network"),
+        require_quota=switch("require-quota"),
+    )
+
+
+def run_worker(chosen: argparse.Namespace) -> int:
+    """Run until SIGTERM or SIGINT."""
+    from workers.agent.service import Service, build_worker
+
+    set_up_logging()
+    config = config_from(chosen)
+    worker, gpus = build_worker(config)
+    service = Service(config, worker, gpus)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: service.stop())
+    service.run()
+    return 0
+
+
+def run_self_test(chosen: argparse.Namespace) -> int:
+    """Print one line per limit; 1 when one does not hold."""
+    from workers.selftest import self_test
+
+    data_dir = chosen.data_dir or from_environment("data-dir")
+    return self_test(
+        image=chosen.image or "podium/runtime:1",
+        data_dir=Path(data_dir) if data_dir else None,
+        engine=chosen.engine or from_environment("engine"),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status 0: stopped in good order; 1: a limit does not hold, or it cannot start; 2: wrong options."""
+    chosen = parser().parse_args(argv)
+    try:
+        status = run_worker(chosen) if chosen.command == "run" else run_self_test(chosen)
+    except ConfigError as error:
+        print(f"podium-worker: {error}", file=sys.stderr)
+        return 2
+    except (SandboxError, SiteError, GpuError) as error:
+        print(f"podium-worker: {error}", file=sys.stderr)
+        return 1
+    if chosen.command == "run":
+        # Threads that wait for running containers would hold up the end; the next process adopts those.
+        sys.stderr.flush()
+        os._exit(status)
+    return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
