@@ -21,8 +21,8 @@ from .bundle import DATASET, TEST_SPLITS
 
 HERE = Path(__file__).resolve().parent
 ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
-# The ridge on the small training set came to 0.37 and 0.38 eV; the noise alone gives 0.08.
-RIDGE_MAE_EV = (0.2, 0.6)
+# The ridge comes to 0.342 eV on the small sizes; other versions of its libraries may differ in the last digits.
+RIDGE_MAE_EV = (0.30, 0.38)
 EXACT_EV = 1e-4
 
 

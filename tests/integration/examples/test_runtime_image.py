@@ -1,0 +1,134 @@
+"""The generated molecules and the code baselines in the image that runs them, on a real Docker Engine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.pcqm4mv2_small.baseline_submissions import Baseline, build_baselines
+from examples.pcqm4mv2_small.bundle import TIME_LIMIT_S, build_bundle
+
+RDKIT_JUDGE = """
+import csv, gzip, json, pathlib, sys
+from rdkit import Chem, RDLogger
+RDLogger.DisableLog("rdApp.*")
+invalid, canonical, sizes = [], [], []
+for path in sorted(pathlib.Path("/data").iterdir()):
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    for row in csv.DictReader(opened):
+        molecule = Chem.MolFromSmiles(row["smiles"])
+        if molecule is None:
+            invalid.append(row["smiles"])
+        else:
+            canonical.append(Chem.MolToSmiles(molecule))
+            sizes.append(molecule.GetNumHeavyAtoms())
+json.dump({"invalid": invalid, "read": len(canonical), "different": len(set(canonical)), "largest": max(sizes)}, sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_bundle(tmp_path_factory.mktemp("built") / "bundle", now=datetime.now(UTC))
+
+
+@pytest.fixture(scope="module")
+def baselines(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Baseline, Path]]:
+    folder = tmp_path_factory.mktemp("baselines")
+    return {one.name: (one, folder / one.filename) for one in build_baselines(bundle, folder)}
+
+
+def in_container(image: str, mounts: dict[str, Path], *command: str, writable: Path | None = None) -> str:
+    """Run one command without a network and with a read-only root; its standard output."""
+    binds = [part for target, source in mounts.items() for part in ("-v", f"{source}:{target}:ro")]
+    if writable is not None:
+        writable.mkdir(mode=0o777, exist_ok=True)
+        writable.chmod(0o777)
+        binds += ["-v", f"{writable}:/app/output"]
+    limits = ["--network=none", "--read-only", "--tmpfs=/tmp", "--cpus=1", "--memory=1g"]
+    done = subprocess.run(
+        ["docker", "run", "--rm", *limits, *binds, image, *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(archive) as opened:
+        opened.extractall(folder)
+    return folder
+
+
+@pytest.fixture
+def open_tmp_path(tmp_path: Path) -> Path:
+    """pytest keeps its folders to their owner; the container's user must get in."""
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _readable(bundle: Path, baselines: dict[str, tuple[Baseline, Path]]) -> None:
+    for folder in (bundle.parent, bundle.parent.parent, bundle.parent.parent.parent):
+        folder.chmod(0o755)
+
+
+def judged(image: str, data: Path) -> dict[str, Any]:
+    verdict: dict[str, Any] = json.loads(in_container(image, {"/data": data}, "python3", "-c", RDKIT_JUDGE))
+    return verdict
+
+
+def test_rdkit_reads_every_molecule_and_finds_no_two_alike(runtime_image: str, bundle: Path) -> None:
+    assert judged(runtime_image, bundle / "public_data") == {
+        "invalid": [],
+        "read": 3100,
+        "different": 3100,
+        "largest": pytest.approx(40, abs=11),
+    }
+
+
+def test_rdkit_would_object_to_an_impossible_molecule_and_to_a_repeated_one(
+    runtime_image: str, open_tmp_path: Path
+) -> None:
+    data = open_tmp_path / "data"
+    data.mkdir()
+    (data / "some.csv").write_text("smiles\nCC(C)(C)(C)C\nc1ccccc1\nC1=CC=CC=C1\n")
+    verdict = judged(runtime_image, data)
+    assert (verdict["invalid"], verdict["read"], verdict["different"]) == (["CC(C)(C)(C)C"], 2, 1)
+
+
+def test_the_ridge_runs_within_its_budget_and_scores_as_stated(
+    runtime_image: str, bundle: Path, baselines: dict[str, tuple[Baseline, Path]], open_tmp_path: Path
+) -> None:
+    baseline, archive = baselines["morgan-ridge"]
+    submission = unpacked(archive, open_tmp_path / "submission")
+    began = time.monotonic()
+    in_container(
+        runtime_image,
+        {
+            "/app/program": bundle / "ingestion_program",
+            "/app/ingested_program": submission,
+            "/app/input_data": bundle / "input_data_test-dev",
+        },
+        *("python3", "/app/program/ingest.py", "/app/ingested_program", "/app/input_data", "/app/output"),
+        writable=open_tmp_path / "predictions",
+    )
+    assert time.monotonic() - began < TIME_LIMIT_S
+    scores = in_container(
+        runtime_image,
+        {
+            "/app/program": bundle / "scoring_program",
+            "/app/input/ref": bundle / "reference_data_test-dev",
+            "/app/input/res": open_tmp_path / "predictions",
+        },
+        *("python3", "/app/program/score_lsc_pcqm4mv2.py", "/app/input", "/app/output"),
+        writable=open_tmp_path / "scores",
+    )
+    assert baseline.mae_ev is not None
+    assert baseline.mae_ev[0] <= json.loads(scores)["mae"] <= baseline.mae_ev[1]
