@@ -4,6 +4,8 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
+from django.http import StreamingHttpResponse
+
 from competitions.leaderboards.board import all_rows, shown_values, visible_columns
 from competitions.leaderboards.models import Leaderboard
 
@@ -42,3 +44,13 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
                 "yes" if entry.is_baseline else "no",
             ]
         )
+
+
+def csv_response(board: Leaderboard) -> StreamingHttpResponse:
+    """A download that is written while the rows are read."""
+    name = f"{board.phase.competition.slug}-{board.phase.slug}.csv"
+    return StreamingHttpResponse(
+        csv_lines(board),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

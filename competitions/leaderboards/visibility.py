@@ -5,26 +5,32 @@ from typing import TYPE_CHECKING
 from django.contrib.auth.models import AnonymousUser
 
 from competitions.catalog.models import CompetitionOrganizer, Phase
+from competitions.refusals import NotAllowed
 
 if TYPE_CHECKING:
     from accounts.models import User
 
 
-def can_see_scores(user: "User | AnonymousUser", phase: Phase) -> bool:
-    """True when scores of this phase, and any order that follows from them, may be shown to this person.
+class Sealed(NotAllowed):
+    code = "sealed"
 
-    Public and revealed phases: everybody who sees the competition. Sealed ones: organizers with the right
-    "see sealed scores" and nobody else, administrators included (they can give themselves the right, which is on record).
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(f"The scores of “{phase.name}” are sealed until the organizers reveal them.")
+
+
+def scores_visible(phase: Phase, *, sealed_right: bool) -> bool:
+    """The rule itself. Public and revealed phases: everybody who sees the competition. Sealed ones: those with the
+    right "see sealed scores" and nobody else, administrators included (they can give themselves the right, on record).
     """
-    if not phase.is_sealed:
-        return True
-    if not user.is_authenticated:
-        return False
-    return CompetitionOrganizer.objects.filter(
-        competition=phase.competition_id, user=user, can_see_sealed=True
-    ).exists()
+    return sealed_right or not phase.is_sealed
 
 
-def can_see_scoring_log(user: "User | AnonymousUser", phase: Phase, *, organizes: bool) -> bool:
-    """The scoring program's log and output are the organizers': they may hold labels. Sealed, they may hold scores."""
-    return organizes and can_see_scores(user, phase)
+def can_see_scores(user: "User | AnonymousUser", phase: Phase) -> bool:
+    """True when scores of this phase, and any order that follows from them, may be shown to this person."""
+    return scores_visible(phase, sealed_right=phase.is_sealed and has_sealed_right(user, phase))
+
+
+def has_sealed_right(user: "User | AnonymousUser", phase: Phase) -> bool:
+    """An organizer of the competition who was given the right to see sealed scores."""
+    rights = CompetitionOrganizer.objects.filter(competition=phase.competition_id, can_see_sealed=True)
+    return user.is_authenticated and rights.filter(user=user).exists()

@@ -1,5 +1,40 @@
 """URLs of the pages."""
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from competitions.web.views import competitions, leaderboard, submissions, teams
+
+app_name = "web"
+urlpatterns = [
+    path("", competitions.index, name="index"),
+    path("competitions/<slug:slug>/", competitions.overview, name="overview"),
+    path("competitions/<slug:slug>/data/", competitions.data, name="data"),
+    path("competitions/<slug:slug>/rules/", competitions.rules, name="rules"),
+    path("competitions/<slug:slug>/join/", competitions.join, name="join"),
+    path("competitions/<slug:slug>/logo/", competitions.logo, name="logo"),
+    path("competitions/<slug:slug>/files/<slug:phase_slug>/<str:name>/", competitions.download, name="download"),
+    path("competitions/<slug:slug>/leaderboard/", leaderboard.leaderboard, name="leaderboard"),
+    path("competitions/<slug:slug>/leaderboard/history/", leaderboard.history, name="history"),
+    path(
+        "competitions/<slug:slug>/leaderboard/<slug:phase_slug>.csv",
+        leaderboard.leaderboard_csv,
+        name="leaderboard-csv",
+    ),
+    path("competitions/<slug:slug>/team/", teams.team, name="team"),
+    path("competitions/<slug:slug>/team/create/", teams.create, name="team-create"),
+    path("competitions/<slug:slug>/team/rename/", teams.rename, name="team-rename"),
+    path("competitions/<slug:slug>/team/invite/", teams.invite, name="team-invite"),
+    path("competitions/<slug:slug>/team/captain/", teams.hand_over, name="team-captain"),
+    path("competitions/<slug:slug>/team/leave/", teams.leave, name="team-leave"),
+    path("invitations/<uuid:key>/accept/", teams.answer, {"answer": "accept"}, name="invitation-accept"),
+    path("invitations/<uuid:key>/decline/", teams.answer, {"answer": "decline"}, name="invitation-decline"),
+    path("invitations/<uuid:key>/withdraw/", teams.answer, {"answer": "withdraw"}, name="invitation-withdraw"),
+    path("competitions/<slug:slug>/submissions/", submissions.submissions, name="submissions"),
+    path("competitions/<slug:slug>/submit/", submissions.submit, name="submit"),
+    path("submissions/<int:pk>/", submissions.detail, name="submission"),
+    path("submissions/<int:pk>/row/", submissions.row, name="submission-row"),
+    path("submissions/<int:pk>/live/", submissions.live, name="submission-live"),
+    path("submissions/<int:pk>/cancel/", submissions.cancel, name="submission-cancel"),
+    path("submissions/<int:pk>/file/", submissions.source, name="submission-file"),
+    path("submissions/<int:pk>/outputs/<str:name>/", submissions.output, name="submission-output"),
+]

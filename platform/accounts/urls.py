@@ -1,6 +1,12 @@
 """URLs of the profile, below /profile/."""
 
-from django.urls import URLPattern
+from django.urls import path
+
+from accounts import views
 
 app_name = "accounts"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("", views.profile, name="profile"),
+    path("tokens/", views.token_make, name="token-make"),
+    path("tokens/<int:pk>/revoke/", views.token_revoke, name="token-revoke"),
+]

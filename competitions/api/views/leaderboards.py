@@ -1,8 +1,6 @@
 """Boards as JSON and CSV, with ETags: an unchanged board costs one small query."""
 
-from collections.abc import Iterator
-
-from django.http import HttpResponseBase, HttpResponseNotModified, StreamingHttpResponse
+from django.http import HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,20 +9,12 @@ from rest_framework.response import Response
 
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
-from competitions.catalog.models import Phase
 from competitions.leaderboards.board import board_page, visible_columns
-from competitions.leaderboards.export import csv_lines
+from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Leaderboard
-from competitions.leaderboards.visibility import can_see_scores
+from competitions.leaderboards.visibility import Sealed, can_see_scores
 from competitions.refusals import NotAllowed
 from competitions.submissions.access import organizes
-
-
-class Sealed(NotAllowed):
-    code = "sealed"
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(f"The scores of “{phase.name}” are sealed until the organizers reveal them.")
 
 
 class BoardView(ApiView):
@@ -70,12 +60,3 @@ class LeaderboardCsv(BoardView):
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:
         return csv_response(self.board(slug, phase_slug))
-
-
-def csv_response(board: Leaderboard) -> StreamingHttpResponse:
-    """A download that is written while the rows are read."""
-    lines: Iterator[str] = csv_lines(board)
-    name = f"{board.phase.competition.slug}-{board.phase.slug}.csv"
-    return StreamingHttpResponse(
-        lines, content_type="text/csv; charset=utf-8", headers={"Content-Disposition": f'attachment; filename="{name}"'}
-    )

@@ -1,0 +1,114 @@
+"""The score-over-time plot as inline SVG: no script, themed by the page's style, read from the table beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from competitions.leaderboards.models import Column
+
+WIDTH, HEIGHT = 720, 300
+LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 36
+TICKS = 5
+
+Point = tuple[datetime, float]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A submission in the plot: pixel position, and the text that a reader's pointer or screen reader finds."""
+
+    x: float
+    y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    position: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Everything the template draws. `best_path` is a step line: a best score holds until the next one."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+    best_path: str
+    best: list[Mark]
+    own: list[Mark]
+    x_ticks: list[Tick]
+    y_ticks: list[Tick]
+
+
+def score_plot(best: Sequence[Point], own: Sequence[Point], column: Column) -> Plot | None:
+    """Lay the points out; None when there is nothing to draw.
+
+    Parameters
+    ----------
+    best, own : (instant, value in the column's unit), each in order of time.
+    """
+    points = [*best, *own]
+    if not points:
+        return None
+    x = _Scale([at.timestamp() for at, _ in points], LEFT, WIDTH - RIGHT)
+    y = _Scale([value for _, value in points], HEIGHT - BOTTOM, TOP)
+    return Plot(
+        width=WIDTH,
+        height=HEIGHT,
+        left=LEFT,
+        right=WIDTH - RIGHT,
+        top=TOP,
+        bottom=HEIGHT - BOTTOM,
+        best_path=_steps([(x(at.timestamp()), y(value)) for at, value in best]),
+        best=_marks(best, x, y, column),
+        own=_marks(own, x, y, column),
+        x_ticks=[Tick(x(value), _time_label(value, x.span)) for value in x.ticks(4)],
+        y_ticks=[Tick(y(value), column.shown(value)) for value in y.ticks(TICKS)],
+    )
+
+
+class _Scale:
+    """A linear map from values to pixels; a single value lies in the middle."""
+
+    def __init__(self, values: list[float], start: float, end: float) -> None:
+        self.low, self.high = min(values), max(values)
+        if self.low == self.high:
+            pad = abs(self.low) * 0.05 or 1.0
+            self.low, self.high = self.low - pad, self.high + pad
+        self.start, self.end = start, end
+
+    @property
+    def span(self) -> float:
+        return self.high - self.low
+
+    def __call__(self, value: float) -> float:
+        return round(self.start + (value - self.low) / self.span * (self.end - self.start), 1)
+
+    def ticks(self, count: int) -> list[float]:
+        return [self.low + self.span * step / (count - 1) for step in range(count)]
+
+
+def _marks(points: Sequence[Point], x: _Scale, y: _Scale, column: Column) -> list[Mark]:
+    return [
+        Mark(x(at.timestamp()), y(value), f"{column.shown(value)} on {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC")
+        for at, value in points
+    ]
+
+
+def _steps(pixels: list[tuple[float, float]]) -> str:
+    """An SVG path that goes right, then up or down, and on to the right edge."""
+    if not pixels:
+        return ""
+    parts = [f"M{pixels[0][0]} {pixels[0][1]}"]
+    parts += [f"H{px}V{py}" for px, py in pixels[1:]]
+    return "".join(parts) + f"H{WIDTH - RIGHT}"
+
+
+def _time_label(timestamp: float, span_s: float) -> str:
+    at = datetime.fromtimestamp(timestamp, UTC)
+    return f"{at:%H:%M}" if span_s < 2 * 86400 else f"{at:%Y-%m-%d}"

@@ -1,0 +1,72 @@
+"""Filters and tags of the pages: Markdown, instants, durations, sizes, statuses."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from competitions.submissions.states import State
+from competitions.web import text
+
+register = template.Library()
+
+STATUS_ICONS = {
+    State.QUEUED: "○", State.LEASED: "◔", State.PREPARING: "◔", State.INGESTING: "◑", State.SCORING: "◕",
+    State.FINISHED: "✓", State.FAILED: "✕", State.CANCELLED: "⊘",
+}  # fmt: skip
+
+
+@register.filter
+def markdown(value: str) -> SafeString:
+    return text.markdown(value)
+
+
+@register.filter
+def instant(value: datetime | None) -> SafeString | str:
+    """A moment in UTC; the page's script adds the reader's own zone as a title and fills countdowns."""
+    if value is None:
+        return "—"
+    utc = value.astimezone(UTC)
+    return format_html('<time datetime="{}" data-instant>{}&nbsp;UTC</time>', utc.isoformat(), f"{utc:%Y-%m-%d %H:%M}")
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """Seconds as people say them: 42 s, 3 min 20 s, 4 h, 2 h 5 min."""
+    if seconds is None:
+        return "—"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+@register.filter
+def size(bytes_: float | None) -> str:
+    """Bytes in binary units."""
+    if bytes_ is None:
+        return "—"
+    value = float(bytes_)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1024
+    return "—"
+
+
+@register.filter
+def status_icon(status: str) -> str:
+    return STATUS_ICONS.get(State(status), "?")
+
+
+@register.filter
+def get(mapping: dict[str, Any], key: str) -> Any:
+    return mapping.get(key)

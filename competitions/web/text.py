@@ -1,0 +1,31 @@
+"""Text that organizers and participants wrote, made safe for a page."""
+
+from typing import Final
+
+import nh3
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+
+_markdown: Final = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+_TAGS: Final = {
+    "a", "blockquote", "br", "code", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s",
+    "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+_ATTRIBUTES: Final = {"a": {"href", "title"}, "img": {"src", "alt", "title"}, "code": {"class"}, "ol": {"start"}}
+
+
+def markdown(text: str) -> SafeString:
+    """HTML of a Markdown text: raw HTML is shown as text, then only harmless tags and links are left.
+
+    Headings move down one level, because the page has its own title.
+    """
+    html = nh3.clean(
+        _markdown.render(text),
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    for level in range(5, 0, -1):
+        html = html.replace(f"<h{level}>", f"<h{level + 1}>").replace(f"</h{level}>", f"</h{level + 1}>")
+    return mark_safe(html)  # nh3 has just made it so

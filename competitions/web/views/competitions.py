@@ -1,0 +1,115 @@
+"""The list of competitions, and a competition's Overview, Data and Rules pages with their downloads."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from accounts.models import User
+from competitions.catalog.models import Competition, Page
+from competitions.catalog.readiness import competition_warnings
+from competitions.catalog.services import current_rules
+from competitions.resources.models import Resource
+from competitions.resources.storage import open_stored
+from competitions.teams.services import register, require_registration
+from competitions.web.visit import Visit, visit
+
+DOWNLOADS = ("public_data", "starting_kit")
+
+
+def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str, Any]) -> HttpResponse:
+    """A page of a competition, inside its banner and tabs."""
+    shared = {"visit": visited, "competition": visited.competition, "tab": tab}
+    return render(request, f"web/{tab}.html", shared | context)
+
+
+@require_GET
+def index(request: HttpRequest) -> HttpResponse:
+    competitions = Competition.objects.visible_to(request.user).select_related("logo")
+    page = Paginator(competitions, 24).get_page(request.GET.get("page"))
+    return render(request, "web/index.html", {"page": page, "now": timezone.now()})
+
+
+@require_GET
+def overview(request: HttpRequest, slug: str) -> HttpResponse:
+    visited = visit(request, slug)
+    pages = visited.competition.pages.filter(tab=Page.Tab.OVERVIEW)
+    news = visited.competition.announcements.all()[:5]
+    warnings = competition_warnings(visited.competition) if visited.is_organizer else []
+    return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "warnings": warnings})
+
+
+@require_GET
+def data(request: HttpRequest, slug: str) -> HttpResponse:
+    visited = visit(request, slug)
+    pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
+    phases = visited.competition.phases.select_related("public_data__file", "starting_kit__file")
+    return render_tab(request, visited, "data", {"pages": pages, "files": _files(phases)})
+
+
+def _files(phases: Any) -> list[dict[str, Any]]:
+    """What can be downloaded, each file once, with the phase it is reached through."""
+    seen: dict[int, dict[str, Any]] = {}
+    for phase in phases:
+        for name in DOWNLOADS:
+            resource: Resource | None = getattr(phase, name)
+            if resource is not None:
+                seen.setdefault(resource.pk, {"phase": phase, "name": name, "resource": resource})
+    by_content: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in seen.values():
+        by_content.setdefault((item["resource"].file_id, item["resource"].file_name), item)
+    return list(by_content.values())
+
+
+@require_GET
+@login_required
+def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> FileResponse:
+    """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
+    visited = visit(request, slug)
+    phase = visited.phase(phase_slug)
+    resource: Resource | None = getattr(phase, name) if phase and name in DOWNLOADS else None
+    if resource is None:
+        raise Http404
+    if not visited.is_organizer:
+        assert isinstance(request.user, User), "login_required"
+        require_registration(user=request.user, competition=visited.competition)
+    return FileResponse(open_stored(resource.file), as_attachment=True, filename=resource.file_name)
+
+
+@require_GET
+def logo(request: HttpRequest, slug: str) -> FileResponse:
+    visited = visit(request, slug)
+    if visited.competition.logo is None:
+        raise Http404
+    response = FileResponse(open_stored(visited.competition.logo), content_type="image/png")
+    response.headers["Cache-Control"] = "public, max-age=3600"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@require_GET
+def rules(request: HttpRequest, slug: str) -> HttpResponse:
+    visited = visit(request, slug)
+    return render_tab(request, visited, "rules", {"rules": current_rules(visited.competition)})
+
+
+@require_POST
+@login_required
+def join(request: HttpRequest, slug: str) -> HttpResponse:
+    """Accept the rules; the form says which version was read."""
+    visited = visit(request, slug)
+    assert isinstance(request.user, User), "login_required"
+    version = request.POST.get("rules_version", "")
+    registration = register(
+        user=request.user,
+        competition=visited.competition,
+        rules_version=int(version) if version.isdigit() else 0,
+        now=timezone.now(),
+    )
+    messages.success(request, f"You accepted version {version} of the rules: {registration.get_state_display()}.")
+    return redirect("web:team" if registration.state == registration.State.APPROVED else "web:rules", slug)

@@ -1,0 +1,256 @@
+"""The Submissions page with its upload panel, and a submission's own page, which follow a run while it goes."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from competitions.catalog.models import Phase
+from competitions.leaderboards.board import entry_of
+from competitions.leaderboards.visibility import can_see_scores
+from competitions.refusals import Refusal
+from competitions.resources.models import Upload
+from competitions.resources.storage import open_stored
+from competitions.resources.uploads import upload_whole
+from competitions.submissions.access import log_streams, organizes, submissions_of
+from competitions.submissions.logs import log_text
+from competitions.submissions.models import RunLog, RunOutput, Submission
+from competitions.submissions.quota import allowances
+from competitions.submissions.services import submission_cancel, submission_create
+from competitions.submissions.states import Kind
+from competitions.teams.services import require_registration
+from competitions.web.progress import progress_of
+from competitions.web.views.competitions import render_tab
+from competitions.web.views.teams import person
+from competitions.web.visit import Visit, team_of_visit, visit
+
+PAGE_SIZE = 25
+LOG_TAIL_CHARS = 100_000
+
+
+def _related() -> tuple[str, ...]:
+    return ("phase__competition", "phase__leaderboard", "team", "submitted_by", "score")
+
+
+@require_GET
+@login_required
+def submissions(request: HttpRequest, slug: str) -> HttpResponse:
+    """The team's submissions, newest first, with the panel to make one."""
+    visited = visit(request, slug)
+    team = team_of_visit(visited)
+    phase = visited.phase(request.GET.get("phase"))
+    rows = Submission.objects.none()
+    if team is not None:
+        rows = Submission.objects.filter(team=team).select_related(*_related()).prefetch_related(*_prefetched())
+    before = request.GET.get("before", "")
+    if before.isdigit():
+        rows = rows.filter(pk__lt=int(before))
+    found = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
+    context = {
+        "team": team,
+        "phase": phase,
+        "rows": [row_context(request, one) for one in found[:PAGE_SIZE]],
+        "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
+        **(_panel(visited, phase) if team is not None and phase is not None else {}),
+    }
+    return render_tab(request, visited, "submissions", context)
+
+
+def _prefetched() -> tuple[str, ...]:
+    return ("runs__task", "runs__queue", "phase__leaderboard__columns")
+
+
+def _panel(visited: Visit, phase: Phase) -> dict[str, Any]:
+    """What stands beside the upload: quota, reset, closing time, budget."""
+    team = team_of_visit(visited)
+    assert team is not None, "the panel is for teams"
+    limits = allowances(team=team, phase=phase, now=visited.now)
+    return {
+        "allowances": limits,
+        "is_open": phase.is_open(visited.now),
+        "exhausted": next((limit for limit in limits if not limit.left), None),
+        "file_name": _expected_file_name(phase),
+    }
+
+
+def _expected_file_name(phase: Phase) -> str | None:
+    from scoring.submissions import official_filename
+
+    wanted = phase.prediction_format
+    return official_filename(wanted["dataset"], wanted["split"]) if wanted else None
+
+
+def row_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+    """What a row, or the head of the submission's page, shows."""
+    sees = can_see_scores(request.user, submission.phase)
+    board = getattr(submission.phase, "leaderboard", None)
+    score = getattr(submission, "score", None)
+    columns = [column for column in board.columns.all() if not column.is_hidden] if board else []
+    values = [
+        (column, column.shown(score.values[column.key])) for column in columns if score and column.key in score.values
+    ]
+    return {
+        "submission": submission,
+        "scores": values if sees else [],
+        "is_sealed": bool(score) and not sees,
+        "progress": progress_of(submission, now=timezone.now()),
+    }
+
+
+@require_POST
+@login_required
+def submit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make a submission from a finished upload (the page's script) or from a file in the form (without script).
+
+    The script asks for JSON; a refusal then carries its code, so that the upload is not lost.
+    """
+    visited, user = visit(request, slug), person(request)
+    phase = visited.phase(request.POST.get("phase"))
+    kind = request.POST.get("kind", "")
+    if phase is None or kind not in Kind.values:
+        raise Http404
+    wants_json = request.headers.get("Accept", "") == "application/json"
+    try:
+        require_registration(user=user, competition=visited.competition)
+        made = submission_create(
+            user=user, phase=phase, upload=_upload(request, visited), kind=Kind(kind), now=timezone.now(),
+            description=request.POST.get("description", ""), idempotency_key=request.POST.get("idempotency_key", "")[:100],
+        )  # fmt: skip
+    except Refusal as refusal:
+        if wants_json:
+            answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra
+            return JsonResponse(answer, status=refusal.http_status)
+        messages.error(request, refusal.detail)
+        return redirect("web:submissions", slug)
+    url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{made.pk}"
+    if wants_json:
+        return JsonResponse({"id": made.pk, "url": url}, status=201)
+    messages.success(request, f"Submission #{made.pk} was accepted.")
+    return redirect(url)
+
+
+def _upload(request: HttpRequest, visited: Visit) -> Upload:
+    key = request.POST.get("upload", "")
+    if key:
+        return get_object_or_404(Upload, key=_uuid(key), user=person(request))
+    file = request.FILES.get("file")
+    if file is None:
+        raise NoFile
+    return upload_whole(
+        user=person(request),
+        file_name=file.name or "upload",
+        size_bytes=file.size or 0,
+        chunks=file.chunks(),
+        now=visited.now,
+    )
+
+
+class NoFile(Refusal):
+    code, http_status = "no_file", 422
+
+    def __init__(self) -> None:
+        super().__init__("No file was chosen. Choose the file that holds your submission.")
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise Http404 from error
+
+
+def find(request: HttpRequest, pk: int) -> Submission:
+    """A submission that the person may see; any other does not exist."""
+    rows = submissions_of(person(request)).select_related(*_related()).prefetch_related(*_prefetched())
+    return get_object_or_404(rows, pk=pk)
+
+
+@require_GET
+@login_required
+def row(request: HttpRequest, pk: int) -> HttpResponse:
+    """One row of the list, served alone: it asks again until the submission has ended."""
+    return render(request, "web/_submission_row.html", row_context(request, find(request, pk)))
+
+
+@require_GET
+@login_required
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    submission = find(request, pk)
+    visited = visit(request, submission.phase.competition.slug)
+    return render_tab(request, visited, "submission", _detail_context(request, submission))
+
+
+@require_GET
+@login_required
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of a submission's page that changes while it runs."""
+    return render(request, "web/_submission_live.html", _detail_context(request, find(request, pk)))
+
+
+def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+    user = person(request)
+    streams = log_streams(user, submission.phase)
+    board = getattr(submission.phase, "leaderboard", None)
+    entry = entry_of(board, submission.team) if board else None
+    runs = [
+        {
+            "run": run,
+            "progress": progress_of(submission, now=timezone.now(), run=run),
+            "logs": [
+                {
+                    "stream": stream,
+                    "label": RunLog.Stream(stream).label,
+                    "text": log_text(run, stream)[-LOG_TAIL_CHARS:],
+                }
+                for stream in streams
+            ],
+            "outputs": [output for output in run.outputs.filter(attempt=run.attempt) if _may_download(output, streams)],
+            "events": list(run.events.all()),
+        }
+        for run in submission.runs.all()
+    ]
+    counts = entry is not None and entry.score.submission_id == submission.pk
+    return row_context(request, submission) | {
+        "runs": runs,
+        "counts_now": counts and can_see_scores(user, submission.phase),
+        "is_organizer": organizes(user, submission.phase),
+    }
+
+
+def _may_download(output: RunOutput, streams: list[str]) -> bool:
+    """The scoring program's output and log go with its live log; the rest is the team's own."""
+    return RunLog.Stream.SCORING in streams or not output.name.startswith("scoring")
+
+
+@require_GET
+@login_required
+def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
+    """A file that the newest attempt left."""
+    submission = find(request, pk)
+    streams = log_streams(person(request), submission.phase)
+    for run in submission.runs.all():
+        kept = RunOutput.objects.filter(run=run, attempt=run.attempt, name=name).select_related("file").first()
+        if kept is not None and _may_download(kept, streams):
+            return FileResponse(open_stored(kept.file), as_attachment=True, filename=f"submission-{pk}-{name}")
+    raise Http404
+
+
+@require_GET
+@login_required
+def source(request: HttpRequest, pk: int) -> FileResponse:
+    submission = find(request, pk)
+    return FileResponse(open_stored(submission.file), as_attachment=True, filename=submission.file_name)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    submission = find(request, pk)
+    submission_cancel(submission=submission, actor=f"user:{person(request).username}", now=timezone.now())
+    messages.info(request, f"Submission #{pk} is being cancelled.")
+    return redirect("web:submission", pk)

@@ -1,0 +1,122 @@
+"""The Team page: found a team, invite, answer invitations, hand over, leave."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from accounts.models import User
+from competitions.submissions.models import Submission
+from competitions.teams import services
+from competitions.teams.models import Invitation, Team
+from competitions.web.views.competitions import render_tab
+from competitions.web.visit import Visit, team_of_visit, visit
+
+
+def person(request: HttpRequest) -> User:
+    assert isinstance(request.user, User), "behind login_required"
+    return request.user
+
+
+@require_GET
+@login_required
+def team(request: HttpRequest, slug: str) -> HttpResponse:
+    visited = visit(request, slug)
+    mine = team_of_visit(visited)
+    now = visited.now
+    waiting = Invitation.objects.filter(
+        user=person(request), team__competition=visited.competition, state=Invitation.State.OPEN, expires_at__gt=now
+    ).select_related("team", "invited_by")
+    context = {
+        "team": mine,
+        "members": mine.memberships.select_related("user") if mine else [],
+        "sent": mine.invitations.filter(state=Invitation.State.OPEN, expires_at__gt=now).select_related("user")
+        if mine
+        else [],
+        "waiting": waiting,
+        "is_captain": bool(mine and mine.captain_id == request.user.pk),
+    }
+    return render_tab(request, visited, "team", context)
+
+
+def _back(slug: str) -> HttpResponse:
+    return redirect("web:team", slug)
+
+
+def _mine(request: HttpRequest, slug: str) -> tuple[Visit, Team]:
+    visited = visit(request, slug)
+    return visited, services.require_team(user=person(request), competition=visited.competition)
+
+
+@require_POST
+@login_required
+def create(request: HttpRequest, slug: str) -> HttpResponse:
+    visited = visit(request, slug)
+    made = services.team_create(
+        user=person(request), competition=visited.competition, name=request.POST.get("name", ""), now=visited.now
+    )
+    messages.success(request, f"The team “{made}” is yours. Invite others below, or submit right away.")
+    return _back(slug)
+
+
+@require_POST
+@login_required
+def rename(request: HttpRequest, slug: str) -> HttpResponse:
+    _, mine = _mine(request, slug)
+    services.team_rename(team=mine, by=person(request), name=request.POST.get("name", ""))
+    return _back(slug)
+
+
+@require_POST
+@login_required
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    visited, mine = _mine(request, slug)
+    who = request.POST.get("person", "").strip()
+    invitation = services.invite(team=mine, by=person(request), person=who, now=visited.now)
+    messages.success(
+        request, f"{invitation.user} was invited and can accept until {invitation.expires_at:%Y-%m-%d %H:%M} UTC."
+    )
+    return _back(slug)
+
+
+@require_POST
+@login_required
+def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
+    _, mine = _mine(request, slug)
+    to = get_object_or_404(User, username=request.POST.get("to", ""), memberships__team=mine)
+    services.captain_hand_over(team=mine, by=person(request), to=to)
+    messages.success(request, f"{to} is the captain now.")
+    return _back(slug)
+
+
+@require_POST
+@login_required
+def leave(request: HttpRequest, slug: str) -> HttpResponse:
+    _, mine = _mine(request, slug)
+    services.team_leave(team=mine, by=person(request), has_submissions=Submission.objects.filter(team=mine).exists())
+    messages.success(request, f"You left the team “{mine}”.")
+    return _back(slug)
+
+
+@require_POST
+@login_required
+def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
+    """Accept, decline (the invited person) or withdraw (the captain) an invitation."""
+    invitation = get_object_or_404(Invitation.objects.select_related("team__competition"), key=key)
+    slug = invitation.team.competition.slug
+    user = person(request)
+    if answer == "withdraw":
+        services.invitation_withdraw(invitation=invitation, by=user)
+        return _back(slug)
+    mine = get_object_or_404(Invitation, pk=invitation.pk, user=user)
+    if answer == "accept":
+        joined = services.invitation_accept(invitation=mine, by=user, now=timezone.now())
+        messages.success(request, f"You are now in the team “{joined}”.")
+    else:
+        services.invitation_decline(invitation=mine, by=user)
+        messages.info(request, f"You declined the invitation to “{mine.team}”.")
+    return _back(slug)

@@ -1,0 +1,142 @@
+"""Who looks at which competition: everything the pages ask about it, in two queries at any size of competition."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import User
+from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
+from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.visibility import scores_visible
+from competitions.teams.models import Registration, Team
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """The button that names what to do next."""
+
+    label: str
+    url: str
+
+
+class Visit:
+    """One person (or nobody) at one competition, at one instant."""
+
+    def __init__(self, *, competition: Competition, user: User | AnonymousUser, now: datetime) -> None:
+        self.competition, self.user, self.now = competition, user, now
+
+    def _fact(self, name: str) -> object:
+        return getattr(self.competition, f"visit_{name}")
+
+    @property
+    def current_rules(self) -> int | None:
+        return self._fact("current_rules")  # type: ignore[return-value]  # an annotation
+
+    @property
+    def accepted_rules(self) -> int | None:
+        return self._fact("accepted_rules")  # type: ignore[return-value]
+
+    @property
+    def registration_state(self) -> str | None:
+        return self._fact("registration_state")  # type: ignore[return-value]
+
+    @property
+    def team_name(self) -> str | None:
+        return self._fact("team_name")  # type: ignore[return-value]
+
+    @property
+    def team_id(self) -> int | None:
+        return self._fact("team_id")  # type: ignore[return-value]
+
+    @property
+    def is_organizer(self) -> bool:
+        return bool(self._fact("is_organizer")) or self.user.is_superuser
+
+    @property
+    def is_registered(self) -> bool:
+        """Approved, and under the rules in force."""
+        return self.registration_state == Registration.State.APPROVED and not self.rules_changed
+
+    @property
+    def rules_changed(self) -> bool:
+        return self.accepted_rules is not None and self.accepted_rules != self.current_rules
+
+    @cached_property
+    def phases(self) -> list[Phase]:
+        """Phases in order, each with its competition and, where it has one, its board."""
+        phases = list(self.competition.phases.select_related("leaderboard"))
+        for phase in phases:
+            phase.competition = self.competition
+        return phases
+
+    @property
+    def open_phases(self) -> list[Phase]:
+        return [phase for phase in self.phases if phase.is_open(self.now)]
+
+    def phase(self, slug: str | None) -> Phase | None:
+        """The phase of that name; without a name the first open one, else the last."""
+        if slug:
+            return next((phase for phase in self.phases if phase.slug == slug), None)
+        return next(iter(self.open_phases), self.phases[-1] if self.phases else None)
+
+    def can_see_scores(self, phase: Phase) -> bool:
+        return scores_visible(phase, sealed_right=bool(self._fact("sees_sealed")))
+
+    def can_see_board(self, board: Leaderboard) -> bool:
+        return self.can_see_scores(board.phase) and (not board.is_hidden or self.is_organizer)
+
+    def url(self, name: str) -> str:
+        return reverse(f"web:{name}", args=[self.competition.slug])
+
+    @property
+    def next_step(self) -> NextStep | None:
+        """What the main button says: join, accept new rules, make a team, submit."""
+        if self.current_rules is None:
+            return None
+        if self.registration_state is None:
+            return NextStep("Join competition", self.url("rules"))
+        if self.rules_changed:
+            return NextStep("Accept the new rules", self.url("rules"))
+        if self.registration_state != Registration.State.APPROVED:
+            return None
+        if self.team_id is None:
+            return NextStep("Create a team", self.url("team"))
+        if not self.open_phases:
+            return NextStep("Your submissions", self.url("submissions"))
+        return NextStep("Submit", self.url("submissions"))
+
+
+def _annotated(user: User | AnonymousUser) -> QuerySet[Competition]:
+    who = user.pk or 0
+    registration = Registration.objects.filter(competition=OuterRef("pk"), user_id=who)
+    team = Team.objects.filter(memberships__user_id=who, memberships__competition=OuterRef("pk"))
+    organizer = CompetitionOrganizer.objects.filter(competition=OuterRef("pk"), user_id=who)
+    rules = RulesVersion.objects.filter(competition=OuterRef("pk")).order_by("-number")
+    return Competition.objects.visible_to(user).annotate(
+        visit_current_rules=Subquery(rules.values("number")[:1]),
+        visit_registration_state=Subquery(registration.values("state")[:1]),
+        visit_accepted_rules=Subquery(registration.values("rules_version__number")[:1]),
+        visit_team_id=Subquery(team.order_by().values("pk")[:1]),
+        visit_team_name=Subquery(team.order_by().values("name")[:1]),
+        visit_is_organizer=Exists(organizer),
+        visit_sees_sealed=Exists(organizer.filter(can_see_sealed=True)),
+    )
+
+
+def visit(request: HttpRequest, slug: str) -> Visit:
+    """The visit of this request's person. A competition that they do not see does not exist: 404."""
+    user = request.user
+    assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
+    competition = get_object_or_404(_annotated(user).select_related("logo"), slug=slug)
+    return Visit(competition=competition, user=user, now=timezone.now())
+
+
+def team_of_visit(visited: Visit) -> Team | None:
+    return Team.objects.select_related("captain").filter(pk=visited.team_id).first() if visited.team_id else None

@@ -1,0 +1,82 @@
+"""The profile: name, affiliation, and API tokens."""
+
+from datetime import timedelta
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.models import ApiToken, Scope, User, token_create
+
+LIFETIMES_DAYS = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")]
+
+
+class ProfileForm(forms.ModelForm[User]):
+    class Meta:
+        model = User
+        fields = ["first_name", "last_name", "affiliation"]
+
+
+class TokenForm(forms.Form):
+    """A new token; what it may do and for how long is always chosen."""
+
+    name = forms.CharField(max_length=100, help_text="Where it is used, for instance “training cluster”.")
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices, widget=forms.CheckboxSelectMultiple, initial=[Scope.READ, Scope.SUBMIT], label="It may"
+    )
+    days = forms.TypedChoiceField(choices=LIFETIMES_DAYS, coerce=int, initial=90, label="It ends after")
+
+
+def person(request: HttpRequest) -> User:
+    assert isinstance(request.user, User), "behind login_required"
+    return request.user
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def profile(request: HttpRequest) -> HttpResponse:
+    form = ProfileForm(request.POST or None, instance=person(request))
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Saved.")
+        return redirect("accounts:profile")
+    return _page(request, form, TokenForm())
+
+
+@login_required
+@require_POST
+def token_make(request: HttpRequest) -> HttpResponse:
+    """Make a token and show it, this once."""
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        return _page(request, ProfileForm(instance=person(request)), form, status=422)
+    _, secret = token_create(
+        user=person(request),
+        name=form.cleaned_data["name"],
+        scopes=form.cleaned_data["scopes"],
+        expires_at=timezone.now() + timedelta(days=form.cleaned_data["days"]),
+    )
+    response = _page(request, ProfileForm(instance=person(request)), TokenForm(), secret=secret)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@login_required
+@require_POST
+def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    token = get_object_or_404(ApiToken, pk=pk, user=person(request))
+    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    messages.success(request, f"The token “{token.name}” no longer works.")
+    return redirect("accounts:profile")
+
+
+def _page(
+    request: HttpRequest, form: ProfileForm, token_form: TokenForm, *, secret: str = "", status: int = 200
+) -> HttpResponse:
+    tokens = person(request).api_tokens.filter(revoked_at=None)
+    context = {"form": form, "token_form": token_form, "tokens": tokens, "secret": secret, "now": timezone.now()}
+    return render(request, "accounts/profile.html", context, status=status)
