@@ -189,7 +189,8 @@ class StageRun:
     def _evidence(self, state: ContainerState, killed_by: str | None, elapsed_s: float | None) -> Evidence:
         if state.started_at is None or state.finished_at is None:
             raise SandboxError("engine_error", f"the container {self.spec.name} is {state.status} without having run")
-        stamped = (state.finished_at - state.started_at).total_seconds()
+        # The engine stamps the start a little late: a program of a few milliseconds may end before it "starts".
+        stamped = max(0.0, (state.finished_at - state.started_at).total_seconds())
         wall = stamped if elapsed_s is None or abs(stamped - elapsed_s) < CLOCK_DISAGREES_S else elapsed_s
         over = wall >= self.spec.limits.wall_s
         if killed_by is None and state.exit_code != 0 and over:
