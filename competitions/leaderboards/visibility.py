@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import AnonymousUser
 
-from competitions.catalog.models import CompetitionOrganizer, Phase
+from competitions.catalog.models import Phase
+from competitions.catalog.rights import has_sealed_right
 from competitions.refusals import NotAllowed
 
 if TYPE_CHECKING:
@@ -28,9 +29,3 @@ def scores_visible(phase: Phase, *, sealed_right: bool) -> bool:
 def can_see_scores(user: "User | AnonymousUser", phase: Phase) -> bool:
     """True when scores of this phase, and any order that follows from them, may be shown to this person."""
     return scores_visible(phase, sealed_right=phase.is_sealed and has_sealed_right(user, phase))
-
-
-def has_sealed_right(user: "User | AnonymousUser", phase: Phase) -> bool:
-    """An organizer of the competition who was given the right to see sealed scores."""
-    rights = CompetitionOrganizer.objects.filter(competition=phase.competition_id, can_see_sealed=True)
-    return user.is_authenticated and rights.filter(user=user).exists()

@@ -4,7 +4,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
 from accounts.models import User
-from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
+from competitions.catalog.models import Competition, Phase
+from competitions.catalog.rights import has_sealed_right, organizes
 from competitions.submissions.models import RunLog, Submission
 from competitions.teams.models import Membership
 
@@ -19,20 +20,10 @@ def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
     return Submission.objects.filter(Q(team__in=teams) | Q(phase__competition__in=Competition.objects.managed_by(user)))
 
 
-def organizes(user: User | AnonymousUser, phase: Phase) -> bool:
-    return Competition.objects.managed_by(user).filter(pk=phase.competition_id).exists()
-
-
 def log_streams(user: User | AnonymousUser, phase: Phase) -> list[str]:
     """Logs this person may read. The scoring program's may quote labels and scores: organizers only, and while
     the phase is sealed only those with the right to see sealed scores."""
     streams: list[str] = [RunLog.Stream.INGESTION, RunLog.Stream.WORKER]
-    if organizes(user, phase) and (not phase.is_sealed or _has_sealed_right(user, phase)):
+    if organizes(user, phase) and (not phase.is_sealed or has_sealed_right(user, phase)):
         streams.append(RunLog.Stream.SCORING)
     return streams
-
-
-def _has_sealed_right(user: User | AnonymousUser, phase: Phase) -> bool:
-    return CompetitionOrganizer.objects.filter(
-        competition=phase.competition_id, user_id=user.pk or 0, can_see_sealed=True
-    ).exists()

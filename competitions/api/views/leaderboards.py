@@ -9,12 +9,12 @@ from rest_framework.response import Response
 
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
+from competitions.catalog.rights import organizes
 from competitions.leaderboards.board import board_page, visible_columns
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.visibility import Sealed, can_see_scores
 from competitions.refusals import NotAllowed
-from competitions.submissions.access import organizes
 
 
 class BoardView(ApiView):

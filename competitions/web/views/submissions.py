@@ -11,13 +11,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from competitions.catalog.models import Phase
+from competitions.catalog.rights import organizes
 from competitions.leaderboards.board import entry_of
 from competitions.leaderboards.visibility import can_see_scores
 from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
-from competitions.submissions.access import log_streams, organizes, submissions_of
+from competitions.submissions.access import log_streams, submissions_of
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import RunLog, RunOutput, Submission
 from competitions.submissions.quota import allowances

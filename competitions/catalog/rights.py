@@ -1,0 +1,17 @@
+"""What a person may do in a competition: plain functions, so that there are no permission rows to drift."""
+
+from django.contrib.auth.models import AnonymousUser
+
+from accounts.models import User
+from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
+
+
+def organizes(user: User | AnonymousUser, phase: Phase) -> bool:
+    """An organizer of the phase's competition, or an administrator."""
+    return Competition.objects.managed_by(user).filter(pk=phase.competition_id).exists()
+
+
+def has_sealed_right(user: User | AnonymousUser, phase: Phase) -> bool:
+    """An organizer of the competition who was given the right to see sealed scores."""
+    rights = CompetitionOrganizer.objects.filter(competition=phase.competition_id, can_see_sealed=True)
+    return user.is_authenticated and rights.filter(user=user).exists()
