@@ -6,7 +6,7 @@ CHECK ?=
 SUITES ?=
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help demo test test-unit lint bench system venv images secret secrets clean
+.PHONY: help demo test test-unit lint bench system venv images secret secrets production wheels clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ secret: ## Print a new random key, for PODIUM_SECRET_KEY
 
 secrets: ## Make the secret files of docker-compose.yml in secrets/, those that are not there yet
 	@scripts/secrets.sh
+
+production: venv secrets ## What `docker compose up` needs on this host: secrets, images, the worker's folder
+	@scripts/production.sh
+
+wheels: ## Python packages for image builds that cannot reach the package index
+	@scripts/wheels.sh
 
 clean: ## Remove what tests and tools leave behind; demo data and .venv stay
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist *.egg-info

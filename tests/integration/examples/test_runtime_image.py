@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from examples.pcqm4mv2_small.baseline_submissions import Baseline, build_baselines
-from examples.pcqm4mv2_small.bundle import TIME_LIMIT_S, build_bundle
+from examples.pcqm4mv2_small.bundle import build_bundle
 
 RDKIT_JUDGE = """
 import csv, gzip, json, pathlib, sys
@@ -103,12 +102,11 @@ def test_rdkit_would_object_to_an_impossible_molecule_and_to_a_repeated_one(
     assert (verdict["invalid"], verdict["read"], verdict["different"]) == (["CC(C)(C)(C)C"], 2, 1)
 
 
-def test_the_ridge_runs_within_its_budget_and_scores_as_stated(
+def test_the_ridge_runs_without_a_network_and_scores_as_stated(
     runtime_image: str, bundle: Path, baselines: dict[str, tuple[Baseline, Path]], open_tmp_path: Path
 ) -> None:
     baseline, archive = baselines["morgan-ridge"]
     submission = unpacked(archive, open_tmp_path / "submission")
-    began = time.monotonic()
     in_container(
         runtime_image,
         {
@@ -119,7 +117,6 @@ def test_the_ridge_runs_within_its_budget_and_scores_as_stated(
         *("python3", "/app/program/ingest.py", "/app/ingested_program", "/app/input_data", "/app/output"),
         writable=open_tmp_path / "predictions",
     )
-    assert time.monotonic() - began < TIME_LIMIT_S
     scores = in_container(
         runtime_image,
         {

@@ -1,0 +1,27 @@
+"""Once per start of the stack, before web server and reconciler: database tables, folders, the worker's token.
+
+Safe to run again. The compute worker's queue token is made outside (`make secrets`), because two containers need it.
+"""
+
+import os
+from pathlib import Path
+
+import django
+from django.conf import settings
+from django.core.management import call_command
+
+
+def main() -> None:
+    django.setup()
+    from competitions.compute.models import Queue, digest
+
+    call_command("migrate", interactive=False)
+    if "TMPDIR" in os.environ:
+        Path(os.environ["TMPDIR"]).mkdir(exist_ok=True)
+    token = Path(os.environ["PODIUM_QUEUE_TOKEN_FILE"]).read_text().strip()
+    queue, made = Queue.objects.update_or_create(name="default", defaults={"token_digest": digest(token)})
+    print(f"queue {queue.name} {'made' if made else 'is there'}; data in {settings.DATA_DIR}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+# The web site and the reconciler: one image, two commands.
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS packages
+RUN apt-get -qq update \
+ && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 python3-venv ca-certificates \
+ && rm -rf /var/lib/apt/lists/* \
+ && python3 -m venv /opt/podium
+COPY docker/wheels/ /wheels/
+COPY pyproject.toml constraints.txt /build/
+COPY scripts/requirements.py /build/scripts/
+# From docker/wheels alone when there is something in it, else from the package index.
+RUN cd /build \
+ && python3 scripts/requirements.py web > requirements.txt \
+ && if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
+ && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c constraints.txt -r requirements.txt
+
+FROM ${BASE}
+RUN apt-get -qq update \
+ && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 ca-certificates \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* \
+ && groupadd --gid 10000 podium \
+ && useradd --uid 10000 --gid 10000 --no-create-home --home-dir /var/lib/podium --shell /usr/sbin/nologin podium \
+ && install -d -o podium -g podium -m 750 /var/lib/podium
+COPY --from=packages /opt/podium /opt/podium
+WORKDIR /srv/podium
+COPY manage.py LICENSE ./
+COPY docker/gunicorn.conf.py docker/prepare.py docker/
+COPY scoring/ scoring/
+COPY competitions/ competitions/
+COPY platform/ platform/
+ENV PATH=/opt/podium/bin:$PATH PYTHONPATH=/srv/podium:/srv/podium/platform PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
+    DJANGO_SETTINGS_MODULE=podium.settings PODIUM_DATA_DIR=/var/lib/podium PODIUM_STATIC_DIR=/srv/podium/static
+# Static files are part of the image; the key that settings need for this one command is made up and thrown away.
+RUN python3 -m compileall -q scoring competitions platform \
+ && PODIUM_DATA_DIR=/tmp/build python manage.py collectstatic --no-input --verbosity 0 \
+ && rm -rf /tmp/build
+USER podium
+EXPOSE 8000
+CMD ["gunicorn", "--config", "docker/gunicorn.conf.py", "podium.wsgi"]

@@ -1,0 +1,29 @@
+# The compute worker. It drives the host's Docker Engine through its socket: see docker-compose.yml for the mounts.
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS packages
+RUN apt-get -qq update \
+ && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 python3-venv ca-certificates \
+ && rm -rf /var/lib/apt/lists/* \
+ && python3 -m venv /opt/podium
+COPY docker/wheels/ /wheels/
+COPY pyproject.toml constraints.txt /build/
+COPY scripts/requirements.py /build/scripts/
+RUN cd /build \
+ && python3 scripts/requirements.py worker > requirements.txt \
+ && if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
+ && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c constraints.txt -r requirements.txt
+
+FROM ${BASE}
+# e2fsprogs and mount: outputs lie on file systems of fixed size.
+RUN apt-get -qq update \
+ && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 ca-certificates e2fsprogs mount \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
+COPY --from=packages /opt/podium /opt/podium
+WORKDIR /srv/podium
+COPY workers/ workers/
+RUN python3 -m compileall -q workers
+ENV PATH=/opt/podium/bin:$PATH PYTHONPATH=/srv/podium PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+COPY docker/worker-entry.sh /usr/local/bin/worker-entry
+ENTRYPOINT ["worker-entry"]
+CMD ["run"]

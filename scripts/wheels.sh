@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Fetches the Python packages of the images into docker/wheels/, by this host's pip and its settings.
+# Needed only where a `docker build` cannot reach the package index by itself: when the folder has wheels in it,
+# the builds install from there and from nowhere else.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scripts/venv.sh create
+find docker/wheels -name '*.whl' -delete
+machine=$(uname -m)
+platforms=()
+for minor in 17 28 34 35 36; do platforms+=(--platform "manylinux_2_${minor}_$machine"); done # Debian 12 has glibc 2.36
+platforms+=(--platform "manylinux2014_$machine" --platform any)
+.venv/bin/python scripts/requirements.py web worker >docker/wheels/requirements.txt
+.venv/bin/python -m pip download --quiet --disable-pip-version-check --no-input --dest docker/wheels -c constraints.txt \
+    --only-binary=:all: --implementation cp --python-version 3.11 "${platforms[@]}" -r docker/wheels/requirements.txt
+rm docker/wheels/requirements.txt
+echo "wheels: $(find docker/wheels -name '*.whl' | wc -l) packages in docker/wheels" >&2
