@@ -51,7 +51,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike, *, nan_prediction: NanPredict
     >>> accuracy([[1.0], [float("nan")]], [[1], [2]])
     1.0
     """
-    truth, prediction = _as_tasks(numeric(y_true, "y_true")), _as_tasks(numeric(y_pred, "y_pred"))
+    truth, prediction = _as_tasks(numeric(y_true, "y_true"), "y_true"), _as_tasks(numeric(y_pred, "y_pred"), "y_pred")
     require_same_shape(truth, prediction, ("y_true", "y_pred"))
     require_rows(truth, "y_true")
     tasks = range(truth.shape[1])
@@ -128,13 +128,13 @@ def _classes(value: ArrayLike, name: str) -> AnyArray:
     return array
 
 
-def _as_tasks(array: AnyArray) -> AnyArray:
+def _as_tasks(array: AnyArray, name: str) -> AnyArray:
     """One column per task: a one-dimensional array is one task."""
     if array.ndim == 1:
         return array[:, np.newaxis]
-    require_ndim(array, "y_true or y_pred", 2, "(samples,) or (samples, tasks)")
+    require_ndim(array, name, 2, "(samples,) or (samples, tasks)")
     if array.shape[1] == 0:
-        raise ScoringInputError("empty_input", "y_true or y_pred", "it holds no tasks", "give at least one column")
+        raise ScoringInputError("empty_input", name, "it holds no tasks", "give at least one column")
     return array
 
 

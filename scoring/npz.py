@@ -56,7 +56,7 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
     Peak memory: the arrays and about 2 MB. Raises `ScoringInputError` with the first thing that is wrong.
     """
     _require_file(path, layout)
-    with _opened(path) as archive:
+    with _opened(path, layout.filename) as archive:
         infos = _infos_by_key(archive, layout)
         for member in layout.members:
             _require_plain_member(infos[member.key], member)
@@ -72,20 +72,22 @@ def _require_file(path: Path, layout: Layout) -> None:
     try:
         status = path.stat()
     except OSError as error:
-        raise ScoringInputError("no_file", path.name, f"it cannot be read ({error.strerror})", "give a file") from error
+        raise ScoringInputError(
+            "no_file", layout.filename, f"it cannot be read ({error.strerror})", "give a file"
+        ) from error
     if not stat.S_ISREG(status.st_mode):
-        raise ScoringInputError("no_file", path.name, "it is not a regular file", "give a file")
+        raise ScoringInputError("no_file", layout.filename, "it is not a regular file", "give a file")
     if status.st_size == 0:
-        raise ScoringInputError("empty_file", path.name, "it is empty", _MADE_BY_US)
+        raise ScoringInputError("empty_file", layout.filename, "it is empty", _MADE_BY_US)
     allowed = max(layout.largest_bytes + layout.largest_bytes // 1000 + _OVERHEAD_BYTES, _HARMLESS_BYTES)
     if status.st_size > allowed:
         raise ScoringInputError(
-            "too_large", path.name, f"it has {status.st_size:,} bytes", f"a right file has at most {allowed:,}"
+            "too_large", layout.filename, f"it has {status.st_size:,} bytes", f"a right file has at most {allowed:,}"
         )
     with path.open("rb") as file:
-        _require_zip_start(file.read(8), path.name)
+        _require_zip_start(file.read(8), layout.filename)
         file.seek(max(0, status.st_size - _LARGEST_DIRECTORY))
-        _require_end_record(file.read(), path.name)
+        _require_end_record(file.read(), layout.filename)
 
 
 def _require_zip_start(start: bytes, name: str) -> None:
@@ -111,22 +113,22 @@ def _require_end_record(tail: bytes, name: str) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+def _opened(path: Path, name: str) -> Iterator[zipfile.ZipFile]:
     """The archive, with everything that the libraries raise on damaged bytes turned into our error."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
     except EOFError as error:
-        raise ScoringInputError("truncated", path.name, "its data end too early", "upload the file again") from error
+        raise ScoringInputError("truncated", name, "its data end too early", "upload the file again") from error
     except zipfile.BadZipFile as error:
         code = "crc_error" if "CRC" in str(error) else "corrupt_archive"
-        raise ScoringInputError(code, path.name, f"it is damaged ({error})", "upload the file again") from error
+        raise ScoringInputError(code, name, f"it is damaged ({error})", "upload the file again") from error
     except zlib.error as error:
-        raise ScoringInputError("crc_error", path.name, f"it is damaged ({error})", "upload the file again") from error
+        raise ScoringInputError("crc_error", name, f"it is damaged ({error})", "upload the file again") from error
     except NotImplementedError as error:
-        raise ScoringInputError("unsupported_compression", path.name, str(error), _MADE_BY_US) from error
+        raise ScoringInputError("unsupported_compression", name, str(error), _MADE_BY_US) from error
     except (struct.error, UnicodeDecodeError, OverflowError, OSError, IndexError) as error:
-        raise ScoringInputError("corrupt_archive", path.name, f"it is damaged ({error})", _MADE_BY_US) from error
+        raise ScoringInputError("corrupt_archive", name, f"it is damaged ({error})", _MADE_BY_US) from error
 
 
 def _infos_by_key(archive: zipfile.ZipFile, layout: Layout) -> dict[str, zipfile.ZipInfo]:
