@@ -1,0 +1,154 @@
+"""The worker as a process against the real site: PostgreSQL, Docker Engine, the broker on the file system."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions.submissions.models import Run, RunLog, RunOutput
+from competitions.submissions.states import State
+from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
+from workers.sandbox.engine import Engine
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
+
+SLOW = "import time; print('begun', flush=True); time.sleep(4)\n" + ANSWER
+Start = Callable[..., WorkerProcess]
+
+
+@pytest.fixture
+def site(live_server: Any, settings: Any) -> SmallSite:
+    """The real site with a small competition."""
+    settings.SITE_URL = live_server.url
+    return SmallSite(live_server.url)
+
+
+@pytest.fixture
+def start_worker(site: SmallSite, tmp_path: Path) -> Iterator[Start]:
+    """Starts workers, and ends them after the test; nothing of theirs may be left on the engine."""
+    started: list[WorkerProcess] = []
+
+    def start(name: str = "w1", options: tuple[str, ...] = ()) -> WorkerProcess:
+        worker = WorkerProcess(site, tmp_path, name=f"{name}-{site.queue.name}", options=options)
+        started.append(worker.start())
+        return worker
+
+    yield start
+    wait_for(lambda: not any(containers_of(site, name) for name in ("w1", "w2")), 10, "containers removed")
+    for worker in started:
+        if worker.process is not None and worker.process.poll() is None:
+            worker.end(signal.SIGKILL)
+
+
+def containers_of(site: SmallSite, name: str = "w1") -> list[str]:
+    return Engine().labelled({"podium.worker-name": f"{name}-{site.queue.name}"})
+
+
+def running(site: SmallSite) -> list[str]:
+    engine = Engine()
+    return [container for container in containers_of(site) if engine.inspect(container).status == "running"]
+
+
+def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallSite, start_worker: Start) -> None:
+    start_worker()
+    run = ended(site.submit("print('hello from the program')\n" + ANSWER))[0]
+    assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
+    assert set(RunOutput.objects.filter(run=run).values_list("name", flat=True)) == {
+        "predictions.zip", "scoring.zip", "ingestion.log",
+    }  # fmt: skip
+    assert "hello from the program" in "".join(RunLog.objects.filter(run=run).values_list("text", flat=True))
+    assert run.meters["wall_s"] >= 0
+    assert run.meters["memory_peak_bytes"] > 1_000_000
+    assert [stage["name"] for stage in run.receipt["stages"]] == ["ingestion", "scoring"]
+    wait_for(lambda: containers_of(site) == [], 5, "containers removed")
+
+
+def test_a_program_that_fails_is_the_participants_failure_after_one_attempt(
+    site: SmallSite, start_worker: Start
+) -> None:
+    start_worker()
+    run = ended(site.submit("raise SystemExit(3)"))[0]
+    assert (run.state, run.reason, run.code, run.attempt) == (State.FAILED, "program_error", "exit_code", 1)
+    assert "exit code 3" in run.detail
+
+
+def test_a_worker_that_is_killed_leaves_its_container_and_the_next_process_adopts_it(
+    site: SmallSite, start_worker: Start
+) -> None:
+    first = start_worker()
+    runs = site.submit(SLOW)
+    container = wait_for(lambda: running(site), 10, "the container runs")[0]
+    first.end(signal.SIGKILL)
+    assert Engine().inspect(container).status == "running"
+    second = first.start()
+    run = ended(runs)[0]
+    assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
+    assert "run_adopted" in second.events()
+    assert RunLog.objects.filter(run=run, text__contains="begun").count() == 1
+    wait_for(lambda: containers_of(site) == [], 5, "containers removed")
+
+
+def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_through(
+    site: SmallSite, start_worker: Start
+) -> None:
+    first = start_worker()
+    runs = site.submit(SLOW)
+    wait_for(lambda: running(site), 10, "the container runs")
+    assert first.end(signal.SIGTERM, seconds=8) == 0
+    waiting = site.submit()[0]
+    assert running(site)
+    waiting.refresh_from_db()
+    assert waiting.state == State.QUEUED
+    first.start()
+    assert {run.state for run in ended([*runs, waiting])} == {State.FINISHED}
+
+
+def test_a_run_that_waits_behind_a_long_one_is_given_back_so_that_another_worker_can_take_it(
+    site: SmallSite, start_worker: Start
+) -> None:
+    start_worker()
+    long = site.submit("import time; time.sleep(12)\n" + ANSWER)
+    wait_for(lambda: running(site), 10, "the container runs")
+    short = site.submit()
+    start_worker("w2")
+    short_run = ended(short, 11)[0]
+    assert short_run.state == State.FINISHED
+    assert short_run.worker is not None
+    assert short_run.worker.name.startswith("w2")
+    assert short_run.attempt == 1
+    assert ended(long)[0].state == State.FINISHED
+
+
+def test_a_cancelled_run_ends_within_seconds_and_its_container_is_gone(site: SmallSite, start_worker: Start) -> None:
+    start_worker()
+    runs = site.submit("import time; time.sleep(25)\n")
+    wait_for(lambda: running(site), 10, "the container runs")
+    Run.objects.filter(pk=runs[0].pk).update(cancel_requested_at=datetime.now(UTC))
+    site.submit()  # any heartbeat brings the cancel; a run in the queue must not get in its way
+    run = ended(runs, 20)[0]
+    assert run.state == State.CANCELLED
+    wait_for(lambda: containers_of(site) == [], 10, "containers removed")
+
+
+def test_a_run_whose_lease_was_taken_away_is_dropped_without_a_word(site: SmallSite, start_worker: Start) -> None:
+    worker = start_worker()
+    runs = site.submit("import time; time.sleep(20)\n" + ANSWER)
+    wait_for(lambda: running(site), 10, "the container runs")
+    first = Run.objects.get(pk=runs[0].pk)
+    Run.objects.filter(pk=first.pk).update(lease_id=uuid.uuid4())
+    wait_for(lambda: not running(site), 25, "the container is killed")
+    wait_for(lambda: "heartbeat_refused" in worker.events(), 5, "the refusal is in the log")
+    first.refresh_from_db()
+    assert first.scores in ({}, None)
+
+
+def test_twenty_submissions_in_a_row_are_each_scored_once(site: SmallSite, start_worker: Start) -> None:
+    start_worker()
+    runs = ended(site.submit(count=20), 60)
+    assert [(run.state, run.attempt, run.scores) for run in runs] == [(State.FINISHED, 1, {"score": 0.25})] * 20
