@@ -1,5 +1,6 @@
 """Filters and tags of the pages: Markdown, instants, durations, sizes, statuses."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,6 +8,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from competitions.leaderboards.models import Column
 from competitions.submissions.states import State
 from competitions.web import text
 
@@ -68,5 +70,12 @@ def status_icon(status: str) -> str:
 
 
 @register.filter
-def get(mapping: dict[str, Any], key: str) -> Any:
-    return mapping.get(key)
+def shown(values: dict[str, float], column: Column) -> str:
+    """A row's value at the column's precision, or a dash."""
+    return column.shown(values[column.key]) if column.key in values else "-"
+
+
+@register.filter
+def pretty(value: Any) -> str:
+    """JSON for people."""
+    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,125 @@
+// Sends a chosen file in parts, with progress. A transfer that was cut off goes on where it stopped: at once after a short
+// break of the network, and also after the page was loaded again and the same file was chosen.
+(() => {
+  "use strict";
+  const PART_BYTES = 8 * 1024 * 1024;
+  const RETRIES = 8;
+
+  class Refused extends Error {}
+
+  const remembered = (file, url) => `podium-upload:${url}:${file.name}:${file.size}:${file.lastModified}`;
+  const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+  const explain = async (response) => {
+    const answer = await response.json().catch(() => ({}));
+    return new Refused(answer.detail || `The site answered ${response.status}. Try again in a minute.`);
+  };
+
+  const begin = async (url, file, headers) => {
+    const known = localStorage.getItem(remembered(file, url));
+    if (known) {
+      const response = await fetch(known, { headers });
+      if (response.ok) return { url: known, offset: (await response.json()).received_bytes };
+      localStorage.removeItem(remembered(file, url));
+    }
+    const body = JSON.stringify({ file_name: file.name, size_bytes: file.size });
+    const response = await fetch(url, { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body });
+    if (!response.ok) throw await explain(response);
+    const made = response.headers.get("Location");
+    localStorage.setItem(remembered(file, url), made);
+    return { url: made, offset: 0 };
+  };
+
+  // XMLHttpRequest, because fetch does not report the progress of what it sends.
+  const sendPart = (url, file, offset, headers, onProgress) => new Promise((done, failed) => {
+    const request = new XMLHttpRequest();
+    request.open("PATCH", url);
+    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+    request.setRequestHeader("Content-Type", "application/offset+octet-stream");
+    request.setRequestHeader("Upload-Offset", String(offset));
+    request.upload.onprogress = (event) => onProgress(offset + event.loaded);
+    request.onload = () => done(request);
+    request.onerror = () => failed(new Error("The connection was lost."));
+    request.send(file.slice(offset, offset + PART_BYTES));
+  });
+
+  const transfer = async (start, file, headers, say) => {
+    let { offset } = start;
+    let failures = 0;
+    while (offset < file.size) {
+      let answer;
+      try {
+        answer = await sendPart(start.url, file, offset, headers, (sent) => say(sent, ""));
+      } catch (error) {
+        if (++failures > RETRIES) throw error;
+        say(offset, "Connection lost, trying again");
+        await sleep(Math.min(1000 * 2 ** failures, 30000));
+        const state = await fetch(start.url, { headers }).catch(() => null);
+        if (state && state.ok) offset = (await state.json()).received_bytes;
+        continue;
+      }
+      const body = JSON.parse(answer.responseText || "{}");
+      if (answer.status === 409 && Number.isInteger(body.expected_offset)) {
+        offset = body.expected_offset;
+      } else if (answer.status !== 200) {
+        throw new Refused(body.detail || `The site answered ${answer.status}.`);
+      } else {
+        offset = body.received_bytes;
+        failures = 0;
+      }
+    }
+  };
+
+  const submit = async (form, upload, headers) => {
+    const body = new FormData(form);
+    body.delete("file");
+    body.set("upload", upload.url.replace(/\/$/, "").split("/").pop());
+    body.set("idempotency_key", upload.url);
+    const response = await fetch(form.action, { method: "POST", headers: { ...headers, Accept: "application/json" }, body });
+    if (!response.ok) throw await explain(response);
+    return (await response.json()).url;
+  };
+
+  const show = (form) => {
+    const box = form.querySelector(".upload-progress");
+    const bar = box.querySelector("progress");
+    const text = box.querySelector("output");
+    const size = (bytes) => `${(bytes / 1048576).toFixed(1)} MiB`;
+    box.hidden = false;
+    return (total) => (sent, note) => {
+      bar.value = total ? (100 * sent) / total : 0;
+      text.textContent = `${size(sent)} of ${size(total)}${note ? `. ${note}` : ""}`;
+    };
+  };
+
+  const run = async (form) => {
+    const file = form.querySelector('input[type="file"]').files[0];
+    const button = form.querySelector('button[type="submit"]');
+    const error = form.querySelector("[data-upload-error]");
+    const headers = { "X-CSRFToken": form.querySelector('[name="csrfmiddlewaretoken"]').value };
+    error.hidden = true;
+    button.disabled = true;
+    try {
+      const say = show(form)(file.size);
+      const upload = await begin(form.dataset.upload, file, headers);
+      say(upload.offset, upload.offset ? "Going on where it stopped" : "");
+      await transfer(upload, file, headers, say);
+      say(file.size, "Checking the file");
+      const url = await submit(form, upload, headers);
+      localStorage.removeItem(remembered(file, form.dataset.upload));
+      if (url.split("#")[0] === location.pathname + location.search) location.reload(); else location.assign(url);
+    } catch (problem) {
+      if (problem instanceof Refused) localStorage.removeItem(remembered(file, form.dataset.upload));
+      error.textContent = problem.message;
+      error.hidden = false;
+      button.disabled = false;
+      form.querySelector(".upload-progress").hidden = true;
+    }
+  };
+
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-upload]")) return;
+    event.preventDefault();
+    run(event.target);
+  });
+})();
