@@ -45,7 +45,12 @@ def numeric(value: ArrayLike, name: str) -> AnyArray:
 
 
 def take(inputs: Mapping[str, Any], name: str) -> Any:
-    """The entry `name` of `inputs`, or the error ``missing_input`` that lists what is there."""
+    """The entry `name` of `inputs`, or the error ``missing_input`` that lists what is there.
+
+    >>> take({"y_true": [1]}, "y_pred")
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: y_pred: it is missing, given were: y_true; add the array 'y_pred'.
+    """
     if name not in inputs:
         there = ", ".join(sorted(map(str, inputs))) or "nothing"
         raise ScoringInputError("missing_input", name, f"it is missing, given were: {there}", f"add the array {name!r}")
@@ -53,13 +58,23 @@ def take(inputs: Mapping[str, Any], name: str) -> Any:
 
 
 def require_ndim(array: AnyArray, name: str, ndim: int, shape: str) -> None:
-    """Refuse an array that does not have exactly `ndim` dimensions; `shape` is how the right one reads."""
+    """Refuse an array that does not have exactly `ndim` dimensions; `shape` is how the right one reads.
+
+    >>> require_ndim(np.zeros((2, 1)), "t", 1, "one dimension, (rows,)")
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: t: the shape is (2, 1); give one dimension, (rows,).
+    """
     if array.ndim != ndim:
         raise ScoringInputError("wrong_shape", name, f"the shape is {array.shape}", f"give {shape}")
 
 
 def require_same_shape(first: AnyArray, second: AnyArray, names: tuple[str, str]) -> None:
-    """Refuse two arrays of unequal shapes: nothing is ever broadcast."""
+    """Refuse two arrays of unequal shapes: nothing is ever broadcast.
+
+    >>> require_same_shape(np.zeros(2), np.zeros(3), ("y_true", "y_pred"))
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: y_pred: the shape is (3,); give (2,), the shape of y_true.
+    """
     if first.shape != second.shape:
         raise ScoringInputError(
             "wrong_shape", names[1], f"the shape is {second.shape}", f"give {first.shape}, the shape of {names[0]}"
@@ -67,13 +82,23 @@ def require_same_shape(first: AnyArray, second: AnyArray, names: tuple[str, str]
 
 
 def require_rows(array: AnyArray, name: str) -> None:
-    """Refuse an array without rows: no metric of nothing is a number."""
+    """Refuse an array without rows: no metric of nothing is a number.
+
+    >>> require_rows(np.zeros(0), "y_pred")
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: y_pred: it holds no rows; give at least one row.
+    """
     if array.shape[0] == 0:
         raise ScoringInputError("empty_input", name, "it holds no rows", "give at least one row")
 
 
 def require_columns(array: AnyArray, name: str, columns: int) -> None:
-    """Refuse a two-dimensional array of another width."""
+    """Refuse a two-dimensional array of another width.
+
+    >>> require_columns(np.zeros((2, 9)), "ids", 10)
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: ids: the shape is (2, 9); give (rows, 10), 10 values per row.
+    """
     if array.ndim != 2 or array.shape[1] != columns:
         raise ScoringInputError(
             "wrong_shape", name, f"the shape is {array.shape}", f"give (rows, {columns}), {columns} values per row"
@@ -81,13 +106,23 @@ def require_columns(array: AnyArray, name: str, columns: int) -> None:
 
 
 def require_no_nan(array: AnyArray, name: str) -> None:
-    """Refuse NaN. One pass, in blocks; integers cannot hold any."""
+    """Refuse NaN. One pass, in blocks; integers cannot hold any.
+
+    >>> require_no_nan(np.array([np.nan]), "y_pred")
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: y_pred: it holds NaN; give a number in every place.
+    """
     if array.dtype.kind == "f" and any(np.isnan(part).any() for part in _flat_blocks(array)):
         raise ScoringInputError("nan", name, "it holds NaN", "give a number in every place")
 
 
 def require_finite(array: AnyArray, name: str) -> None:
-    """Refuse NaN (``nan``) and infinity (``infinite``). Integers hold neither."""
+    """Refuse NaN (``nan``) and infinity (``infinite``). Integers hold neither.
+
+    >>> require_finite(np.array([np.inf]), "y_pred")
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: y_pred: it holds infinity; give a finite number in every place.
+    """
     require_no_nan(array, name)
     if array.dtype.kind == "f" and any(np.isinf(part).any() for part in _flat_blocks(array)):
         raise ScoringInputError("infinite", name, "it holds infinity", "give a finite number in every place")

@@ -69,7 +69,11 @@ MRR_FAMILY: Final = [MRR, *(_share(f"hits@{k}", f"share of ranks up to {k}") for
 
 
 def hits(k: int) -> Metric:
-    """The metric ``hits@k``."""
+    """The metric ``hits@k``.
+
+    >>> hits(50)["key"]
+    'hits@50'
+    """
     return _share(f"hits@{k}", f"share of positives above the {k}-th highest negative")
 
 

@@ -22,7 +22,12 @@ INVALID: Final = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code."""
+    """Run one command and return the exit code.
+
+    >>> main(["describe", "obl2021", "--json"])  # doctest: +ELLIPSIS
+    {"name": "obl2021", ...}
+    0
+    """
     options = _parser().parse_args(argv)
     try:
         answer, text = options.run(options)

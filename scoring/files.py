@@ -20,6 +20,12 @@ def load_inputs(files: Iterable[Path], name: str) -> dict[str, Any]:
     sample), and the same for ``seq_pred``.
 
     Raises `ScoringInputError`: ``no_file``, ``bad_header``, ``bad_json``, ``extra_member`` (an array given twice).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "labels.npz", y_true=np.array([1, 2]))
+    ...     load_inputs([Path(folder) / "labels.npz"], "accuracy")
+    {'y_true': array([1, 2])}
     """
     inputs: dict[str, Any] = {}
     for file in files:

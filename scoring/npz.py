@@ -54,6 +54,13 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
     """The arrays of `layout` from the archive at `path`.
 
     Peak memory: the arrays and about 2 MB. Raises `ScoringInputError` with the first thing that is wrong.
+
+    >>> import tempfile
+    >>> from scoring.layouts import layout
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "a.npz", y_pred=np.zeros(3, np.float32))
+    ...     read_arrays(Path(folder) / "a.npz", layout("lsc-pcqm4m", "test", 3))["y_pred"].tolist()
+    [0.0, 0.0, 0.0]
     """
     _require_file(path, layout)
     with _opened(path, layout.filename) as archive:

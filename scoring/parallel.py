@@ -15,7 +15,11 @@ SMALLEST: Final = 1 << 20
 
 
 def threads() -> int:
-    """Threads to use: the cores this process may run on, at most 8, or ``SCORING_THREADS`` where it is set."""
+    """Threads to use: the cores this process may run on, at most 8, or ``SCORING_THREADS`` where it is set.
+
+    >>> 1 <= threads()
+    True
+    """
     asked = os.environ.get("SCORING_THREADS", "")
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)

@@ -36,12 +36,35 @@ class Refused(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry of a scoring program: ``score.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``. The exit code."""
+    """Entry of a scoring program: ``score.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``. The exit code.
+
+    >>> import tempfile
+    >>> from scoring.submissions import write
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     ref, res, output = (Path(root) / name for name in ("input/ref", "input/res", "output"))
+    ...     res.mkdir(parents=True)
+    ...     _ = reference.write(ref, "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}})
+    ...     _ = write(res, "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2)
+    ...     main([str(ref.parent), str(output)])
+    {"acc": 0.5}
+    0
+    """
     return _run(score_predictions, sys.argv[1:] if argv is None else argv)
 
 
 def main_results(argv: Sequence[str] | None = None) -> int:
-    """As `main`, for self-computed results of several seeds (`scoring.seed_results`)."""
+    """As `main`, for self-computed results of several seeds (`scoring.seed_results`).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     ref, res, output = (Path(root) / name for name in ("input/ref", "input/res", "output"))
+    ...     res.mkdir(parents=True)
+    ...     _ = reference.write_results(ref, "ogbn-papers100M")
+    ...     path = seed_results.write(res, "ogbn-papers100M", valid=[0.5] * 3, test=[0.5] * 3, seeds=[1, 2, 3])
+    ...     main_results([str(ref.parent), str(output)])
+    {"acc": 0.5, "acc_std": 0.0, "acc_valid": 0.5, "acc_valid_std": 0.0}
+    0
+    """
     return _run(score_results, sys.argv[1:] if argv is None else argv)
 
 
@@ -69,6 +92,16 @@ def score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
 
     With one split the keys are the metrics; with several, ``<metric>_<split>``. All files are checked before any label
     is read. Raises `Refused`, or `ScoringInputError` where the reference is at fault.
+
+    >>> import tempfile
+    >>> from scoring.submissions import write
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     ref, res, output = (Path(root) / name for name in ("input/ref", "input/res", "output"))
+    ...     res.mkdir(parents=True)
+    ...     _ = reference.write(ref, "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}})
+    ...     _ = write(res, "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2)
+    ...     score_predictions(ref, res, output)
+    {'acc': 0.5}
     """
     known = reference.read(ref)
     uploads = {split: _read_upload(known, split, res) for split in known.rows}
@@ -83,7 +116,17 @@ def score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
 
 
 def score_results(ref: Path, res: Path, output: Path) -> dict[str, float]:
-    """Mean and unbiased standard deviation of the self-computed results in `res`; see `scoring.seed_results`."""
+    """Mean and unbiased standard deviation of the self-computed results in `res`; see `scoring.seed_results`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     ref, res, output = (Path(root) / name for name in ("input/ref", "input/res", "output"))
+    ...     res.mkdir(parents=True)
+    ...     _ = reference.write_results(ref, "ogbn-papers100M")
+    ...     path = seed_results.write(res, "ogbn-papers100M", valid=[0.5] * 3, test=[0.5] * 3, seeds=[1, 2, 3])
+    ...     score_results(ref, res, output)["acc"]
+    0.5
+    """
     dataset = reference.dataset_of_results(ref)
     path = _find(res, seed_results.official_filename(dataset))
     try:

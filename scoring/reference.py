@@ -151,7 +151,13 @@ def write_results(folder: str | os.PathLike[str], dataset: str) -> Path:
 
 
 def dataset_of_results(folder: str | os.PathLike[str]) -> str:
-    """The dataset of such a folder. Raises `ScoringInputError` (``bad_reference``)."""
+    """The dataset of such a folder. Raises `ScoringInputError` (``bad_reference``).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dataset_of_results(write_results(folder, "ogbg-molhiv").parent)
+    'ogbg-molhiv'
+    """
     dataset = _told(Path(folder)).get("dataset")
     if dataset not in DATASETS:
         raise _bad(DESCRIPTION, "it names no known dataset", "see scoring.names()")
@@ -159,7 +165,14 @@ def dataset_of_results(folder: str | os.PathLike[str]) -> str:
 
 
 def read(folder: str | os.PathLike[str]) -> Reference:
-    """Open a reference folder. Raises `ScoringInputError` (``bad_reference``) with the field at fault."""
+    """Open a reference folder. Raises `ScoringInputError` (``bad_reference``) with the field at fault.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write(folder, "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}})
+    ...     read(folder).labels("test-dev")["y_true"].tolist()
+    [1, 2]
+    """
     told = _told(Path(folder))
     dataset, metrics = told.get("dataset"), told.get("metrics", [])
     if dataset not in DATASETS and not (dataset is None and metrics and set(metrics) <= set(metric_names())):

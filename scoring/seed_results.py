@@ -62,6 +62,12 @@ def read(path: str | os.PathLike[str], dataset: str, *, filename: str | None = N
 
     Raises `ScoringInputError`: ``wrong_file_name``, ``no_file``, ``empty_file``, ``too_large``, ``bad_json`` (not JSON,
     missing fields, other dataset or metric, wrong number of seeds, a seed twice), ``nan``, ``infinite``, ``out_of_range``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(folder, "ogbn-papers100M", valid=[0.6, 0.6, 0.6], test=[0.5, 0.6, 0.7], seeds=[1, 2, 3])
+    ...     read(path, "ogbn-papers100M").test
+    (0.5, 0.6, 0.7)
     """
     location = Path(path)
     wanted = official_filename(dataset)

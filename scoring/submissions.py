@@ -69,13 +69,24 @@ def read(
     ScoringInputError
         Anything but a right file; the checks go from the name to the header to the values, and no array is allocated
         before its header is right. Peak memory: the arrays and about 2 MB.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [3, 152]}, rows=2)
+    ...     read(path, "lsc-mag240m", "test-dev", rows=2)
+    {'y_pred': array([  3, 152], dtype=int16)}
     """
     wanted = layout(dataset, split, rows)
     return read_layout(Path(path), wanted, filename=filename)
 
 
 def read_layout(path: Path, wanted: Layout, *, filename: str | None = None) -> dict[str, NDArray[Any]]:
-    """As `read`, for a layout of one's own (`scoring.layouts.Layout`)."""
+    """As `read`, for a layout of one's own (`scoring.layouts.Layout`).
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [3, 152]}, rows=2)
+    ...     read_layout(path, layout("lsc-mag240m", "test-dev", 2))["y_pred"].tolist()
+    [3, 152]
+    """
     _require_name(PurePath(filename).name if filename is not None else path.name, wanted)
     arrays = read_arrays(path, wanted)
     for member in wanted.members:
@@ -89,6 +100,11 @@ def check(
     """Everything `read` checks, and a report in place of the arrays. Needs no labels.
 
     Raises `ScoringInputError` as `read`.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [3, 152]}, rows=2)
+    ...     check(path, "lsc-mag240m", "test-dev", rows=2).arrays
+    {'y_pred': {'shape': [2], 'dtype': 'int16'}}
     """
     inputs = read(path, dataset, split, rows=rows, filename=filename)
     wanted = layout(dataset, split, rows)

@@ -51,7 +51,8 @@ def hits_at_k(positives: AnyArray, negatives: AnyArray, k: int) -> float:
     if len(negatives) < k:
         return 1.0
     threshold = sorted(negatives.tolist())[-k]
-    return sum(score > threshold for score in positives.tolist()) / len(positives)
+    hits: int = sum(score > threshold for score in positives.tolist())
+    return hits / len(positives)
 
 
 def ranks(positives: AnyArray, negatives: AnyArray) -> list[float]:

@@ -89,14 +89,14 @@ REFUSALS: list[tuple[str, dict[str, Any], str]] = [
     ("ogbg-molesol", {"y_true": LABELS, "y_pred": [[NAN], [0.2]]}, "nan"),
     ("ogbg-molesol", {"y_true": LABELS, "y_pred": [[INF], [0.2]]}, "infinite"),
     ("ogbg-molesol", {"y_true": [[NAN]], "y_pred": [[1.0]]}, "no_labelled_rows"),
-    ("ogbg-molesol", {"y_true": np.float32([[0]]), "y_pred": np.float32([[2e19]])}, "infinite"),
-    ("ogbg-molesol", {"y_true": np.int8([[-100]]), "y_pred": np.int8([[100]])}, "inexact"),
+    ("ogbg-molesol", {"y_true": np.array([[0]], np.float32), "y_pred": np.array([[2e19]], np.float32)}, "infinite"),
+    ("ogbg-molesol", {"y_true": np.array([[-100]], np.int8), "y_pred": np.array([[100]], np.int8)}, "inexact"),
     ("ogbg-molesol", {"y_true": np.array([[True]]), "y_pred": np.array([[False]])}, "wrong_dtype"),
     ("lsc-pcqm4mv2", {"y_true": [1.0, 2.0], "y_pred": [[1.0], [2.0]]}, "wrong_shape"),
     ("lsc-pcqm4mv2", {"y_true": [1.0, NAN], "y_pred": [1.0, 2.0]}, "nan"),
     ("lsc-pcqm4mv2", {"y_true": [1.0, 2.0], "y_pred": [1.0, INF]}, "infinite"),
     ("lsc-pcqm4mv2", {"y_true": [1e308, 1e308], "y_pred": [-1e308, -1e308]}, "infinite"),
-    ("lsc-pcqm4mv2", {"y_true": np.uint8([0]), "y_pred": np.uint8([1])}, "inexact"),
+    ("lsc-pcqm4mv2", {"y_true": np.array([0], np.uint8), "y_pred": np.array([1], np.uint8)}, "inexact"),
     ("lsc-mag240m", {"y_true": [1], "y_pred": np.array([1], np.uint16)}, "wrong_dtype"),
     ("lsc-mag240m", {"y_true": [1], "y_pred": np.array([1], ">i2")}, "wrong_dtype"),
     ("ogbl-collab", {"y_pred_pos": [NAN], "y_pred_neg": np.zeros(50)}, "nan"),
@@ -111,10 +111,10 @@ REFUSALS: list[tuple[str, dict[str, Any], str]] = [
     ("ogbl-citation2", {"y_pred_pos": [0.1], "y_pred_neg": np.zeros((1, 0))}, "empty_input"),
     ("lsc-wikikg90mv2", {"t_pred_top10": TEN, "t": [-1]}, "out_of_range"),
     ("lsc-wikikg90mv2", {"t_pred_top10": [TEN[0][:9]], "t": [1]}, "wrong_shape"),
-    ("lsc-wikikg90mv2", {"t_pred_top10": np.uint32(TEN), "t": [1]}, "wrong_dtype"),
-    ("lsc-wikikg90m", {"t_pred_top10": np.int16(TEN), "t_correct_index": [1001]}, "out_of_range"),
-    ("lsc-wikikg90m", {"t_pred_top10": np.int16(TEN) - 1, "t_correct_index": [1]}, "out_of_range"),
-    ("lsc-wikikg90m", {"t_pred_top10": np.int8(TEN), "t_correct_index": [1]}, "wrong_dtype"),
+    ("lsc-wikikg90mv2", {"t_pred_top10": np.array(TEN, np.uint32), "t": [1]}, "wrong_dtype"),
+    ("lsc-wikikg90m", {"t_pred_top10": np.array(TEN, np.int16), "t_correct_index": [1001]}, "out_of_range"),
+    ("lsc-wikikg90m", {"t_pred_top10": np.array(TEN, np.int16) - 1, "t_correct_index": [1]}, "out_of_range"),
+    ("lsc-wikikg90m", {"t_pred_top10": np.array(TEN, np.int8), "t_correct_index": [1]}, "wrong_dtype"),
     ("lsc-wikikg90m", {"t_pred_top10": np.array(TEN) * NAN, "t_correct_index": [1]}, "out_of_range"),
     ("obl2021", {"h_pred_top10": TEN, "t_pred_top10": TEN, "triples": [[0, 0]]}, "wrong_shape"),
     ("obl2021", {"h_pred_top10": TEN, "t_pred_top10": TEN, "triples": [[-1, 0, 1]]}, "out_of_range"),
@@ -150,7 +150,7 @@ def test_a_nan_class_counts_as_wrong_in_the_official_accuracy_alone() -> None:
     arrays = {"y_true": np.array([[1], [2]]), "y_pred": np.array([[1.0], [NAN]])}
     assert scoring.evaluate("ogbn-arxiv", arrays) == {"acc": 0.5}
     with pytest.raises(scoring.ScoringInputError, match="it holds NaN"):
-        scoring.accuracy(**arrays)
+        scoring.accuracy(arrays["y_true"], arrays["y_pred"])
 
 
 def test_infinite_scores_are_ordinary_for_ranks_and_hits() -> None:

@@ -145,8 +145,8 @@ WRONG_FILES: dict[str, tuple[bytes, str]] = {
         "wrong_shape",
     ),
     "NaN": (member(npy(np.full(ROWS, np.nan, np.float32))), "nan"),
-    "one NaN": (member(npy(np.float32([np.nan] + [1] * (ROWS - 1)))), "nan"),
-    "infinity": (member(npy(np.float32([1] * (ROWS - 1) + [-np.inf]))), "infinite"),
+    "one NaN": (member(npy(np.array([np.nan] + [1] * (ROWS - 1), np.float32))), "nan"),
+    "infinity": (member(npy(np.array([1] * (ROWS - 1) + [-np.inf], np.float32))), "infinite"),
     "bzip2": (archive(("y_pred.npy", GOOD), method=zipfile.ZIP_BZIP2), "unsupported_compression"),
     "lzma": (archive(("y_pred.npy", GOOD), method=zipfile.ZIP_LZMA), "unsupported_compression"),
 }
