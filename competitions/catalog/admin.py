@@ -37,8 +37,18 @@ class AnnouncementInline(OwnCompetitions, admin.StackedInline[Announcement, Comp
 
 
 class OrganizerInline(OwnCompetitions, admin.TabularInline[CompetitionOrganizer, Competition]):
+    """Who organizes. The right to see sealed scores is an administrator's to give, not one's own to take."""
+
     model = CompetitionOrganizer
     extra = 0
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return [] if request.user.is_superuser else ["can_see_sealed"]
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "user":
+            kwargs["queryset"] = User.objects.filter(is_staff=True, is_active=True)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 class CompetitionForm(forms.ModelForm[Competition]):

@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 
 from competitions.compute.bell import ring
 from competitions.compute.models import ComputeWorker
-from competitions.submissions.models import CompletedAttempt, Run, RunOutput
+from competitions.submissions.models import Attempt, Run, RunOutput
 from competitions.submissions.moves import run_move
 from competitions.submissions.receipts import receipt_of_inputs
 from competitions.submissions.refusals import LeaseLost
@@ -134,7 +134,7 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
     Infrastructure failures put the run back for another worker, until `MAX_ATTEMPTS`; all else ends it.
     """
     Run.objects.select_for_update().filter(pk=run_id).first()  # an answer that is sent twice at once takes turns
-    answered = CompletedAttempt.objects.filter(run_id=run_id, attempt=attempt, lease_id=lease_id).first()
+    answered = Attempt.objects.filter(run_id=run_id, lease_id=lease_id, is_answered=True).first()
     if answered is not None:
         return State(answered.outcome)
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
@@ -143,10 +143,12 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
     )
 
 
-def _record_attempt(run: Run, *, outcome: State, reason: str, detail: str, now: datetime) -> None:
+def _record_attempt(
+    run: Run, *, outcome: State, reason: str, detail: str, now: datetime, is_answered: bool = True
+) -> None:
     assert run.lease_id is not None, "a held run has a lease, by constraint"
-    CompletedAttempt.objects.create(
-        run=run, attempt=run.attempt, lease_id=run.lease_id, worker=run.worker, ended_at=now, outcome=outcome,
+    Attempt.objects.create(
+        run=run, attempt=run.attempt, lease_id=run.lease_id, worker=run.worker, ended_at=now, outcome=outcome, is_answered=is_answered,
         reason=reason, detail=detail,
     )  # fmt: skip
 
@@ -177,22 +179,23 @@ def _infrastructure_failed(run: Run, result: Result, now: datetime) -> State:
             run.worker.quarantined_at = now
             log.error("worker_quarantined", worker=run.worker.name, run=str(run.pk))
         run.worker.save(update_fields=["infrastructure_failures", "quarantined_at"])
-    return attempt_lost(run, code=result.code, detail=result.detail, actor=_actor(run), now=now)
+    return attempt_lost(run, code=result.code, detail=result.detail, actor=_actor(run), now=now, is_answered=True)
 
 
-def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime) -> State:
+def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime, is_answered: bool) -> State:
     """End a held attempt by our fault: back to the queue, or failed as `infrastructure` when it was the last."""
-    is_last = run.attempt >= settings.MAX_ATTEMPTS
+    is_last = run.faults + 1 >= settings.MAX_ATTEMPTS
     outcome = State.FAILED if is_last else State.QUEUED
     if run.cancel_requested_at is not None:
         outcome = State.CANCELLED
-    _record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now)
-    changes: dict[str, Any] = {"code": code, "detail": detail}
+    _record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
+    changes: dict[str, Any] = {"faults": run.faults + 1, "code": code, "detail": detail}
     if outcome == State.FAILED:
         changes["reason"] = Reason.INFRASTRUCTURE
     if outcome == State.QUEUED:
-        wait = BACKOFF_S[min(run.attempt - 1, len(BACKOFF_S) - 1)]
+        wait = BACKOFF_S[min(run.faults, len(BACKOFF_S) - 1)]
         changes = {
+            "faults": run.faults + 1,
             "worker": None,
             "not_before": now + timedelta(seconds=wait),
             "started_at": None,

@@ -1,7 +1,6 @@
 """Submissions and their runs: one run for each task, held by a worker under a lease."""
 
 import uuid
-from datetime import datetime
 
 from django.conf import settings
 from django.db import models
@@ -77,6 +76,9 @@ class Run(models.Model):
     gpus = models.PositiveSmallIntegerField(default=0)
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     attempt = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try.")
+    faults = models.PositiveSmallIntegerField(
+        default=0, help_text="Attempts lost by the platform's fault since it was queued."
+    )
     queued_at = models.DateTimeField()
     not_before = models.DateTimeField(help_text="Back-off: not handed out earlier.")
     lease_id = models.UUIDField(null=True, blank=True)
@@ -179,15 +181,16 @@ class RunOutput(models.Model):
         return self.name
 
 
-class CompletedAttempt(models.Model):
-    """What an attempt answered, so that the same answer sent twice gets the same reply, and history is kept."""
+class Attempt(models.Model):
+    """How an attempt ended. An answer that is sent twice finds itself here and gets the same reply."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
     attempt = models.PositiveSmallIntegerField()
     lease_id = models.UUIDField(unique=True)
     worker = models.ForeignKey(ComputeWorker, on_delete=models.SET_NULL, null=True, related_name="+")
     ended_at = models.DateTimeField()
-    outcome = models.CharField(max_length=10, help_text="State the run took.")
+    is_answered = models.BooleanField(help_text="By its worker; otherwise the lease ran out.")
+    outcome = models.CharField(max_length=10, choices=State, help_text="State the run took.")
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     detail = models.CharField(max_length=1000, blank=True)
 
@@ -196,7 +199,3 @@ class CompletedAttempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.attempt}: {self.outcome}"
-
-    @property
-    def when(self) -> datetime:
-        return self.ended_at

@@ -62,6 +62,7 @@ def _expire(run_id: UUID, now: datetime) -> bool:
         code="lease_expired",
         detail=f"The compute worker {worker!r} was not heard of in time.",
         actor="reconciler",
+        is_answered=False,
         now=now,
     )
     return True

@@ -87,5 +87,4 @@ def _ended(run: Run) -> Progress:
             f"Failed, {Reason(run.reason).label}: {run.detail}" if run.detail else f"Failed: {Reason(run.reason).label}"
         )
         return Progress(sentence=sentence, elapsed_s=elapsed, blame=info.blame.label, advice=info.advice)
-    word = "Finished" if run.state == State.FINISHED else "Cancelled"
-    return Progress(sentence=word, elapsed_s=elapsed)
+    return Progress(sentence="", elapsed_s=elapsed)  # the status word says it all

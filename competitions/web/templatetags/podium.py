@@ -26,6 +26,12 @@ def markdown(value: str) -> SafeString:
 
 
 @register.filter
+def has_heading(body: str) -> bool:
+    """True when a Markdown text brings its own title."""
+    return body.lstrip().startswith("# ")
+
+
+@register.filter
 def instant(value: datetime | None) -> SafeString | str:
     """A moment in UTC; the page's script adds the reader's own zone as a title and fills countdowns."""
     if value is None:

@@ -1,0 +1,115 @@
+"""Uploads in parts: nothing that was acknowledged is lost, nothing is taken twice."""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from competitions.resources import uploads
+from competitions.resources.models import StoredFile, Upload
+from competitions.resources.storage import open_stored
+from tests.worlds import World
+
+CONTENT = bytes(range(256)) * 40
+
+
+def begin(site: World, size: int = len(CONTENT)) -> Upload:
+    return uploads.upload_begin(user=site.member(), file_name="a.zip", size_bytes=size, now=site.now)
+
+
+def append(site: World, upload: Upload, offset: int, *chunks: bytes) -> Upload:
+    return uploads.upload_append(key=upload.key, user=site.member(), offset=offset, chunks=chunks, now=site.now)
+
+
+def test_parts_make_the_whole_file_with_its_digest(site: World) -> None:
+    upload = begin(site)
+    append(site, upload, 0, CONTENT[:1000])
+    done = append(site, upload, 1000, CONTENT[1000:5000], CONTENT[5000:])
+    assert done.file is not None
+    assert done.file.sha256 == hashlib.sha256(CONTENT).hexdigest()
+    with open_stored(done.file) as stored:
+        assert stored.read() == CONTENT
+    assert done.began_at == site.now
+
+
+def test_a_transfer_that_breaks_off_goes_on_where_it_stopped(site: World) -> None:
+    def broken() -> Iterator[bytes]:
+        yield CONTENT[:3000]
+        raise OSError("the client went away")
+
+    upload = begin(site)
+    half = uploads.upload_append(key=upload.key, user=site.member(), offset=0, chunks=broken(), now=site.now)
+    assert half.received_bytes == 3000
+    assert append(site, upload, 3000, CONTENT[3000:]).file_id == hashlib.sha256(CONTENT).hexdigest()
+
+
+def test_a_part_that_comes_twice_is_refused_with_the_right_offset(site: World) -> None:
+    upload = begin(site)
+    append(site, upload, 0, CONTENT[:1000])
+    with pytest.raises(uploads.WrongOffset) as refusal:
+        append(site, upload, 0, CONTENT[:1000])
+    assert refusal.value.extra["expected_offset"] == 1000
+    assert Upload.objects.get(pk=upload.pk).received_bytes == 1000
+
+
+def test_more_bytes_than_announced_are_refused_and_not_kept(site: World) -> None:
+    upload = begin(site, size=100)
+    with pytest.raises(uploads.UploadTooLarge):
+        append(site, upload, 0, CONTENT[:101])
+    assert Upload.objects.get(pk=upload.pk).received_bytes == 0
+    assert append(site, upload, 0, CONTENT[:100]).is_complete
+
+
+def test_empty_and_enormous_files_are_refused_before_anything_is_sent(site: World) -> None:
+    with pytest.raises(uploads.EmptyUpload, match="0 bytes"):
+        begin(site, size=0)
+    with pytest.raises(uploads.UploadTooLarge, match="at most"):
+        begin(site, size=settings.UPLOAD_MAX_BYTES + 1)
+    assert not Upload.objects.exists()
+
+
+def test_another_persons_upload_does_not_exist(site: World) -> None:
+    upload = begin(site)
+    other = site.member(site.join())
+    with pytest.raises(Upload.DoesNotExist):
+        uploads.upload_append(key=upload.key, user=other, offset=0, chunks=[CONTENT], now=site.now)
+
+
+def test_unfinished_uploads_are_removed_after_their_time_and_finished_ones_stay(site: World) -> None:
+    stale, done = begin(site), begin(site)
+    append(site, done, 0, CONTENT)
+    later = site.now + timedelta(seconds=settings.UPLOAD_EXPIRES_S)
+    with pytest.raises(uploads.UploadExpired):
+        uploads.upload_append(key=stale.key, user=site.member(), offset=0, chunks=[b"x"], now=later)
+    assert uploads.remove_expired_uploads(now=later) == 1
+    assert not stale.part_path.exists()
+    assert uploads.remove_expired_uploads(now=later) == 0
+    assert Upload.objects.filter(pk=done.pk).exists()
+
+
+def test_equal_files_are_stored_once(site: World) -> None:
+    before = StoredFile.objects.count()
+    for _ in range(2):
+        append(site, begin(site), 0, CONTENT)
+    assert StoredFile.objects.count() == before + 1
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("C:\\temp\\a.zip", "a.zip"),
+        ("a\nb\x00.zip", "ab.zip"),
+        ("", "upload"),
+        ("x" * 300, "x" * 255),
+    ],
+)
+def test_file_names_lose_paths_and_control_characters(given: str, kept: str) -> None:
+    assert uploads.clean_file_name(given) == kept
+
+
+def test_parts_lie_outside_the_served_files(site: World) -> None:
+    assert begin(site).part_path.is_relative_to(Path(settings.UPLOADS_DIR))
