@@ -4,20 +4,21 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 umask 077
-mkdir -p secrets
+folder=${PODIUM_SECRETS:-secrets}
+mkdir -p "$folder"
 random() { python3 -c 'import secrets; print(secrets.token_urlsafe(36), end="")'; }
 keep() { # NAME VALUE: a value that is there is never replaced
-    [ -s "secrets/$1" ] && return
-    printf '%s' "$2" >"secrets/$1.new"
-    mv "secrets/$1.new" "secrets/$1"
-    echo "secrets: made secrets/$1" >&2
+    [ -s "$folder/$1" ] && return
+    printf '%s' "$2" >"$folder/$1.new"
+    mv "$folder/$1.new" "$folder/$1"
+    echo "secrets: made $folder/$1" >&2
 }
 
 # The folder is closed to everybody else; the files in it are readable, because each container mounts its own
 # few of them and runs as a user of its own.
-chmod 700 secrets
-postgres_password=$(cat secrets/postgres_password 2>/dev/null || random)
-redis_password=$(cat secrets/redis_password 2>/dev/null || random)
+chmod 700 "$folder"
+postgres_password=$(cat "$folder/postgres_password" 2>/dev/null || random)
+redis_password=$(cat "$folder/redis_password" 2>/dev/null || random)
 keep postgres_password "$postgres_password"
 keep redis_password "$redis_password"
 keep secret_key "$(random)$(random)"
@@ -25,4 +26,4 @@ keep queue_token "podiumq_$(random)"
 keep database_url "postgres://podium:$postgres_password@postgres:5432/podium"
 keep broker_url "redis://:$redis_password@redis:6379/0"
 keep cache_url "rediscache://:$redis_password@redis:6379/1"
-chmod 444 secrets/*
+chmod 444 "$folder"/*

@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/venv.sh create
+wanted=$(.venv/bin/python scripts/requirements.py web worker | cat - constraints.txt scripts/wheels.sh | sha256sum)
+[ "$(cat docker/wheels/.fetched 2>/dev/null)" = "$wanted" ] && exit 0
 find docker/wheels -name '*.whl' -delete
 machine=$(uname -m)
 platforms=()
@@ -17,4 +19,5 @@ echo async-timeout >>docker/wheels/requirements.txt
 .venv/bin/python -m pip download --quiet --disable-pip-version-check --no-input --dest docker/wheels -c constraints.txt \
     --only-binary=:all: --implementation cp --python-version 3.11 "${platforms[@]}" -r docker/wheels/requirements.txt
 rm docker/wheels/requirements.txt
+echo "$wanted" >docker/wheels/.fetched
 echo "wheels: $(find docker/wheels -name '*.whl' | wc -l) packages in docker/wheels" >&2

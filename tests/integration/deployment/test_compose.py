@@ -1,0 +1,226 @@
+"""The production stack: built from its own files, brought up by a real docker-compose, asked to score a submission."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import yaml
+
+from examples.pcqm4mv2_small.baseline_submissions import build_baselines
+from examples.pcqm4mv2_small.bundle import build_bundle
+from examples.pcqm4mv2_small.generate import Sizes
+from tests.services import REPOSITORY, free_port
+
+PROJECT = "podium-test"
+SCORED_WITHIN_S = 120
+SEED = """
+import json, sys
+from datetime import datetime, timezone
+from pathlib import Path
+import django
+django.setup()
+from competitions.bundles.importer import bundle_import
+from competitions.compute.models import Queue
+from podium.demo.accounts import join, person_create
+now = datetime.now(timezone.utc)
+owner, _ = person_create(role="organizer", username="organizer", now=now, is_staff=True)
+queue = Queue.objects.get(name="default")
+competition = bundle_import(folder=Path("/var/lib/podium/tmp/bundle"), owner=owner, queue=queue, now=now)
+competition.is_published = True
+competition.save()
+robot, account = person_create(role="robot", username="robot", now=now, is_robot=True)
+join(user=robot, competition=competition, team_name="Robots", now=now)
+json.dump({"token": account.token, "phase": competition.phases.get(slug="test-dev").pk}, sys.stdout)
+"""
+
+
+def compose_command() -> list[str]:
+    """Compose version 2 where it is installed, else version 1."""
+    plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+    return ["docker", "compose"] if plugin.returncode == 0 else ["docker-compose"]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One Compose project with secrets and folders of its own."""
+
+    environment: dict[str, str]
+    url: str
+    secrets: Path
+
+    def compose(self, *arguments: str, given: bytes | None = None) -> str:
+        done = subprocess.run(
+            [*compose_command(), "--project-name", PROJECT, *arguments], cwd=REPOSITORY, env=self.environment,
+            input=given, stdin=None if given is not None else subprocess.DEVNULL, capture_output=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (done.stdout + done.stderr).decode(errors="replace")[-6000:]
+        return done.stdout.decode()
+
+    def containers(self) -> list[dict[str, Any]]:
+        names = self.compose("ps", "--quiet").split()
+        shown = subprocess.run(["docker", "inspect", *names], capture_output=True, text=True, check=True).stdout
+        found: list[dict[str, Any]] = json.loads(shown)
+        return found
+
+    def wait_until_ready(self) -> None:
+        give_up = time.monotonic() + 90
+        while time.monotonic() < give_up:
+            try:
+                if requests.get(f"{self.url}/readyz", timeout=5).ok:
+                    return
+            except requests.ConnectionError:
+                time.sleep(0.3)
+        pytest.fail(f"the site does not answer:\n{self.compose('logs', '--tail', '50')}")
+
+
+def described(tmp: Path) -> Stack:
+    port = free_port()
+    environment = os.environ | {
+        "PODIUM_SECRETS": str(tmp / "secrets"),
+        "PODIUM_WORKER_FOLDER": str(tmp / "worker"),
+        "PODIUM_PORT": str(port),
+        "PODIUM_SITE_URL": "http://web:8000",
+    }
+    return Stack(environment, f"http://127.0.0.1:{port}", tmp / "secrets")
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, docker_engine: None, runtime_image: str) -> Iterator[Stack]:
+    tmp = tmp_path_factory.mktemp("compose")
+    stack = described(tmp)
+    for script in ("scripts/secrets.sh", "scripts/wheels.sh", "scripts/production.sh"):
+        subprocess.run([REPOSITORY / script], env=stack.environment, check=True, capture_output=True)
+    try:
+        stack.compose("build")
+        stack.compose("up", "--detach")
+        stack.wait_until_ready()
+        yield stack
+    finally:
+        stack.compose("down", "--volumes", "--timeout", "5")
+        subprocess.run(["umount", str(tmp / "worker")], check=False, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def competition(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """A competition inside the stack; a robot's token, and its baselines outside."""
+    tmp = tmp_path_factory.mktemp("competition")
+    bundle = build_bundle(tmp / "bundle", now=datetime.now(UTC), sizes=Sizes(300, 10, 20, 20))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.add(bundle, "bundle")
+    stack.compose("exec", "-T", "web", "tar", "-x", "-C", "/var/lib/podium/tmp", given=packed.getvalue())
+    build_baselines(bundle, tmp / "baselines")
+    made: dict[str, Any] = json.loads(stack.compose("exec", "-T", "web", "python", "-", given=SEED.encode()))
+    return made, tmp / "baselines"
+
+
+def submit(stack: Stack, made: dict[str, Any], kind: str, file: Path) -> int:
+    with file.open("rb") as content:
+        answer = requests.post(
+            f"{stack.url}/api/v1/submissions/", headers={"Authorization": f"Bearer {made['token']}"},
+            data={"phase": made["phase"], "kind": kind}, files={"file": (file.name, content)}, timeout=30,
+        )  # fmt: skip
+    assert answer.status_code == 201, answer.text
+    return int(answer.json()["id"])
+
+
+def outcome(stack: Stack, made: dict[str, Any], submission: int) -> dict[str, Any]:
+    """The submission as the API shows it once it has ended."""
+    give_up = time.monotonic() + SCORED_WITHIN_S
+    while True:
+        answer = requests.get(
+            f"{stack.url}/api/v1/submissions/{submission}/",
+            headers={"Authorization": f"Bearer {made['token']}"},
+            timeout=10,
+        )
+        shown: dict[str, Any] = answer.json()
+        if shown["status"] in ("finished", "failed", "cancelled") or time.monotonic() > give_up:
+            return shown
+        time.sleep(0.5)
+
+
+def test_the_stack_is_described_without_a_password_and_open_on_the_loopback_alone(tmp_path: Path) -> None:
+    described_stack = described(tmp_path)
+    config = yaml.safe_load(described_stack.compose("config"))
+    assert set(config["services"]) == {"prepare", "web", "reconciler", "worker", "postgres", "redis"}
+    published = {name: service["ports"] for name, service in config["services"].items() if service.get("ports")}
+    assert list(published) == ["web"]
+    assert "127.0.0.1" in str(published["web"])
+    set_here = [f"{name}.{key}" for name, service in config["services"].items() for key in service["environment"]]
+    assert [key for key in set_here if ("PASSWORD" in key or "SECRET" in key) and not key.endswith("_FILE")] == []
+
+
+def test_without_secret_files_nothing_starts(tmp_path: Path, docker_engine: None) -> None:
+    described_stack = described(tmp_path)
+    with pytest.raises(AssertionError, match="postgres_password"):
+        described_stack.compose("up", "--detach", "--no-build", "postgres")
+
+
+def test_secrets_are_made_once_and_kept(tmp_path: Path) -> None:
+    environment = os.environ | {"PODIUM_SECRETS": str(tmp_path / "secrets")}
+    values = []
+    for _ in range(2):
+        subprocess.run([REPOSITORY / "scripts" / "secrets.sh"], env=environment, check=True, capture_output=True)
+        values.append({path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()})
+    assert values[0] == values[1]
+    assert all(len(value) >= 32 and value == value.strip() for value in values[0].values())
+    assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_site_answers_and_serves_its_static_files(stack: Stack) -> None:
+    assert requests.get(f"{stack.url}/healthz", timeout=10).json() == {"status": "ok"}
+    assert requests.get(f"{stack.url}/readyz", timeout=10).json() == {"status": "ready", "faults": []}
+    assert requests.get(f"{stack.url}/accounts/login/", timeout=10).status_code == 200
+
+
+def test_no_container_shows_a_secret_in_its_environment_or_command(stack: Stack) -> None:
+    passwords = [path.read_text() for path in stack.secrets.iterdir()]
+    shown = json.dumps([[one["Config"]["Env"], one["Config"]["Cmd"], one["Args"]] for one in stack.containers()])
+    assert [password[:4] for password in passwords if password in shown] == []
+
+
+def test_only_the_worker_runs_as_root(stack: Stack) -> None:
+    users = {one["Config"]["Labels"]["com.docker.compose.service"]: one["Config"]["User"] for one in stack.containers()}
+    assert {name for name, user in users.items() if not user} == {"worker"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"), [("prediction", "y_pred_pcqm4m-v2_test-dev.npz"), ("code", "morgan_ridge.zip")]
+)
+def test_a_submission_is_scored_by_the_worker_of_the_stack(
+    stack: Stack, competition: tuple[dict[str, Any], Path], kind: str, file: str
+) -> None:
+    made, baselines = competition
+    shown = outcome(stack, made, submit(stack, made, kind, baselines / file))
+    assert shown["status"] == "finished", f"{shown}\n{stack.compose('logs', '--tail', '40', 'worker', 'web')}"
+    assert 0.1 < float(shown["scores"]["mae"]) < 2.0
+
+
+def test_what_was_submitted_is_still_there_when_the_stack_was_taken_down_and_up_again(
+    stack: Stack, competition: tuple[dict[str, Any], Path]
+) -> None:
+    made, baselines = competition
+    submission = submit(stack, made, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
+    before = outcome(stack, made, submission)
+    stack.compose("down", "--timeout", "10")
+    stack.compose("up", "--detach")
+    stack.wait_until_ready()
+    after = outcome(stack, made, submission)
+    assert (after["status"], after["scores"]) == (before["status"], before["scores"])
+
+
+def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Stack) -> None:
+    listed = stack.compose("exec", "-T", "web", "ls", "-A", "/srv/podium").split()
+    assert sorted(listed) == ["LICENSE", "competitions", "docker", "manage.py", "platform", "scoring", "static"]
