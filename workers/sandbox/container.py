@@ -103,8 +103,9 @@ def _tmpfs_options(limits: Limits) -> str:
 
 
 def _ulimits(limits: Limits) -> list[dict[str, Any]]:
-    # A file may not be larger than the largest place it could lie in: a 1 TB hole ends at once.
-    file_size = max(limits.output_bytes, limits.tmp_bytes)
+    # A little more than the largest place that a file could lie in: what is too large for that place ends there with
+    # "no space left", and a hole of 1 TB ends at once.
+    file_size = max(limits.output_bytes, limits.tmp_bytes) * 21 // 20 + 8 * MIB
     values = {"core": 0, "nofile": MAX_OPEN_FILES, "fsize": file_size}
     return [{"Name": name, "Soft": value, "Hard": value} for name, value in values.items()]
 

@@ -75,11 +75,23 @@ class StageLog:
         return self._decoder.decode(fresh)
 
     def finish(self, timeout_s: float = 5.0) -> None:
-        """The container has ended: wait briefly for the last text, then read the end of a log that was cut."""
+        """The container has ended: wait briefly for the follower, then read what it missed, or the end of a cut log."""
         self._thread.join(timeout_s)
-        if self._cut:
-            with contextlib.suppress(SandboxError, OSError, ValueError):
+        with contextlib.suppress(SandboxError, OSError, ValueError):
+            if not self._cut:
+                self._read_again()
+            if self._cut:
                 self._tail = self._read_tail()
+
+    def _read_again(self) -> None:
+        """Engines end a follower without a last line that has no line break; a plain read has it."""
+        whole = bytearray()
+        for chunk in self._engine.log_stream(self._container, follow=False):
+            whole += chunk[: self._head_limit - len(whole) + 1]
+        with self._lock:
+            if len(whole) > len(self._head):
+                self._head = whole[: self._head_limit]
+                self._cut = len(whole) > self._head_limit
 
     def _read_tail(self) -> bytes:
         kept = b""

@@ -17,6 +17,7 @@ BLOCK_BYTES = 4096
 INODE_BYTES = 256
 SPARE_INODES = 64  # directories, and the eleven that ext4 keeps for itself
 FULL_BELOW_BLOCKS = 8  # an allocator may leave a few blocks it cannot use
+SLACK_BYTES = 4 << 20  # a write of up to 2 MiB fails as a whole: at that moment at least `size_bytes` must be in use
 MOUNT_OPTIONS = "loop,nodev,nosuid,noexec,noatime"
 
 
@@ -61,7 +62,7 @@ class OutputVolume:
     def _make_file_system(self) -> None:
         inodes = self.files + SPARE_INODES
         # Room for ext4's own tables, so that a program can really write `size_bytes`.
-        total = self.size_bytes + inodes * (INODE_BYTES + 16) + self.size_bytes // 100 + (1 << 20)
+        total = self.size_bytes + inodes * (INODE_BYTES + 16) + self.size_bytes // 100 + SLACK_BYTES
         with self._image.open("wb") as image:
             os.posix_fallocate(image.fileno(), 0, total)  # taken from the host's disk now, not when it is written
         features = "^has_journal,^resize_inode"  # it never outlives one run
@@ -82,7 +83,8 @@ class OutputVolume:
             return Usage(used, full=used > self.size_bytes, no_inodes=count > self.files + SPARE_INODES)
         facts = os.statvfs(self.path)
         used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize
-        return Usage(used, full=facts.f_bavail < FULL_BELOW_BLOCKS, no_inodes=facts.f_favail == 0)
+        full = used >= self.size_bytes or facts.f_bavail < FULL_BELOW_BLOCKS
+        return Usage(used, full=full, no_inodes=facts.f_favail == 0)
 
     def destroy(self) -> None:
         """Unmount and delete; whatever names, modes and depths are inside."""

@@ -121,12 +121,13 @@ class WorkerProcess:
     def __init__(self, site: SmallSite, folder: Path, *, name: str, options: tuple[str, ...] = ()) -> None:
         self.folder = folder
         self.log = folder / f"{name}.log"
+        self.data_dir = folder / name
         token_file = folder / "token"
         token_file.write_text(site.token)
         token_file.chmod(0o600)
         self._argv = [
             sys.executable, "-m", "workers.cli", "run", "--site", site.url, "--token-file", str(token_file),
-            "--data-dir", str(folder / name), "--name", name, "--broker", f"filesystem://{settings.DATA_DIR}/broker",
+            "--data-dir", str(self.data_dir), "--name", name, "--broker", f"filesystem://{settings.DATA_DIR}/broker",
             "--gpus", "none", "--reserve-gib", "0", *options,
         ]  # fmt: skip
         self.process: subprocess.Popen[bytes] | None = None
@@ -138,6 +139,11 @@ class WorkerProcess:
             self.process = subprocess.Popen(self._argv, stdout=log, stderr=log, env=dict(os.environ))
         wait_for(lambda: self.events().count("worker_ready") > before, 30, f"worker ready: {self.text()[-2000:]}")
         return self
+
+    @property
+    def runs(self) -> list[Path]:
+        """Folders of the runs that it holds."""
+        return list((self.data_dir / "runs").iterdir())
 
     def text(self) -> str:
         """The log so far."""

@@ -14,6 +14,7 @@ import pytest
 from competitions.submissions.models import Run, RunLog, RunOutput
 from competitions.submissions.states import State
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
+from workers.agent.janitor import remove_run_folder
 from workers.sandbox.engine import Engine
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
@@ -44,6 +45,8 @@ def start_worker(site: SmallSite, tmp_path: Path) -> Iterator[Start]:
     for worker in started:
         if worker.process is not None and worker.process.poll() is None:
             worker.end(signal.SIGKILL)
+        for run in worker.runs:  # of a test that failed: its mounts must not outlive it
+            remove_run_folder(run)
 
 
 def containers_of(site: SmallSite, name: str = "w1") -> list[str]:
