@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import combinations
 from typing import Any, Final
 
@@ -125,7 +126,7 @@ def hits_in_top10(
     known = numeric(triples, "triples")
     require_columns(known, "triples", 3)
     require_rows(known, "triples")
-    if known.dtype.kind != "b" and bool((known[:, [0, 2]] < 0).any()):
+    if known.dtype.kind != "b" and min(known[:, 0].min(), known[:, 2].min()) < 0:
         raise ScoringInputError("out_of_range", "triples", "it holds negative ids", "give entity ids from 0")
     sides = (("h_pred_top10", h_pred_top10, known[:, 0]), ("t_pred_top10", t_pred_top10, known[:, 2]))
     heads, tails = (_rows_that_hold(_top10(given, name, known.shape[0]), truth, name) for name, given, truth in sides)
@@ -182,7 +183,7 @@ def _queries(predictions: ArrayLike, truth: ArrayLike, name: str) -> tuple[AnyAr
 
 
 def _reciprocal_ranks(prediction: AnyArray, truth: AnyArray, names: tuple[str, str]) -> NDArray[np.float64]:
-    common = torch_common_dtype(prediction, truth, names)
+    truth, common = _comparable(prediction, truth, names)
     scores = np.zeros(truth.shape[0])
     if first_row_with_duplicates(prediction) is not None:
         return scores
@@ -193,12 +194,23 @@ def _reciprocal_ranks(prediction: AnyArray, truth: AnyArray, names: tuple[str, s
 
 
 def _rows_that_hold(prediction: AnyArray, truth: AnyArray, name: str) -> NDArray[np.bool_]:
-    common = torch_common_dtype(prediction, truth, (name, "triples"))
+    truth, common = _comparable(prediction, truth, (name, "triples"))
     found = np.zeros(truth.shape[0], np.bool_)
     for part in blocks(truth.shape[0], _ROWS):
-        places = np.flatnonzero(_equal_to_truth(prediction[part], truth[part], common))
-        found[part.start + places // K] = True
+        # two columns at a time as one 16-bit word: `any` along rows of ten costs ten times as much
+        pairs = _equal_to_truth(prediction[part], truth[part], common).view(np.uint16).reshape(-1, K // 2)
+        found[part] = reduce(np.bitwise_or, pairs.T) != 0
     return found
+
+
+def _comparable(prediction: AnyArray, truth: AnyArray, names: tuple[str, str]) -> tuple[AnyArray, np.dtype[Any]]:
+    """The truth and the type to compare in: the predictions' own integers where they can hold the truth, as converting
+    ten predictions per row costs more than converting one id."""
+    common = torch_common_dtype(prediction, truth, names)
+    own = prediction.dtype
+    if common.kind == "i" and own.kind == "i" and np.iinfo(own).min <= truth.min() and truth.max() <= np.iinfo(own).max:
+        return truth.astype(own, copy=False), own
+    return truth, common
 
 
 def _equal_to_truth(prediction: AnyArray, truth: AnyArray, common: np.dtype[Any]) -> NDArray[np.bool_]:

@@ -92,7 +92,7 @@ def per_task(metric: Callable[..., float]) -> Official:
         truth, score = inputs["y_true"], inputs["y_pred"]
         values = []
         for task in range(truth.shape[1]):
-            known = truth[:, task] == truth[:, task]  # noqa: PLR0124 - the official test for NaN
+            known = truth[:, task] == truth[:, task]
             values.append(metric(truth[known, task], score[known, task]))
         return sum(values) / len(values)
 
@@ -138,7 +138,7 @@ def test_an_evaluator_at_true_size(
     "dataset", ["lsc-pcqm4mv2", "obl2021", "ogbl-citation2", "ogbn-proteins", "ogbg-molpcba", "ogbl-ppa"]
 )
 def test_time_grows_with_the_input(dataset: str) -> None:
-    split = [name for name in scoring.describe(dataset)["splits"] if name.startswith("test")][0]
+    split = next(name for name in scoring.describe(dataset)["splits"] if name.startswith("test"))
     full = scoring.describe(dataset)["splits"][split] or 0
     line = []
     for rows in (full // 16, full // 4, full):
