@@ -1,0 +1,223 @@
+"""`podium-worker self-test`: runs small hostile programs and says which limits hold on this host."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from workers.agent.context import LABEL_WORKER
+from workers.sandbox.cgroup import StageCgroup
+from workers.sandbox.collect import list_output
+from workers.sandbox.container import StageSpec
+from workers.sandbox.engine import Engine, EngineFacts
+from workers.sandbox.errors import OutputRefused, SandboxError
+from workers.sandbox.limits import MIB, Limits
+from workers.sandbox.output_volume import OutputVolume, loop_mounts_work
+from workers.sandbox.stage import Evidence, StageRun
+
+LIMITS = Limits(
+    wall_s=20, memory_bytes=128 * MIB, cpus=1.0, pids=64, output_bytes=8 * MIB, output_files=64, tmp_bytes=8 * MIB,
+    log_bytes=64 << 10,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a probe left: evidence, log, and the code with which its output was refused, if it was."""
+
+    evidence: Evidence
+    log: str
+    refused: str | None
+    took_s: float
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One limit: a program that attacks it, and how to see that it held."""
+
+    name: str
+    source: str
+    holds: Callable[[Seen], bool]
+    limits: Limits = field(default=LIMITS)
+    needs_quota: bool = False
+
+
+FORKS = """
+import os, time
+n = 0
+try:
+    while n < 2000:
+        if os.fork() == 0:
+            time.sleep(30)
+        n += 1
+except OSError:
+    print('LIMIT', n)
+"""
+WRITE_EVERYWHERE = """
+import os
+for folder in ('/', '/usr', '/etc', '/var/tmp', '/app/program'):
+    try:
+        open(folder + '/x', 'w')
+        print('WROTE', folder)
+    except OSError:
+        print('LIMIT', folder)
+"""
+REACH_OUT = """
+import socket
+for address in (('169.254.169.254', 80), ('172.17.0.1', 80), ('1.1.1.1', 53)):
+    try:
+        socket.create_connection(address, 1)
+        print('CONNECTED')
+    except OSError as error:
+        print('LIMIT', error.errno)
+"""
+PRIVILEGES = """
+import os
+status = dict(line.split(':', 1) for line in open('/proc/self/status').read().splitlines())
+print('LIMIT', os.getuid(), int(status['CapBnd'], 16), int(status['CapEff'], 16), status['NoNewPrivs'].strip())
+"""
+SYSTEM_CALLS = """
+import ctypes, errno, platform, socket
+libc = ctypes.CDLL(None, use_errno=True)
+numbers = {'x86_64': (425, 101, 321, 310, 272), 'aarch64': (425, 117, 280, 270, 97)}[platform.machine()]
+results = []
+for number in numbers:
+    libc.syscall(number, 0, 0, 0, 0, 0)
+    results.append(ctypes.get_errno() == errno.EPERM)
+for family in (38, 40):
+    try:
+        socket.socket(family, socket.SOCK_SEQPACKET if family == 38 else socket.SOCK_STREAM)
+        results.append(False)
+    except OSError:
+        results.append(True)
+print('LIMIT', all(results))
+"""
+FILL = "with open('/app/output/x', 'wb') as f:\n    while True:\n        f.write(bytes(1 << 20)); f.flush()\n"
+FILL_TMP = """
+try:
+    with open('/tmp/x', 'wb', buffering=0) as f:
+        for n in range(64):
+            if f.write(bytes(1 << 20)) < 1 << 20:
+                raise OSError
+except OSError:
+    print('LIMIT', n)
+"""
+FILES = "for n in range(10000):\n    open(f'/app/output/{n}', 'w').close()\n"
+
+PROBES = (
+    Probe("processes", FORKS, lambda seen: "LIMIT" in seen.log and int(seen.log.split()[-1]) < 64),
+    Probe("memory", "x = []\nwhile True:\n    x.append(bytearray(8 << 20))", lambda seen: seen.evidence.oom_killed),
+    Probe(
+        "wall clock", "import time\ntime.sleep(60)", lambda seen: seen.evidence.killed_by == "time_limit" and seen.took_s < 4,
+        replace(LIMITS, wall_s=1),
+    ),
+    Probe("output size", FILL, lambda seen: seen.evidence.output_full, needs_quota=True),
+    Probe("number of output files", FILES, lambda seen: seen.evidence.output_no_inodes, needs_quota=True),
+    Probe("temporary files", FILL_TMP, lambda seen: "LIMIT" in seen.log),
+    Probe("read-only file system", WRITE_EVERYWHERE, lambda seen: "WROTE" not in seen.log and seen.log.count("LIMIT") == 5),
+    Probe("no network", REACH_OUT, lambda seen: "CONNECTED" not in seen.log and seen.log.count("LIMIT") == 3),
+    Probe("no privileges", PRIVILEGES, lambda seen: "LIMIT 10001 0 0 1" in seen.log),
+    Probe("system calls", SYSTEM_CALLS, lambda seen: "LIMIT True" in seen.log),
+    Probe(
+        "links in the output", "import os\nos.symlink('/etc/passwd', '/app/output/x')",
+        lambda seen: seen.refused == "link_in_output",
+    ),
+    Probe(
+        "metering", "x = sum(n * n for n in range(5_000_000))",
+        lambda seen: (seen.evidence.cgroup.cpu_s or 0) > 0.05 and (seen.evidence.cgroup.memory_peak_bytes or 0) > MIB,
+    ),
+)  # fmt: skip
+
+
+class Tester:
+    """Runs probes on one engine."""
+
+    def __init__(self, engine: Engine, facts: EngineFacts, folder: Path, image: str, *, quota: bool) -> None:
+        self._engine = engine
+        self._facts = facts
+        self._folder = folder
+        self._image = image
+        self._quota = quota
+
+    def run(self, probe: Probe) -> Seen:
+        """Run one probe's program to its end and clean up. Raises `SandboxError` when the engine fails."""
+        stage = self._stage(probe)
+        try:
+            stage.prepare()
+            started = time.monotonic()
+            evidence = stage.execute()
+            took_s = time.monotonic() - started
+            refused = None
+            try:
+                list_output(stage.volume.path, max_files=10**9, max_bytes=10**15)
+            except OutputRefused as error:
+                refused = error.code
+            log = self._folder / "log"
+            stage.write_log(log)
+            return Seen(evidence, log.read_text(errors="replace"), refused, took_s)
+        finally:
+            stage.destroy()
+
+    def _stage(self, probe: Probe) -> StageRun:
+        unique = uuid.uuid4().hex
+        limits = probe.limits
+        volume = OutputVolume(
+            self._folder, unique, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._quota
+        )
+        cgroup = StageCgroup(unique, version=self._facts.cgroup_version, driver=self._facts.cgroup_driver)
+        spec = StageSpec(
+            name=f"podium-self-test-{unique}",
+            image=self._image,
+            argv=("python3", "-c", probe.source),
+            mounts=(),
+            output=volume.path,
+            limits=limits,
+            labels={LABEL_WORKER: "self-test"},
+            cgroup_parent=cgroup.parent,
+        )
+        return StageRun("self-test", self._engine, spec, volume, cgroup)
+
+
+def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
+    """Run all probes, one line each on standard output; 1 when a limit does not hold.
+
+    Raises
+    ------
+    SandboxError
+        The engine or the image is not there.
+    """
+    connection = Engine(engine)
+    facts = connection.facts()
+    if not connection.has_image(image):
+        raise SandboxError(
+            "image_missing", f"{image} is not on this host; make it with `python -m workers.images ensure`"
+        )
+    print(
+        f"Docker Engine {facts.version}, cgroup {facts.cgroup_version} ({facts.cgroup_driver}), kernel {facts.kernel}"
+    )
+    with tempfile.TemporaryDirectory(prefix="podium-self-test-", dir=data_dir) as name:
+        folder = Path(name)
+        folder.chmod(0o700)
+        quota = loop_mounts_work(folder)
+        tester = Tester(connection, facts, folder, image, quota=quota)
+        failures = sum(not _report(tester, probe, quota=quota) for probe in PROBES)
+    print(
+        f"{len(PROBES) - failures} of {len(PROBES)} limits hold."
+        + (" DO NOT run submissions here." if failures else "")
+    )
+    return 1 if failures else 0
+
+
+def _report(tester: Tester, probe: Probe, *, quota: bool) -> bool:
+    seen = tester.run(probe)
+    holds = probe.holds(seen)
+    note = "" if quota or not probe.needs_quota else "  (no loop file systems here: watched, not bounded; run as root)"
+    print(f"  {'holds ' if holds else 'FAILS '} {probe.name}{note}")
+    if not holds:
+        print(f"          {seen.log.strip()[-300:]!r} {seen.evidence}", file=sys.stderr)
+    return holds
