@@ -44,7 +44,8 @@ create) create ;;
     create
     is_installed "$1" && exit 0
     echo "venv: installing the packages of [$1]" >&2
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e ".[$1]"
+    # The build of an editable package warns about folders named like it; here they are the package.
+    PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e ".[$1]"
     wanted >".venv/.installed-$1"
     ;;
 esac
