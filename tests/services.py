@@ -6,6 +6,7 @@ started there is written down, so that the first process can stop it at the end,
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -18,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +82,14 @@ def chromium() -> str:
     return found
 
 
-def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], *, what: str, log: Path) -> None:
+def wait_until(ready: Callable[[], bool], pid: int, *, what: str, log: Path) -> None:
     """Return once `ready`; raise `ServiceError` with the end of the log when the process ends or time is up."""
     give_up = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < give_up:
+        if os.waitpid(pid, os.WNOHANG) != (0, 0):
+            break
         if ready():
             return
-        if process.poll() is not None:
-            break
         time.sleep(0.02)
     raise ServiceError(f"{what} did not start; the end of {log}:\n{log.read_text(errors='replace')[-1500:]}")
 
@@ -142,7 +142,7 @@ class Services:
         state: dict[str, dict[str, Any]] = json.loads(self._state.read_text())
         return state
 
-    @contextmanager
+    @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
         with (self.folder / "lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -167,9 +167,9 @@ def start_redis(folder: Path) -> dict[str, Any]:
     port, log = free_port(), folder / "redis.log"
     options = {"port": str(port), "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": str(folder)}
     command = [program, *(part for name, value in options.items() for part in (f"--{name}", value))]
-    process = spawn(command, log)
-    wait_until(lambda: accepts_connections(port), process, what="Redis", log=log)
-    return {"url": f"redis://127.0.0.1:{port}/0", "pid": process.pid, "program": "redis-server"}
+    pid = spawn(command, log)
+    wait_until(lambda: accepts_connections(port), pid, what="Redis", log=log)
+    return {"url": f"redis://127.0.0.1:{port}/0", "pid": pid, "program": "redis-server"}
 
 
 def postgres_bin() -> Path:
@@ -201,11 +201,11 @@ def start_postgres(folder: Path) -> dict[str, Any]:
         "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
     }  # fmt: skip
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-    process = spawn([*prefix, str(programs / "postgres"), "-D", str(data), *options], log)
+    pid = spawn([*prefix, str(programs / "postgres"), "-D", str(data), *options], log)
     pid_file = data / "postmaster.pid"
-    wait_until(lambda: pid_file.exists() and "ready" in pid_file.read_text(), process, what="PostgreSQL", log=log)
+    wait_until(lambda: pid_file.exists() and "ready" in pid_file.read_text(), pid, what="PostgreSQL", log=log)
     url = f"postgres://podium:{password}@127.0.0.1:{port}/postgres"
-    return {"url": url, "pid": int(pid_file.read_text().split()[0]), "program": "postgres", "data": str(data)}
+    return {"url": url, "pid": pid, "program": "postgres", "data": str(data)}
 
 
 def as_postgres_user() -> list[str]:
@@ -229,12 +229,17 @@ def postgres_data_folder(folder: Path, prefix: list[str]) -> Path:
     return data
 
 
-def spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a server in a session of its own, so that an interrupt on the terminal does not reach it before us."""
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd="/", start_new_session=True
-        )
+def spawn(command: list[str], log: Path) -> int:
+    """Start a server in a session of its own, so that an interrupt on the terminal does not reach it before us.
+
+    Returns its process id. It outlives the process of pytest-xdist that started it, so there is no Popen to hold on to.
+    """
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    return os.posix_spawnp(command[0], command, os.environ, file_actions=files, setsid=True)
 
 
 def stop_process(pid: int, program: str) -> None:
@@ -244,8 +249,20 @@ def stop_process(pid: int, program: str) -> None:
         if process.name() != program:
             return
         process.terminate()
-        process.wait(STOP_TIMEOUT_S)
+        if not has_ended(process, STOP_TIMEOUT_S):
+            process.kill()
+            has_ended(process, STOP_TIMEOUT_S)
     except psutil.NoSuchProcess:
         return
-    except psutil.TimeoutExpired:
-        process.kill()
+
+
+def has_ended(process: psutil.Process, timeout_s: float) -> bool:
+    """Wait for the end. A zombie has ended, too: where nobody reaps orphans it stays one for ever."""
+    give_up = time.monotonic() + timeout_s
+    while time.monotonic() < give_up:
+        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+            with contextlib.suppress(ChildProcessError):  # it was started by another process of the run
+                os.waitpid(process.pid, os.WNOHANG)
+            return True
+        time.sleep(0.02)
+    return False
