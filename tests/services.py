@@ -13,6 +13,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -248,7 +249,7 @@ def stop_process(pid: int, program: str) -> None:
         process = psutil.Process(pid)
         if process.name() != program:
             return
-        process.terminate()
+        process.send_signal(signal.SIGINT)  # PostgreSQL would wait for its clients after SIGTERM
         if not has_ended(process, STOP_TIMEOUT_S):
             process.kill()
             has_ended(process, STOP_TIMEOUT_S)

@@ -18,3 +18,6 @@ from podium.settings import STORAGES  # noqa: E402
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # hashing is slow by design
 STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+from podium.settings import STATIC_ROOT  # noqa: E402
+
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns when there is nothing to serve

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -38,7 +39,7 @@ FILE_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
 _numbers = itertools.count(1)
 
 
-def zip_of(files: dict[str, str | bytes]) -> bytes:
+def zip_of(files: Mapping[str, str | bytes]) -> bytes:
     """A zip with these members."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -155,7 +156,7 @@ class World:
         self, submission: Submission, body: dict[str, Any], *, worker: ComputeWorker | None = None
     ) -> Submission:
         """Claim until it is this submission's turn, and answer with this body of `complete`."""
-        run = self.claim(worker)
+        run = self.claim(worker, at=max(self.now, submission.created_at))
         assert run.submission_id == submission.pk, "another submission was first in the queue"
         dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=self.now)
         submission.refresh_from_db()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -40,7 +41,7 @@ def test_several_processes_at_once_get_the_same_server(own: Services) -> None:
 def test_stopping_ends_the_servers_and_removes_their_folder(own: Services) -> None:
     try:
         postgres, store = own.postgres(), own.redis()
-        with psycopg2.connect(postgres) as connection, connection.cursor() as cursor:
+        with contextlib.closing(psycopg2.connect(postgres)) as connection, connection.cursor() as cursor:
             cursor.execute("SHOW fsync")
             assert cursor.fetchone() == ("off",)
     finally:

@@ -1,20 +1,31 @@
 """Unit tests of the site's domain: SQLite, no services; what commits rings no bell."""
 
-import pytest
+from collections.abc import Iterator
 
-from competitions.compute import bell
-from tests.worlds import World, world
+import pytest
+import time_machine
+
+from podium.celery import app
+from tests.town import Town, make_town
+from tests.worlds import NOON, World, world
 
 
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Bells that were rung, in order. The broker is a service, so unit tests stop at its door."""
     rings: list[str] = []
-    monkeypatch.setattr(bell.app, "send_task", lambda name, queue, **_: rings.append(queue))
+    monkeypatch.setattr(app, "send_task", lambda name, queue, **_: rings.append(queue))
     return rings
 
 
 @pytest.fixture
-def site(db: None, rung: list[str]) -> World:
-    """A competition with one team."""
-    return world()
+def site(db: None, rung: list[str]) -> Iterator[World]:
+    """A competition with one team, at noon of the day that the tests speak of."""
+    with time_machine.travel(NOON):
+        yield world()
+
+
+@pytest.fixture
+def town(site: World) -> Town:
+    """A competition, and one of each kind of person."""
+    return make_town(site)
