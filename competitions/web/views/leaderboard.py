@@ -4,6 +4,7 @@ import hashlib
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
+from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from competitions.catalog.models import Phase
@@ -95,7 +96,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     if phase is None or board is None:
         raise Http404
     if not visited.can_see_board(board):
-        raise Sealed(phase)
+        return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}")  # which says why there is nothing to see
     primary = primary_column(visible_columns(board))
     if primary is None:
         raise Http404

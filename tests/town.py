@@ -1,0 +1,168 @@
+"""A world with one of each kind of person in it, and the table of what every URL of the site answers them.
+
+Letters: A anybody's visit (nobody signed in), S a stranger (signed in, not registered), M a member of the team whose things
+the URLs name, T a member of another team, O the competition's organizer, X an organizer of another competition,
+R the administrator (root).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from competitions.resources.storage import store_bytes
+from competitions.submissions.models import RunOutput
+from competitions.submissions.states import Kind
+from competitions.teams.services import invite, register
+from tests.worlds import World, person, world
+
+EVERYBODY = "ASMTOXR"
+SIGNED_IN = "SMTOXR"
+
+# URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
+# 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
+PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
+    "healthz": ("get", EVERYBODY, {}),
+    "readyz": ("get", EVERYBODY, {}),
+    "web:index": ("get", EVERYBODY, {}),
+    "web:overview": ("get", EVERYBODY, {}),
+    "web:data": ("get", EVERYBODY, {}),
+    "web:rules": ("get", EVERYBODY, {}),
+    "web:leaderboard": ("get", EVERYBODY, {}),
+    "web:history": ("get", EVERYBODY, {}),
+    "web:leaderboard-csv": ("get", EVERYBODY, {}),
+    "web:logo": ("get", EVERYBODY, {}),
+    "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
+    "web:join": ("post", "SMTOXR", {"A": 302}),
+    "web:team": ("get", SIGNED_IN, {"A": 302}),
+    "web:team-create": ("post", "", {"A": 302, "SOXR": 403, "MT": 409}),
+    "web:team-rename": ("post", "MT", {"A": 302, "SOXR": 403}),
+    "web:team-invite": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
+    "web:team-captain": ("post", "M", {"A": 302, "SOXR": 403, "T": 404}),
+    "web:team-leave": ("post", "T", {"A": 302, "SOXR": 403, "M": 409}),
+    "web:invitation-accept": ("post", "", {"A": 302, "SMTOXR": 404}),
+    "web:invitation-decline": ("post", "", {"A": 302, "SMTOXR": 404}),
+    "web:invitation-withdraw": ("post", "M", {"A": 302, "STOXR": 403}),
+    "web:submissions": ("get", SIGNED_IN, {"A": 302}),
+    "web:submit": ("post", "", {"A": 302, "SMTOXR": 404}),  # the form's phase is missing
+    "web:submission": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-row": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-live": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-file": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-output": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-cancel": ("post", "MOR", {"A": 302, "STX": 404}),
+    "accounts:profile": ("get", SIGNED_IN, {"A": 302}),
+    "accounts:token-make": ("post", "", {"A": 302, "SMTOXR": 422}),
+    "accounts:token-revoke": ("post", "", {"A": 302, "SMTOXR": 404}),
+    "api:schema": ("get", EVERYBODY, {}),
+    "api:docs": ("get", EVERYBODY, {}),
+    "api:competitions": ("get", EVERYBODY, {}),
+    "api:competition": ("get", EVERYBODY, {}),
+    "api:registration": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:team": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:team-invitations": ("post", "", {"A": 401, "SOXR": 403, "MT": 400}),
+    "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:leaderboard": ("get", EVERYBODY, {}),
+    "api:leaderboard-csv": ("get", EVERYBODY, {}),
+    "api:invitations": ("get", SIGNED_IN, {"A": 401}),
+    "api:invitation-accept": ("post", "", {"A": 401, "SMTOXR": 404}),
+    "api:invitation-decline": ("post", "", {"A": 401, "SMTOXR": 404}),
+    "api:uploads": ("post", "", {"A": 401, "SMTOXR": 415}),
+    "api:upload": ("get", "M", {"A": 401, "STOXR": 404}),
+    "api:submissions": ("get", SIGNED_IN, {"A": 401}),
+    "api:submission": ("get", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-cancel": ("post", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-logs": ("get", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-receipt": ("get", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-download": ("get", "MOR", {"A": 401, "STX": 404}),
+    "worker-register": ("post", "", {EVERYBODY: 401}),
+    "worker-claim": ("post", "", {EVERYBODY: 401}),
+    "worker-file": ("get", "", {EVERYBODY: 401}),
+    "worker-heartbeat": ("post", "", {EVERYBODY: 401}),
+    "worker-output": ("put", "", {EVERYBODY: 401}),
+    "worker-complete": ("post", "", {EVERYBODY: 401}),
+    "worker-release": ("post", "", {EVERYBODY: 401}),
+}
+
+
+@dataclass
+class Town:
+    """A world, and one of each kind of person."""
+
+    site: World
+    people: dict[str, Client]
+    arguments: dict[str, Any]
+
+
+def client_of(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def make_town(site: World) -> Town:
+    stranger, other = person(), site.join("Other team")
+    root, elsewhere = person(is_staff=True, is_superuser=True), world()
+    guest = person()
+    register(user=guest, competition=site.competition, rules_version=1, now=site.now)
+    invitation = invite(team=site.team, by=site.team.captain, person=guest.username, now=timezone.now())
+    phase = site.phase
+    phase.starting_kit = phase.tasks.get().scoring_program
+    phase.save()
+    site.competition.logo = store_bytes(b"\x89PNG")
+    site.competition.save()
+    made = site.submit(kind=Kind.CODE)
+    run = made.runs.get()
+    RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
+    upload = site.member().uploads.earliest("pk")
+    people = {
+        "S": stranger,
+        "M": site.member(),
+        "T": site.member(other),
+        "O": site.organizer,
+        "X": elsewhere.organizer,
+        "R": root,
+    }
+    return Town(
+        site=site,
+        people={"A": Client(), **{letter: client_of(user) for letter, user in people.items()}},
+        arguments={
+            "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
+            "name": "predictions.zip", "key": invitation.key, "upload": upload.key,
+        },
+    )  # fmt: skip
+
+
+def named_patterns() -> Iterator[tuple[str, URLPattern]]:
+    def walk(resolver: URLResolver, namespace: str) -> Iterator[tuple[str, URLPattern]]:
+        for pattern in resolver.url_patterns:
+            if isinstance(pattern, URLResolver):
+                inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+                yield from walk(pattern, inner)
+            else:
+                yield f"{namespace}{pattern.name or pattern.pattern}", pattern
+
+    yield from walk(get_resolver(), "")
+
+
+def url_of(town: Town, name: str, pattern: URLPattern) -> str:
+    arguments = {key: town.arguments[key] for key in pattern.pattern.converters}
+    if name == "api:upload":
+        arguments["key"] = town.arguments["upload"]
+    if name == "web:download":
+        arguments["name"] = "starting_kit"
+    if name == "accounts:token-revoke":
+        arguments["pk"] = 0
+    return reverse(name, kwargs=arguments)
+
+
+def body_of(response: Any) -> str:
+    """What a response says, read to its end, so that a served file is closed."""
+    content = b"".join(response.streaming_content) if response.streaming else response.content
+    response.close()
+    return content.decode("utf-8", "replace")  # type: ignore[no-any-return]

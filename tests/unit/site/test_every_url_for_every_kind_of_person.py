@@ -1,0 +1,123 @@
+"""The permission matrix: every URL of the site and the API, as each kind of person. A new URL must be put into `tests/town.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import transaction
+from django.db.models import Model
+from django.urls import reverse
+
+from competitions.submissions.models import Submission
+from tests.town import EVERYBODY, PAGES, Town, body_of, named_patterns, url_of
+from tests.worlds import world
+
+OTHERS = ("admin:", "account_", "mfa_", "django.")  # Django's and allauth's own; the admin has a test of its own
+
+
+def expected(name: str) -> dict[str, int | None]:
+    """Status by letter; None for "an answer"."""
+    _, allowed, refused = PAGES[name]
+    found: dict[str, int | None] = dict.fromkeys(allowed)
+    for letters, status in refused.items():
+        found |= dict.fromkeys(letters, status)
+    return found
+
+
+def counts() -> dict[str, int]:
+    models: list[type[Model]] = [
+        m for m in apps.get_models() if m._meta.app_label not in ("sessions", "admin", "usersessions")
+    ]
+    return {model._meta.label: model._default_manager.count() for model in models}
+
+
+FORMS: dict[str, Any] = {
+    "web:join": {"rules_version": "1"},
+    "web:team-create": {"name": "A new team"},
+    "web:team-rename": {"name": "A newer name"},
+    "web:team-invite": {"person": "nobody at all"},
+}
+
+
+def test_every_url_stands_in_the_table() -> None:
+    names = {name for name, _ in named_patterns() if not name.startswith(OTHERS) and name not in OURS_ELSEWHERE}
+    assert names == set(PAGES)
+
+
+OURS_ELSEWHERE = {name for name, _ in named_patterns() if name.startswith("^")}  # patterns without a name
+
+
+def test_every_url_answers_each_kind_of_person_as_the_table_says(town: Town) -> None:
+    """One world for reading all the URLs; what changes something is tried last, in a savepoint of its own."""
+    patterns = dict(named_patterns())
+    wrong = []
+    for name, (method, _, _) in PAGES.items():
+        url = url_of(town, name, patterns[name])
+        for letter, wanted in expected(name).items():
+            form = dict(FORMS.get(name, {}))
+            if name == "web:team-captain":
+                form = {"to": town.site.member().username}
+            save = transaction.savepoint()
+            before = counts()
+            response = getattr(town.people[letter], method)(url, form)
+            body_of(response)
+            ok = response.status_code < 400 if wanted is None else response.status_code == wanted
+            if wanted == 302:
+                ok = ok and "/accounts/login/" in response["Location"]
+            if not ok:
+                wrong.append(f"{name} as {letter}: {response.status_code}, expected {wanted or 'an answer'}")
+            if wanted is not None and counts() != before:
+                wrong.append(f"{name} as {letter}: refused, but something was changed")
+            transaction.savepoint_rollback(save)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_letter_stands_in_every_row() -> None:
+    for name in PAGES:
+        assert "".join(sorted(expected(name))) == "".join(sorted(EVERYBODY)), name
+
+
+def test_a_draft_exists_for_its_organizers_alone(town: Town) -> None:
+    town.site.competition.is_published = False
+    town.site.competition.save()
+    for name in ("web:overview", "web:leaderboard", "api:competition", "api:leaderboard"):
+        url = url_of(town, name, dict(named_patterns())[name])
+        for letter, client in town.people.items():
+            wanted = 200 if letter in "OR" else 404
+            assert client.get(url).status_code == wanted, f"{name} as {letter}"
+
+
+def admin_urls() -> list[str]:
+    models = [
+        m
+        for m in apps.get_models()
+        if m._meta.app_label in ("catalog", "teams", "submissions", "leaderboards", "resources")
+    ]
+    known = {name for name, _ in named_patterns()}
+    return [
+        f"admin:{m._meta.app_label}_{m._meta.model_name}_change" for m in models
+        if f"admin:{m._meta.app_label}_{m._meta.model_name}_change" in known
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", admin_urls())
+def test_the_admin_shows_an_organizer_nothing_of_other_competitions(town: Town, name: str) -> None:
+    model = apps.get_model(*name.removeprefix("admin:").removesuffix("_change").split("_", 1))
+    foreign = world()  # a third competition, which neither O nor X organizes
+    foreign.score(foreign.submit(), 0.5)
+    pks = {str(row.pk) for row in model._default_manager.all()}
+    shown = {pk for pk in pks if town.people["O"].get(reverse(name, args=[pk])).status_code == 200}
+    for letter in "ASMT":
+        assert all(town.people[letter].get(reverse(name, args=[pk])).status_code == 302 for pk in pks)
+    assert all(town.people["R"].get(reverse(name, args=[pk])).status_code == 200 for pk in pks)
+    assert shown
+    assert shown != pks
+    listed = town.people["O"].get(reverse(name.replace("_change", "_changelist"))).content.decode()
+    assert foreign.competition.title not in listed
+
+
+def test_submissions_of_others_are_not_in_the_list_of_the_api(town: Town) -> None:
+    for letter, count in {"S": 0, "M": 1, "T": 0, "O": 1, "X": 0, "R": Submission.objects.count()}.items():
+        assert len(town.people[letter].get(reverse("api:submissions")).json()["results"]) == count

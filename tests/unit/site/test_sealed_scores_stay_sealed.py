@@ -1,0 +1,101 @@
+"""The walk: with a known score in a sealed phase, no URL shows it, or an order that follows from it, to anybody without the right."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import CompetitionOrganizer
+from competitions.resources.storage import store_bytes
+from competitions.submissions.models import RunLog, RunOutput
+from tests.town import PAGES, Town, body_of, named_patterns, url_of
+from tests.worlds import World
+
+SECRET = 0.987654321
+SHOWN = re.compile(r"0\.98765|0\.9877|98765")
+
+
+@pytest.fixture
+def sealed(town: Town) -> Town:
+    """The URLs now name a scored submission of the sealed phase, with everything a run leaves."""
+    site = town.site
+    earlier = site.claim()  # the fixture's own submission leaves the queue
+    assert earlier.submission.phase == site.phase
+    made = site.score(site.submit(phase=site.sealed), SECRET)
+    run = made.runs.get()
+    RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
+    RunOutput.objects.create(run=run, attempt=1, name="scoring.zip", file=store_bytes(f"mae={SECRET}".encode()))
+    town.arguments |= {"pk": made.pk, "run_id": run.pk, "phase_slug": site.sealed.slug, "name": "scoring.zip"}
+    return town
+
+
+def pages_of(town: Town, client: Client) -> dict[str, str]:
+    """What every URL that is read with GET says, with the sealed phase chosen where a page has phases; the admin too."""
+    patterns = dict(named_patterns())
+    urls = [url_of(town, name, patterns[name]) for name, (method, _, _) in PAGES.items() if method == "get"]
+    for name, pattern in patterns.items():
+        if name.startswith("admin:") and name.endswith("_changelist") and not pattern.pattern.converters:
+            urls.append(reverse(name))
+    run, pk = town.arguments["run_id"], town.arguments["pk"]
+    urls += [
+        reverse("admin:submissions_run_change", args=[run]),
+        reverse("admin:submissions_submission_change", args=[pk]),
+    ]
+    urls += [f"{url}?phase={town.site.sealed.slug}" for url in urls if "/competitions/" in url]
+    said = {}
+    for url in urls:
+        response = client.get(url)
+        said[url] = body_of(response) + str(response.headers)
+    return said
+
+
+@pytest.mark.parametrize("letter", list("ASMTOXR"))
+def test_no_page_says_a_sealed_score(sealed: Town, letter: str) -> None:
+    leaks = [url for url, text in pages_of(sealed, sealed.people[letter]).items() if SHOWN.search(text)]
+    assert not leaks
+
+
+def test_the_walk_would_find_it_an_organizer_with_the_right_sees_it(sealed: Town) -> None:
+    CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
+    leaks = [url for url, text in pages_of(sealed, sealed.people["O"]).items() if SHOWN.search(text)]
+    assert len(leaks) > 5
+
+
+def test_no_order_of_a_sealed_board_is_shown(sealed: Town) -> None:
+    for letter, client in sealed.people.items():
+        board = client.get(
+            reverse("web:leaderboard", args=[sealed.site.competition.slug]), {"phase": sealed.site.sealed.slug}
+        )
+        assert board.status_code == 200
+        assert sealed.site.team.name not in _main(board.content.decode()), letter
+        for name in ("api:leaderboard", "api:leaderboard-csv", "web:leaderboard-csv"):
+            answer = client.get(reverse(name, args=[sealed.site.competition.slug, sealed.site.sealed.slug]))
+            assert answer.status_code == 403
+            assert "sealed" in body_of(answer)
+
+
+def _main(html: str) -> str:
+    return html[html.index("<main") :]
+
+
+def test_after_the_reveal_everybody_sees_it(sealed: Town) -> None:
+    sealed.site.sealed.revealed_at = sealed.site.now
+    sealed.site.sealed.save()
+    answer = sealed.people["A"].get(
+        reverse("api:leaderboard", args=[sealed.site.competition.slug, sealed.site.sealed.slug])
+    )
+    assert answer.json()["rows"][0]["scores"] == {"mae": "0.9877"}
+
+
+def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: World) -> None:
+    made = site.answer(
+        site.submit(phase=site.sealed),
+        {"outcome": "failed", "reason": "output_invalid", "code": "nan", "detail": "The array 'y_pred' holds NaN."},
+    )
+    client = Client()
+    client.force_login(site.member())
+    answer = client.get(reverse("api:submission", args=[made.pk])).json()
+    assert answer["verdict"]["detail"] == "The array 'y_pred' holds NaN."
