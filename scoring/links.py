@@ -21,6 +21,7 @@ from scoring.errors import ScoringInputError
 from scoring.parallel import map_in_order
 
 _BLOCK_BYTES: Final = 1 << 19  # of candidates at a time: stays in the second-level cache between the passes
+_STRIPE_BLOCKS: Final = 32  # blocks that one thread does in a row with the same room for the comparisons
 _LANES: Final = 8  # bytes of a machine word, each of which counts for itself
 _LANE_BLOCK: Final = 127 * _LANES  # candidates whose two comparisons add up to at most 254 in each byte
 
@@ -105,7 +106,7 @@ def ranks(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike) -> NDArray[np.float64]:
     _require_items(positives, negatives)
     common = torch_common_dtype(positives, negatives, ("y_pred_pos", "y_pred_neg"))
     require_no_nan(positives, "y_pred_pos")
-    rows = max(1, _BLOCK_BYTES // (negatives.shape[1] * negatives.dtype.itemsize))
+    rows = _STRIPE_BLOCKS * _rows_per_block(negatives)
 
     def twice_above(part: slice) -> NDArray[np.int64]:
         return _twice_above(positives[part], negatives[part], common)
@@ -141,27 +142,43 @@ def _require_items(positives: AnyArray, negatives: AnyArray) -> None:
 
 
 def _twice_above(positives: AnyArray, negatives: AnyArray, common: np.dtype[Any]) -> NDArray[np.int64]:
-    """Candidates strictly above plus candidates at or above, per item."""
-    if negatives.dtype.kind == "f" and np.isnan(np.max(negatives)):  # max carries NaN along and is one fast pass
-        raise ScoringInputError("nan", "y_pred_neg", "it holds NaN", "give a number for every candidate")
+    """Candidates strictly above plus candidates at or above, per item of one stripe."""
     total = np.zeros(positives.shape[0], np.int64)
-    for columns in blocks(negatives.shape[1], _LANE_BLOCK):
-        total += _compare(positives[:, np.newaxis], negatives[:, columns], common)
+    rows = min(_rows_per_block(negatives), positives.shape[0])
+    masks = np.empty((2, rows, _whole_words(min(negatives.shape[1], _LANE_BLOCK))), np.bool_)
+    for part in blocks(positives.shape[0], rows):
+        block = negatives[part]
+        if block.dtype.kind == "f" and np.isnan(np.max(block)):  # max carries NaN along and is one fast pass
+            raise ScoringInputError("nan", "y_pred_neg", "it holds NaN", "give a number for every candidate")
+        for columns in blocks(block.shape[1], _LANE_BLOCK):
+            total[part] += _compare(positives[part, np.newaxis], block[:, columns], masks[:, : len(block)], common)
     return total
 
 
-def _compare(positives: AnyArray, negatives: AnyArray, common: np.dtype[Any]) -> NDArray[np.int64]:
-    """Both comparisons of at most `_LANE_BLOCK` columns, summed per row.
+def _rows_per_block(negatives: AnyArray) -> int:
+    return max(1, _BLOCK_BYTES // int(negatives.shape[1] * negatives.dtype.itemsize))
+
+
+def _whole_words(columns: int) -> int:
+    """`columns` rounded up to whole machine words."""
+    return -(-columns // _LANES) * _LANES
+
+
+def _compare(
+    positives: AnyArray, negatives: AnyArray, masks: NDArray[np.bool_], common: np.dtype[Any]
+) -> NDArray[np.int64]:
+    """Both comparisons of at most `_LANE_BLOCK` columns, summed per row; `masks` is room for their answers.
 
     Summing booleans along short rows costs several times the comparison; summing them eight at a time as the bytes of
     one machine word does not.
     """
-    rows, columns = negatives.shape
-    words = -(-columns // _LANES)
-    above, at_or_above = (np.zeros((rows, words * _LANES), np.bool_) for _ in range(2))
+    columns = negatives.shape[1]
+    above, at_or_above = masks[:, :, : _whole_words(columns)]
+    masks[:, :, columns : above.shape[1]] = False
     np.greater(negatives, positives, out=above[:, :columns], **compared_as(common))
     np.greater_equal(negatives, positives, out=at_or_above[:, :columns], **compared_as(common))
-    sums = np.add.reduce(above.view(np.uint64) + at_or_above.view(np.uint64), axis=1)
-    bytes_of_sums = sums[:, np.newaxis].view(np.uint8)
-    counts: NDArray[np.int64] = bytes_of_sums.sum(axis=1, dtype=np.int64)
+    lanes = above.view(np.uint64)
+    lanes += at_or_above.view(np.uint64)
+    sums: NDArray[np.uint64] = np.add.reduce(lanes, axis=1)
+    counts: NDArray[np.int64] = sums[:, np.newaxis].view(np.uint8).sum(axis=1, dtype=np.int64)
     return counts
