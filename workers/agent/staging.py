@@ -76,7 +76,10 @@ class Stager:
 
     def _image(self, stage: StageJob) -> str:
         engine = self._worker.engine
-        if stage.pull == "always" or (stage.pull == "missing" and not engine.has_image(stage.image)):
+        found = None if stage.pull == "always" else engine.find_image(stage.image)
+        if found is not None:
+            return found
+        if stage.pull != "never":
             engine.pull(stage.image, self._worker.stopping.is_set)
         return engine.image_digest(stage.image)
 

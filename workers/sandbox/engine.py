@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import docker
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import kwargs_from_env
 
+import docker
 from workers.sandbox.errors import SandboxError
-
-if TYPE_CHECKING:
-    from docker.types.daemon import CancellableStream
 
 CALL_TIMEOUT_S = 60
 WAIT_ROUND_S = 30  # a wait is asked again this often: one that the engine forgot is not waited for for ever
@@ -105,13 +103,16 @@ class Engine:
 
     def has_image(self, image: str) -> bool:
         """Whether the image is on this host."""
+        return self.find_image(image) is not None
+
+    def find_image(self, image: str) -> str | None:
+        """The image's digest; None when it is not on this host."""
         try:
-            self.image_digest(image)
+            return self.image_digest(image)
         except SandboxError as error:
             if error.code != "image_missing":
                 raise
-            return False
-        return True
+            return None
 
     def image_digest(self, image: str) -> str:
         """The registry's digest of an image where it has one, else its local id: `sha256:...`."""
@@ -201,10 +202,24 @@ class Engine:
         with engine_errors("listing containers"):
             return [str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": wanted})]
 
-    def log_stream(self, container: str, *, follow: bool, tail: int | None = None) -> CancellableStream[bytes]:
-        """Chunks of standard output and error as they were written; `close()` ends it."""
+    def log_stream(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
+        """Chunks of standard output and error as they were written; `close()` ends it.
+
+        The SDK's own call asks for the container's description first each time, which costs as much as the log.
+        """
+        chosen = {"stdout": 1, "stderr": 1, "follow": int(follow), "tail": tail or "all"}
         with engine_errors("reading the container's log"):
-            return self.api.logs(container, stdout=True, stderr=True, stream=True, follow=follow, tail=tail or "all")
+            url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/logs"
+            with contextlib.closing(self.api.get(url, params=chosen, stream=True, timeout=None)) as answer:
+                yield from _frames(answer)
+
+
+def _frames(answer: requests.Response) -> Iterator[bytes]:
+    """The payloads of the engine's frames: one byte of stream, three of nothing, four of length, then as many bytes."""
+    if answer.status_code != 200:
+        raise SandboxError("engine_error", f"reading the container's log: the engine answered {answer.status_code}")
+    while len(header := answer.raw.read(8)) == 8:
+        yield answer.raw.read(int.from_bytes(header[4:], "big"))
 
 
 def parse_time(text: str) -> datetime | None:
