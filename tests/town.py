@@ -165,4 +165,4 @@ def body_of(response: Any) -> str:
     """What a response says, read to its end, so that a served file is closed."""
     content = b"".join(response.streaming_content) if response.streaming else response.content
     response.close()
-    return content.decode("utf-8", "replace")  # type: ignore[no-any-return]
+    return content.decode("utf-8", "replace")

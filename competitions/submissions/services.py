@@ -16,7 +16,7 @@ from competitions.submissions.models import Run, Submission
 from competitions.submissions.moves import run_move, run_reopen, submission_settled
 from competitions.submissions.preflight import check_upload
 from competitions.submissions.quota import allowances
-from competitions.submissions.states import FINAL, HELD, Kind, State
+from competitions.submissions.states import HELD, Kind, State
 from competitions.teams.models import Team
 from competitions.teams.services import require_registration, require_team
 
@@ -116,10 +116,12 @@ def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
 @transaction.atomic
 def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> None:
     """Cancel at once what waits; ask the worker to stop what runs. Raises `AlreadyEnded`."""
-    locked = Submission.objects.select_for_update().get(pk=submission.pk)
-    if locked.is_final:
+    runs = _locked_runs(submission)
+    if all(run.is_final for run in runs):
         raise refusals.AlreadyEnded
-    for run in locked.runs.exclude(state__in=FINAL):
+    for run in runs:
+        if run.is_final:
+            continue
         if run.state in HELD:
             Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
         else:
@@ -131,13 +133,19 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
 @transaction.atomic
 def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> int:
     """Run an ended submission again, each task as a new attempt; returns the number of runs. Raises `StillRunning`."""
-    locked = Submission.objects.select_for_update().get(pk=submission.pk)
-    if not locked.is_final:
+    runs = _locked_runs(submission)
+    if not all(run.is_final for run in runs):
         raise refusals.StillRunning
-    count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in locked.runs.all())
-    for bell in {run.queue.bell for run in locked.runs.select_related("queue")}:
+    count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
+    for bell in {run.queue.bell for run in runs}:
         transaction.on_commit(partial(ring, bell))
     return count
+
+
+def _locked_runs(submission: Submission) -> list[Run]:
+    """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
+    rows = Run.objects.select_for_update(of=("self",)).select_related("queue").filter(submission=submission)
+    return list(rows.order_by("pk"))
 
 
 @transaction.atomic

@@ -8,159 +8,374 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('compute', '0001_initial'),
-        ('resources', '0001_initial'),
+        ("compute", "0001_initial"),
+        ("resources", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Competition',
+            name="Competition",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=60, unique=True)),
-                ('title', models.CharField(max_length=256)),
-                ('subtitle', models.CharField(blank=True, max_length=256)),
-                ('host', models.CharField(blank=True, help_text='Who organizes it, as shown under the title.', max_length=200)),
-                ('is_published', models.BooleanField(default=False, help_text='Drafts are seen by their organizers alone.')),
-                ('registration_policy', models.CharField(choices=[('open', 'Open: accepting the rules is enough'), ('approval', 'Approval: an organizer decides')], default='open', max_length=10)),
-                ('max_team_size', models.PositiveSmallIntegerField(default=10, validators=[django.core.validators.MinValueValidator(1)])),
-                ('docker_image', models.CharField(blank=True, help_text="Empty: the site's runtime image.", max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('logo', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.storedfile')),
-                ('queue', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='competitions', to='compute.queue')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("slug", models.SlugField(max_length=60, unique=True)),
+                ("title", models.CharField(max_length=256)),
+                ("subtitle", models.CharField(blank=True, max_length=256)),
+                (
+                    "host",
+                    models.CharField(
+                        blank=True, help_text="Who organizes it, as shown under the title.", max_length=200
+                    ),
+                ),
+                (
+                    "is_published",
+                    models.BooleanField(default=False, help_text="Drafts are seen by their organizers alone."),
+                ),
+                (
+                    "registration_policy",
+                    models.CharField(
+                        choices=[
+                            ("open", "Open: accepting the rules is enough"),
+                            ("approval", "Approval: an organizer decides"),
+                        ],
+                        default="open",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "max_team_size",
+                    models.PositiveSmallIntegerField(
+                        default=10, validators=[django.core.validators.MinValueValidator(1)]
+                    ),
+                ),
+                (
+                    "docker_image",
+                    models.CharField(blank=True, help_text="Empty: the site's runtime image.", max_length=200),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "logo",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="resources.storedfile",
+                    ),
+                ),
+                (
+                    "queue",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="competitions", to="compute.queue"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-created_at'],
+                "ordering": ["-created_at"],
             },
         ),
         migrations.CreateModel(
-            name='Announcement',
+            name="Announcement",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('title', models.CharField(max_length=200)),
-                ('body', models.TextField(help_text='Markdown.')),
-                ('published_at', models.DateTimeField()),
-                ('competition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='announcements', to='catalog.competition')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("title", models.CharField(max_length=200)),
+                ("body", models.TextField(help_text="Markdown.")),
+                ("published_at", models.DateTimeField()),
+                (
+                    "competition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="announcements",
+                        to="catalog.competition",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-published_at'],
+                "ordering": ["-published_at"],
             },
         ),
         migrations.CreateModel(
-            name='CompetitionOrganizer',
+            name="CompetitionOrganizer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('can_see_sealed', models.BooleanField(default=False, help_text='May see scores of sealed phases before the reveal. Off unless it is needed.')),
-                ('competition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='catalog.competition')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "can_see_sealed",
+                    models.BooleanField(
+                        default=False,
+                        help_text="May see scores of sealed phases before the reveal. Off unless it is needed.",
+                    ),
+                ),
+                (
+                    "competition",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="catalog.competition"),
+                ),
+                ("user", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
             ],
         ),
         migrations.AddField(
-            model_name='competition',
-            name='organizers',
-            field=models.ManyToManyField(related_name='organized_competitions', through='catalog.CompetitionOrganizer', to=settings.AUTH_USER_MODEL),
+            model_name="competition",
+            name="organizers",
+            field=models.ManyToManyField(
+                related_name="organized_competitions",
+                through="catalog.CompetitionOrganizer",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.CreateModel(
-            name='Page',
+            name="Page",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tab', models.CharField(choices=[('overview', 'Overview'), ('data', 'Data')], default='overview', max_length=10)),
-                ('title', models.CharField(max_length=100)),
-                ('body', models.TextField(help_text='Markdown.')),
-                ('index', models.PositiveSmallIntegerField(default=0)),
-                ('competition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pages', to='catalog.competition')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "tab",
+                    models.CharField(
+                        choices=[("overview", "Overview"), ("data", "Data")], default="overview", max_length=10
+                    ),
+                ),
+                ("title", models.CharField(max_length=100)),
+                ("body", models.TextField(help_text="Markdown.")),
+                ("index", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "competition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="pages", to="catalog.competition"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['tab', 'index', 'pk'],
+                "ordering": ["tab", "index", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='RulesVersion',
+            name="RulesVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('text', models.TextField(help_text='Markdown.')),
-                ('published_at', models.DateTimeField()),
-                ('competition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rules_versions', to='catalog.competition')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField()),
+                ("text", models.TextField(help_text="Markdown.")),
+                ("published_at", models.DateTimeField()),
+                (
+                    "competition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="rules_versions",
+                        to="catalog.competition",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-number'],
+                "ordering": ["-number"],
             },
         ),
         migrations.CreateModel(
-            name='Task',
+            name="Task",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('name', models.CharField(max_length=200)),
-                ('description', models.TextField(blank=True)),
-                ('competition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tasks', to='catalog.competition')),
-                ('ingestion_program', models.ForeignKey(blank=True, help_text="Runs a code submission. Empty: the submission's own metadata file says the command.", limit_choices_to={'kind': 'ingestion_program'}, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.resource')),
-                ('input_data', models.ForeignKey(blank=True, limit_choices_to={'kind': 'input_data'}, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.resource')),
-                ('reference_data', models.ForeignKey(blank=True, help_text='Hidden labels: mounted into the scoring container alone.', limit_choices_to={'kind': 'reference_data'}, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.resource')),
-                ('scoring_program', models.ForeignKey(limit_choices_to={'kind': 'scoring_program'}, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.resource')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("name", models.CharField(max_length=200)),
+                ("description", models.TextField(blank=True)),
+                (
+                    "competition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="tasks", to="catalog.competition"
+                    ),
+                ),
+                (
+                    "ingestion_program",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="Runs a code submission. Empty: the submission's own metadata file says the command.",
+                        limit_choices_to={"kind": "ingestion_program"},
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="resources.resource",
+                    ),
+                ),
+                (
+                    "input_data",
+                    models.ForeignKey(
+                        blank=True,
+                        limit_choices_to={"kind": "input_data"},
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="resources.resource",
+                    ),
+                ),
+                (
+                    "reference_data",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="Hidden labels: mounted into the scoring container alone.",
+                        limit_choices_to={"kind": "reference_data"},
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="resources.resource",
+                    ),
+                ),
+                (
+                    "scoring_program",
+                    models.ForeignKey(
+                        limit_choices_to={"kind": "scoring_program"},
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="resources.resource",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='Phase',
+            name="Phase",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=60)),
-                ('name', models.CharField(max_length=100)),
-                ('description', models.TextField(blank=True, help_text='Markdown.')),
-                ('index', models.PositiveSmallIntegerField(default=0)),
-                ('opens_at', models.DateTimeField()),
-                ('closes_at', models.DateTimeField(blank=True, help_text='Empty: open for ever.', null=True)),
-                ('visibility', models.CharField(choices=[('public', 'Public: scores appear at once'), ('sealed', 'Sealed: scores are hidden until the reveal')], default='public', max_length=10)),
-                ('revealed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('accepts_predictions', models.BooleanField(default=True, verbose_name='accepts prediction files')),
-                ('accepts_code', models.BooleanField(default=False, verbose_name='accepts code')),
-                ('prediction_format', models.JSONField(blank=True, help_text='An official file format that uploads are checked against before they are queued, for instance {"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}. Empty: any zip.', null=True)),
-                ('max_submissions_per_day', models.PositiveIntegerField(blank=True, default=5, help_text='Empty: unlimited.', null=True)),
-                ('max_submissions_per_week', models.PositiveIntegerField(blank=True, help_text='Empty: unlimited.', null=True)),
-                ('max_submissions', models.PositiveIntegerField(blank=True, default=100, help_text='Empty: unlimited.', null=True, verbose_name='max submissions in total')),
-                ('priority', models.SmallIntegerField(default=0, help_text='Runs of a phase with a higher number start first.')),
-                ('docker_image', models.CharField(blank=True, help_text="Empty: the competition's image.", max_length=200)),
-                ('time_limit_s', models.PositiveIntegerField(default=600, validators=[django.core.validators.MinValueValidator(1)], verbose_name='time limit (s)')),
-                ('gpus', models.PositiveSmallIntegerField(choices=[(0, 'none'), (1, 'exactly one')], default=0, verbose_name='GPUs')),
-                ('cpus', models.FloatField(default=1, validators=[django.core.validators.MinValueValidator(0.1)], verbose_name='CPU cores')),
-                ('memory_bytes', models.PositiveBigIntegerField(default=4294967296, verbose_name='memory (bytes)')),
-                ('output_bytes', models.PositiveBigIntegerField(default=1073741824, verbose_name='output (bytes)')),
-                ('output_files', models.PositiveIntegerField(default=1000)),
-                ('pids', models.PositiveIntegerField(default=256, verbose_name='processes')),
-                ('scoring_time_limit_s', models.PositiveIntegerField(default=600, verbose_name='scoring time limit (s)')),
-                ('scoring_memory_bytes', models.PositiveBigIntegerField(default=4294967296, verbose_name='scoring memory (bytes)')),
-                ('competition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='phases', to='catalog.competition')),
-                ('public_data', models.ForeignKey(blank=True, limit_choices_to={'kind': 'public_data'}, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.resource')),
-                ('starting_kit', models.ForeignKey(blank=True, limit_choices_to={'kind': 'starting_kit'}, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.resource')),
-                ('tasks', models.ManyToManyField(blank=True, related_name='phases', to='catalog.task')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("slug", models.SlugField(max_length=60)),
+                ("name", models.CharField(max_length=100)),
+                ("description", models.TextField(blank=True, help_text="Markdown.")),
+                ("index", models.PositiveSmallIntegerField(default=0)),
+                ("opens_at", models.DateTimeField()),
+                ("closes_at", models.DateTimeField(blank=True, help_text="Empty: open for ever.", null=True)),
+                (
+                    "visibility",
+                    models.CharField(
+                        choices=[
+                            ("public", "Public: scores appear at once"),
+                            ("sealed", "Sealed: scores are hidden until the reveal"),
+                        ],
+                        default="public",
+                        max_length=10,
+                    ),
+                ),
+                ("revealed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("accepts_predictions", models.BooleanField(default=True, verbose_name="accepts prediction files")),
+                ("accepts_code", models.BooleanField(default=False, verbose_name="accepts code")),
+                (
+                    "prediction_format",
+                    models.JSONField(
+                        blank=True,
+                        help_text='An official file format that uploads are checked against before they are queued, for instance {"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}. Empty: any zip.',
+                        null=True,
+                    ),
+                ),
+                (
+                    "max_submissions_per_day",
+                    models.PositiveIntegerField(blank=True, default=5, help_text="Empty: unlimited.", null=True),
+                ),
+                (
+                    "max_submissions_per_week",
+                    models.PositiveIntegerField(blank=True, help_text="Empty: unlimited.", null=True),
+                ),
+                (
+                    "max_submissions",
+                    models.PositiveIntegerField(
+                        blank=True,
+                        default=100,
+                        help_text="Empty: unlimited.",
+                        null=True,
+                        verbose_name="max submissions in total",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first."),
+                ),
+                (
+                    "docker_image",
+                    models.CharField(blank=True, help_text="Empty: the competition's image.", max_length=200),
+                ),
+                (
+                    "time_limit_s",
+                    models.PositiveIntegerField(
+                        default=600,
+                        validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="time limit (s)",
+                    ),
+                ),
+                (
+                    "gpus",
+                    models.PositiveSmallIntegerField(
+                        choices=[(0, "none"), (1, "exactly one")], default=0, verbose_name="GPUs"
+                    ),
+                ),
+                (
+                    "cpus",
+                    models.FloatField(
+                        default=1, validators=[django.core.validators.MinValueValidator(0.1)], verbose_name="CPU cores"
+                    ),
+                ),
+                ("memory_bytes", models.PositiveBigIntegerField(default=4294967296, verbose_name="memory (bytes)")),
+                ("output_bytes", models.PositiveBigIntegerField(default=1073741824, verbose_name="output (bytes)")),
+                ("output_files", models.PositiveIntegerField(default=1000)),
+                ("pids", models.PositiveIntegerField(default=256, verbose_name="processes")),
+                (
+                    "scoring_time_limit_s",
+                    models.PositiveIntegerField(default=600, verbose_name="scoring time limit (s)"),
+                ),
+                (
+                    "scoring_memory_bytes",
+                    models.PositiveBigIntegerField(default=4294967296, verbose_name="scoring memory (bytes)"),
+                ),
+                (
+                    "competition",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="phases", to="catalog.competition"
+                    ),
+                ),
+                (
+                    "public_data",
+                    models.ForeignKey(
+                        blank=True,
+                        limit_choices_to={"kind": "public_data"},
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="resources.resource",
+                    ),
+                ),
+                (
+                    "starting_kit",
+                    models.ForeignKey(
+                        blank=True,
+                        limit_choices_to={"kind": "starting_kit"},
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="resources.resource",
+                    ),
+                ),
+                ("tasks", models.ManyToManyField(blank=True, related_name="phases", to="catalog.task")),
             ],
             options={
-                'ordering': ['index', 'opens_at'],
+                "ordering": ["index", "opens_at"],
             },
         ),
         migrations.AddConstraint(
-            model_name='competitionorganizer',
-            constraint=models.UniqueConstraint(fields=('competition', 'user'), name='organizer_once_per_competition'),
+            model_name="competitionorganizer",
+            constraint=models.UniqueConstraint(fields=("competition", "user"), name="organizer_once_per_competition"),
         ),
         migrations.AddConstraint(
-            model_name='rulesversion',
-            constraint=models.UniqueConstraint(fields=('competition', 'number'), name='rules_number_once_per_competition'),
+            model_name="rulesversion",
+            constraint=models.UniqueConstraint(
+                fields=("competition", "number"), name="rules_number_once_per_competition"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='phase',
-            constraint=models.UniqueConstraint(fields=('competition', 'slug'), name='phase_slug_once_per_competition'),
+            model_name="phase",
+            constraint=models.UniqueConstraint(fields=("competition", "slug"), name="phase_slug_once_per_competition"),
         ),
         migrations.AddConstraint(
-            model_name='phase',
-            constraint=models.CheckConstraint(condition=models.Q(('closes_at__isnull', True), ('closes_at__gt', models.F('opens_at')), _connector='OR'), name='phase_closes_after_it_opens', violation_error_message='The phase must close after it opens.'),
+            model_name="phase",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("closes_at__isnull", True), ("closes_at__gt", models.F("opens_at")), _connector="OR"
+                ),
+                name="phase_closes_after_it_opens",
+                violation_error_message="The phase must close after it opens.",
+            ),
         ),
     ]

@@ -8,7 +8,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -17,39 +16,75 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Queue',
+            name="Queue",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=63, unique=True, validators=[django.core.validators.RegexValidator('\\A[a-z0-9][a-z0-9-]{0,62}\\Z', 'Lower-case letters, digits and hyphens, at most 63.')])),
-                ('token_digest', models.CharField(blank=True, editable=False, max_length=64)),
-                ('is_paused', models.BooleanField(default=False, help_text='Runs wait; nothing is handed out.')),
-                ('contact', models.CharField(blank=True, help_text='Who runs the workers, shown to participants.', max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('owner', models.ForeignKey(blank=True, help_text='Empty: shared by all competitions of the site.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='queues', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=63,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "\\A[a-z0-9][a-z0-9-]{0,62}\\Z", "Lower-case letters, digits and hyphens, at most 63."
+                            )
+                        ],
+                    ),
+                ),
+                ("token_digest", models.CharField(blank=True, editable=False, max_length=64)),
+                ("is_paused", models.BooleanField(default=False, help_text="Runs wait; nothing is handed out.")),
+                (
+                    "contact",
+                    models.CharField(
+                        blank=True, help_text="Who runs the workers, shown to participants.", max_length=200
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="Empty: shared by all competitions of the site.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="queues",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='ComputeWorker',
+            name="ComputeWorker",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('name', models.CharField(max_length=100)),
-                ('instance', models.CharField(max_length=64)),
-                ('version', models.CharField(max_length=50)),
-                ('slots', models.PositiveSmallIntegerField(default=1)),
-                ('host', models.JSONField(default=dict, help_text='Hardware and software, as the worker reports them.')),
-                ('registered_at', models.DateTimeField()),
-                ('last_seen_at', models.DateTimeField()),
-                ('infrastructure_failures', models.PositiveSmallIntegerField(default=0, help_text='In a row.')),
-                ('quarantined_at', models.DateTimeField(blank=True, null=True)),
-                ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='workers', to='compute.queue')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("name", models.CharField(max_length=100)),
+                ("instance", models.CharField(max_length=64)),
+                ("version", models.CharField(max_length=50)),
+                ("slots", models.PositiveSmallIntegerField(default=1)),
+                (
+                    "host",
+                    models.JSONField(default=dict, help_text="Hardware and software, as the worker reports them."),
+                ),
+                ("registered_at", models.DateTimeField()),
+                ("last_seen_at", models.DateTimeField()),
+                ("infrastructure_failures", models.PositiveSmallIntegerField(default=0, help_text="In a row.")),
+                ("quarantined_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "queue",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="workers", to="compute.queue"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['queue', 'name'],
-                'constraints': [models.UniqueConstraint(fields=('queue', 'name'), name='one_worker_per_queue_and_name')],
+                "ordering": ["queue", "name"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("queue", "name"), name="one_worker_per_queue_and_name")
+                ],
             },
         ),
     ]

@@ -6,109 +6,208 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('catalog', '0001_initial'),
-        ('submissions', '0001_initial'),
-        ('teams', '0001_initial'),
+        ("catalog", "0001_initial"),
+        ("submissions", "0001_initial"),
+        ("teams", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Leaderboard',
+            name="Leaderboard",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('title', models.CharField(default='Leaderboard', max_length=64)),
-                ('rule', models.CharField(choices=[('best', 'the best submission counts'), ('last', 'the last submission counts')], default='best', max_length=10, verbose_name='which submission counts')),
-                ('is_hidden', models.BooleanField(default=False, help_text='Seen by organizers alone.')),
-                ('version', models.PositiveBigIntegerField(default=0, editable=False, help_text='Raised by every change; pages are cached by it.')),
-                ('entry_count', models.PositiveIntegerField(default=0, editable=False)),
-                ('score_count', models.PositiveIntegerField(default=0, editable=False)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('phase', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='leaderboard', to='catalog.phase')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("title", models.CharField(default="Leaderboard", max_length=64)),
+                (
+                    "rule",
+                    models.CharField(
+                        choices=[("best", "the best submission counts"), ("last", "the last submission counts")],
+                        default="best",
+                        max_length=10,
+                        verbose_name="which submission counts",
+                    ),
+                ),
+                ("is_hidden", models.BooleanField(default=False, help_text="Seen by organizers alone.")),
+                (
+                    "version",
+                    models.PositiveBigIntegerField(
+                        default=0, editable=False, help_text="Raised by every change; pages are cached by it."
+                    ),
+                ),
+                ("entry_count", models.PositiveIntegerField(default=0, editable=False)),
+                ("score_count", models.PositiveIntegerField(default=0, editable=False)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "phase",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="leaderboard", to="catalog.phase"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Score',
+            name="Score",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('values', models.JSONField(default=dict, help_text='Column key to exact value.')),
-                ('rank_value', models.FloatField()),
-                ('received_at', models.DateTimeField()),
-                ('is_eligible', models.BooleanField(default=True, help_text='May stand on the board.')),
-                ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='leaderboards.leaderboard')),
-                ('submission', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='score', to='submissions.submission')),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='teams.team')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("values", models.JSONField(default=dict, help_text="Column key to exact value.")),
+                ("rank_value", models.FloatField()),
+                ("received_at", models.DateTimeField()),
+                ("is_eligible", models.BooleanField(default=True, help_text="May stand on the board.")),
+                (
+                    "leaderboard",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="scores",
+                        to="leaderboards.leaderboard",
+                    ),
+                ),
+                (
+                    "submission",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="score", to="submissions.submission"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="scores", to="teams.team"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Milestone',
+            name="Milestone",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('rank_value', models.FloatField()),
-                ('received_at', models.DateTimeField()),
-                ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='milestones', to='leaderboards.leaderboard')),
-                ('score', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='leaderboards.score')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("rank_value", models.FloatField()),
+                ("received_at", models.DateTimeField()),
+                (
+                    "leaderboard",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="milestones",
+                        to="leaderboards.leaderboard",
+                    ),
+                ),
+                (
+                    "score",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="leaderboards.score"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['received_at'],
+                "ordering": ["received_at"],
             },
         ),
         migrations.CreateModel(
-            name='Entry',
+            name="Entry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('values', models.JSONField(default=dict)),
-                ('rank_value', models.FloatField()),
-                ('is_baseline', models.BooleanField(default=False)),
-                ('submissions', models.PositiveIntegerField(help_text='Scored submissions of the team in this phase.')),
-                ('achieved_at', models.DateTimeField(help_text='When the counting submission was received.')),
-                ('last_at', models.DateTimeField(help_text="When the team's newest scored submission was received.")),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='teams.team')),
-                ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='leaderboards.leaderboard')),
-                ('score', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='leaderboards.score')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("values", models.JSONField(default=dict)),
+                ("rank_value", models.FloatField()),
+                ("is_baseline", models.BooleanField(default=False)),
+                ("submissions", models.PositiveIntegerField(help_text="Scored submissions of the team in this phase.")),
+                ("achieved_at", models.DateTimeField(help_text="When the counting submission was received.")),
+                ("last_at", models.DateTimeField(help_text="When the team's newest scored submission was received.")),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="entries", to="teams.team"
+                    ),
+                ),
+                (
+                    "leaderboard",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="entries",
+                        to="leaderboards.leaderboard",
+                    ),
+                ),
+                (
+                    "score",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="leaderboards.score"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Column',
+            name="Column",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=36)),
-                ('title', models.CharField(max_length=36)),
-                ('unit', models.CharField(blank=True, max_length=20)),
-                ('index', models.PositiveSmallIntegerField(default=0)),
-                ('sorting', models.CharField(choices=[('asc', 'lower is better'), ('desc', 'higher is better')], default='desc', max_length=4)),
-                ('precision', models.PositiveSmallIntegerField(default=4, help_text='Digits after the point.', validators=[django.core.validators.MaxValueValidator(15)])),
-                ('rank_by_shown', models.BooleanField(default=True, help_text='Rank by the value as shown, so that equal-looking scores share a rank.')),
-                ('is_primary', models.BooleanField(default=False, help_text='The column that decides the rank.')),
-                ('is_hidden', models.BooleanField(default=False)),
-                ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='columns', to='leaderboards.leaderboard')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.CharField(max_length=36)),
+                ("title", models.CharField(max_length=36)),
+                ("unit", models.CharField(blank=True, max_length=20)),
+                ("index", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "sorting",
+                    models.CharField(
+                        choices=[("asc", "lower is better"), ("desc", "higher is better")], default="desc", max_length=4
+                    ),
+                ),
+                (
+                    "precision",
+                    models.PositiveSmallIntegerField(
+                        default=4,
+                        help_text="Digits after the point.",
+                        validators=[django.core.validators.MaxValueValidator(15)],
+                    ),
+                ),
+                (
+                    "rank_by_shown",
+                    models.BooleanField(
+                        default=True, help_text="Rank by the value as shown, so that equal-looking scores share a rank."
+                    ),
+                ),
+                ("is_primary", models.BooleanField(default=False, help_text="The column that decides the rank.")),
+                ("is_hidden", models.BooleanField(default=False)),
+                (
+                    "leaderboard",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="columns",
+                        to="leaderboards.leaderboard",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['index', 'pk'],
-                'constraints': [models.UniqueConstraint(fields=('leaderboard', 'key'), name='column_key_once_per_board'), models.UniqueConstraint(condition=models.Q(('is_primary', True)), fields=('leaderboard',), name='one_primary_column_per_board', violation_error_message='Only one column can be the primary one.')],
+                "ordering": ["index", "pk"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("leaderboard", "key"), name="column_key_once_per_board"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_primary", True)),
+                        fields=("leaderboard",),
+                        name="one_primary_column_per_board",
+                        violation_error_message="Only one column can be the primary one.",
+                    ),
+                ],
             },
         ),
         migrations.AddIndex(
-            model_name='score',
-            index=models.Index(fields=['leaderboard', 'team', 'is_eligible', 'rank_value', 'received_at'], name='score_best_of_team'),
+            model_name="score",
+            index=models.Index(
+                fields=["leaderboard", "team", "is_eligible", "rank_value", "received_at"], name="score_best_of_team"
+            ),
         ),
         migrations.AddIndex(
-            model_name='score',
-            index=models.Index(fields=['leaderboard', 'received_at'], name='score_history'),
+            model_name="score",
+            index=models.Index(fields=["leaderboard", "received_at"], name="score_history"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['leaderboard', 'rank_value', 'achieved_at', 'id'], name='entry_order'),
+            model_name="entry",
+            index=models.Index(fields=["leaderboard", "rank_value", "achieved_at", "id"], name="entry_order"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(condition=models.Q(('is_baseline', False)), fields=['leaderboard', 'rank_value'], name='entry_rank'),
+            model_name="entry",
+            index=models.Index(
+                condition=models.Q(("is_baseline", False)), fields=["leaderboard", "rank_value"], name="entry_rank"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='entry',
-            constraint=models.UniqueConstraint(fields=('leaderboard', 'team'), name='one_entry_per_team_and_board'),
+            model_name="entry",
+            constraint=models.UniqueConstraint(fields=("leaderboard", "team"), name="one_entry_per_team_and_board"),
         ),
     ]

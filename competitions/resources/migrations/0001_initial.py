@@ -8,7 +8,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -17,44 +16,108 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='StoredFile',
+            name="StoredFile",
             fields=[
-                ('sha256', models.CharField(max_length=64, primary_key=True, serialize=False, validators=[django.core.validators.RegexValidator('\\A[0-9a-f]{64}\\Z', '64 lower-case hexadecimal digits of a SHA-256 digest.')])),
-                ('size_bytes', models.PositiveBigIntegerField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "sha256",
+                    models.CharField(
+                        max_length=64,
+                        primary_key=True,
+                        serialize=False,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "\\A[0-9a-f]{64}\\Z", "64 lower-case hexadecimal digits of a SHA-256 digest."
+                            )
+                        ],
+                    ),
+                ),
+                ("size_bytes", models.PositiveBigIntegerField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Resource',
+            name="Resource",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('kind', models.CharField(choices=[('scoring_program', 'scoring program'), ('ingestion_program', 'ingestion program'), ('input_data', 'input data'), ('reference_data', 'reference data'), ('public_data', 'public data'), ('starting_kit', 'starting kit'), ('image', 'image'), ('bundle', 'competition bundle')], max_length=20)),
-                ('name', models.CharField(max_length=200)),
-                ('file_name', models.CharField(help_text='Name under which the file is downloaded.', max_length=255)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='resources', to=settings.AUTH_USER_MODEL)),
-                ('file', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='resources', to='resources.storedfile')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("scoring_program", "scoring program"),
+                            ("ingestion_program", "ingestion program"),
+                            ("input_data", "input data"),
+                            ("reference_data", "reference data"),
+                            ("public_data", "public data"),
+                            ("starting_kit", "starting kit"),
+                            ("image", "image"),
+                            ("bundle", "competition bundle"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("name", models.CharField(max_length=200)),
+                ("file_name", models.CharField(help_text="Name under which the file is downloaded.", max_length=255)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="resources",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="resources", to="resources.storedfile"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-created_at'],
+                "ordering": ["-created_at"],
             },
         ),
         migrations.CreateModel(
-            name='Upload',
+            name="Upload",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('file_name', models.CharField(max_length=255)),
-                ('size_bytes', models.PositiveBigIntegerField(help_text='Size announced by the client.')),
-                ('received_bytes', models.PositiveBigIntegerField(default=0)),
-                ('began_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField(db_index=True)),
-                ('file', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='uploads', to='resources.storedfile')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='uploads', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("file_name", models.CharField(max_length=255)),
+                ("size_bytes", models.PositiveBigIntegerField(help_text="Size announced by the client.")),
+                ("received_bytes", models.PositiveBigIntegerField(default=0)),
+                ("began_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField(db_index=True)),
+                (
+                    "file",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="uploads",
+                        to="resources.storedfile",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="uploads", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('received_bytes__lte', models.F('size_bytes'))), name='upload_received_at_most_announced'), models.CheckConstraint(condition=models.Q(('file__isnull', True), ('received_bytes', models.F('size_bytes')), _connector='OR'), name='upload_file_only_when_whole')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("received_bytes__lte", models.F("size_bytes"))),
+                        name="upload_received_at_most_announced",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("file__isnull", True), ("received_bytes", models.F("size_bytes")), _connector="OR"
+                        ),
+                        name="upload_file_only_when_whole",
+                    ),
+                ],
             },
         ),
     ]

@@ -7,183 +7,459 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('catalog', '0001_initial'),
-        ('compute', '0001_initial'),
-        ('resources', '0001_initial'),
-        ('teams', '0001_initial'),
+        ("catalog", "0001_initial"),
+        ("compute", "0001_initial"),
+        ("resources", "0001_initial"),
+        ("teams", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('priority', models.SmallIntegerField(default=0)),
-                ('gpus', models.PositiveSmallIntegerField(default=0)),
-                ('state', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='queued', max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=1, help_text='1 for the first try.')),
-                ('faults', models.PositiveSmallIntegerField(default=0, help_text="Attempts lost by the platform's fault since it was queued.")),
-                ('queued_at', models.DateTimeField()),
-                ('not_before', models.DateTimeField(help_text='Back-off: not handed out earlier.')),
-                ('lease_id', models.UUIDField(blank=True, null=True)),
-                ('lease_expires_at', models.DateTimeField(blank=True, null=True)),
-                ('cancel_requested_at', models.DateTimeField(blank=True, null=True)),
-                ('started_at', models.DateTimeField(blank=True, help_text="When the current stage's container started.", null=True)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('reason', models.CharField(blank=True, choices=[('program_error', 'the program failed'), ('time_limit', 'over the time limit'), ('memory_limit', 'out of memory'), ('disk_limit', 'too much output'), ('output_invalid', 'the output is not valid'), ('scoring_error', 'the scoring program failed'), ('infrastructure', 'the platform failed')], max_length=20)),
-                ('code', models.CharField(blank=True, max_length=60)),
-                ('detail', models.CharField(blank=True, max_length=1000)),
-                ('meters', models.JSONField(blank=True, default=dict)),
-                ('scores', models.JSONField(blank=True, default=dict)),
-                ('receipt', models.JSONField(blank=True, default=dict)),
-                ('queue', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='compute.queue')),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='catalog.task')),
-                ('team', models.ForeignKey(help_text='For fair share: whose turn it is.', on_delete=django.db.models.deletion.PROTECT, related_name='+', to='teams.team')),
-                ('worker', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='compute.computeworker')),
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ("priority", models.SmallIntegerField(default=0)),
+                ("gpus", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("attempt", models.PositiveSmallIntegerField(default=1, help_text="1 for the first try.")),
+                (
+                    "faults",
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="Attempts lost by the platform's fault since it was queued."
+                    ),
+                ),
+                ("queued_at", models.DateTimeField()),
+                ("not_before", models.DateTimeField(help_text="Back-off: not handed out earlier.")),
+                ("lease_id", models.UUIDField(blank=True, null=True)),
+                ("lease_expires_at", models.DateTimeField(blank=True, null=True)),
+                ("cancel_requested_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "started_at",
+                    models.DateTimeField(
+                        blank=True, help_text="When the current stage's container started.", null=True
+                    ),
+                ),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("program_error", "the program failed"),
+                            ("time_limit", "over the time limit"),
+                            ("memory_limit", "out of memory"),
+                            ("disk_limit", "too much output"),
+                            ("output_invalid", "the output is not valid"),
+                            ("scoring_error", "the scoring program failed"),
+                            ("infrastructure", "the platform failed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("code", models.CharField(blank=True, max_length=60)),
+                ("detail", models.CharField(blank=True, max_length=1000)),
+                ("meters", models.JSONField(blank=True, default=dict)),
+                ("scores", models.JSONField(blank=True, default=dict)),
+                ("receipt", models.JSONField(blank=True, default=dict)),
+                (
+                    "queue",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="compute.queue"
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="catalog.task"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        help_text="For fair share: whose turn it is.",
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="runs",
+                        to="compute.computeworker",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['queued_at'],
+                "ordering": ["queued_at"],
             },
         ),
         migrations.CreateModel(
-            name='Attempt',
+            name="Attempt",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveSmallIntegerField()),
-                ('lease_id', models.UUIDField(unique=True)),
-                ('ended_at', models.DateTimeField()),
-                ('is_answered', models.BooleanField(help_text='By its worker; otherwise the lease ran out.')),
-                ('outcome', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], help_text='State the run took.', max_length=10)),
-                ('reason', models.CharField(blank=True, choices=[('program_error', 'the program failed'), ('time_limit', 'over the time limit'), ('memory_limit', 'out of memory'), ('disk_limit', 'too much output'), ('output_invalid', 'the output is not valid'), ('scoring_error', 'the scoring program failed'), ('infrastructure', 'the platform failed')], max_length=20)),
-                ('detail', models.CharField(blank=True, max_length=1000)),
-                ('worker', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='compute.computeworker')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='submissions.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("attempt", models.PositiveSmallIntegerField()),
+                ("lease_id", models.UUIDField(unique=True)),
+                ("ended_at", models.DateTimeField()),
+                ("is_answered", models.BooleanField(help_text="By its worker; otherwise the lease ran out.")),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        help_text="State the run took.",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("program_error", "the program failed"),
+                            ("time_limit", "over the time limit"),
+                            ("memory_limit", "out of memory"),
+                            ("disk_limit", "too much output"),
+                            ("output_invalid", "the output is not valid"),
+                            ("scoring_error", "the scoring program failed"),
+                            ("infrastructure", "the platform failed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("detail", models.CharField(blank=True, max_length=1000)),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="compute.computeworker",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="attempts", to="submissions.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='RunEvent',
+            name="RunEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveSmallIntegerField()),
-                ('source', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], max_length=10)),
-                ('target', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], max_length=10)),
-                ('actor', models.CharField(max_length=150)),
-                ('note', models.CharField(blank=True, max_length=1000)),
-                ('at', models.DateTimeField()),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='submissions.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("attempt", models.PositiveSmallIntegerField()),
+                (
+                    "source",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "target",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("actor", models.CharField(max_length=150)),
+                ("note", models.CharField(blank=True, max_length=1000)),
+                ("at", models.DateTimeField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="events", to="submissions.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='Submission',
+            name="Submission",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('prediction', 'predictions'), ('code', 'code')], max_length=10)),
-                ('file_name', models.CharField(max_length=255)),
-                ('description', models.CharField(blank=True, max_length=500)),
-                ('received_at', models.DateTimeField(help_text="When the upload began, by the server's clock; this instant counts.")),
-                ('created_at', models.DateTimeField(help_text='When the submission was accepted.')),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='queued', max_length=10)),
-                ('reason', models.CharField(blank=True, choices=[('program_error', 'the program failed'), ('time_limit', 'over the time limit'), ('memory_limit', 'out of memory'), ('disk_limit', 'too much output'), ('output_invalid', 'the output is not valid'), ('scoring_error', 'the scoring program failed'), ('infrastructure', 'the platform failed')], max_length=20)),
-                ('is_charged', models.BooleanField(default=True, help_text="Counts towards the team's quota.")),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('disqualified_at', models.DateTimeField(blank=True, null=True)),
-                ('disqualified_reason', models.CharField(blank=True, max_length=500)),
-                ('idempotency_key', models.CharField(blank=True, max_length=100)),
-                ('file', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.storedfile')),
-                ('phase', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='catalog.phase')),
-                ('submitted_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='teams.team')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("kind", models.CharField(choices=[("prediction", "predictions"), ("code", "code")], max_length=10)),
+                ("file_name", models.CharField(max_length=255)),
+                ("description", models.CharField(blank=True, max_length=500)),
+                (
+                    "received_at",
+                    models.DateTimeField(
+                        help_text="When the upload began, by the server's clock; this instant counts."
+                    ),
+                ),
+                ("created_at", models.DateTimeField(help_text="When the submission was accepted.")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("program_error", "the program failed"),
+                            ("time_limit", "over the time limit"),
+                            ("memory_limit", "out of memory"),
+                            ("disk_limit", "too much output"),
+                            ("output_invalid", "the output is not valid"),
+                            ("scoring_error", "the scoring program failed"),
+                            ("infrastructure", "the platform failed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("is_charged", models.BooleanField(default=True, help_text="Counts towards the team's quota.")),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("disqualified_at", models.DateTimeField(blank=True, null=True)),
+                ("disqualified_reason", models.CharField(blank=True, max_length=500)),
+                ("idempotency_key", models.CharField(blank=True, max_length=100)),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="resources.storedfile"
+                    ),
+                ),
+                (
+                    "phase",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="submissions", to="catalog.phase"
+                    ),
+                ),
+                (
+                    "submitted_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="submissions", to="teams.team"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
+                "ordering": ["-pk"],
             },
         ),
         migrations.AddField(
-            model_name='run',
-            name='submission',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='submissions.submission'),
+            model_name="run",
+            name="submission",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="submissions.submission"
+            ),
         ),
         migrations.CreateModel(
-            name='RunLog',
+            name="RunLog",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveSmallIntegerField()),
-                ('stream', models.CharField(choices=[('ingestion', 'your program'), ('scoring', 'scoring'), ('worker', 'platform')], max_length=10)),
-                ('seq', models.PositiveIntegerField()),
-                ('text', models.TextField()),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='log_pieces', to='submissions.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("attempt", models.PositiveSmallIntegerField()),
+                (
+                    "stream",
+                    models.CharField(
+                        choices=[("ingestion", "your program"), ("scoring", "scoring"), ("worker", "platform")],
+                        max_length=10,
+                    ),
+                ),
+                ("seq", models.PositiveIntegerField()),
+                ("text", models.TextField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="log_pieces", to="submissions.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['seq'],
-                'constraints': [models.UniqueConstraint(fields=('run', 'attempt', 'stream', 'seq'), name='log_piece_once')],
+                "ordering": ["seq"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("run", "attempt", "stream", "seq"), name="log_piece_once")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='RunOutput',
+            name="RunOutput",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveSmallIntegerField()),
-                ('name', models.CharField(max_length=50)),
-                ('file', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.storedfile')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='outputs', to='submissions.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("attempt", models.PositiveSmallIntegerField()),
+                ("name", models.CharField(max_length=50)),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="resources.storedfile"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="outputs", to="submissions.run"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('run', 'attempt', 'name'), name='output_once_per_attempt')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("run", "attempt", "name"), name="output_once_per_attempt")
+                ],
             },
         ),
         migrations.AddIndex(
-            model_name='submission',
-            index=models.Index(condition=models.Q(('is_charged', True)), fields=['team', 'phase', 'received_at'], name='submission_quota'),
+            model_name="submission",
+            index=models.Index(
+                condition=models.Q(("is_charged", True)),
+                fields=["team", "phase", "received_at"],
+                name="submission_quota",
+            ),
         ),
         migrations.AddIndex(
-            model_name='submission',
-            index=models.Index(fields=['team', '-id'], name='submission_of_team'),
+            model_name="submission",
+            index=models.Index(fields=["team", "-id"], name="submission_of_team"),
         ),
         migrations.AddIndex(
-            model_name='submission',
-            index=models.Index(fields=['phase', '-id'], name='submission_of_phase'),
+            model_name="submission",
+            index=models.Index(fields=["phase", "-id"], name="submission_of_phase"),
         ),
         migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.UniqueConstraint(condition=models.Q(('idempotency_key', ''), _negated=True), fields=('team', 'idempotency_key'), name='idempotency_key_once_per_team'),
+            model_name="submission",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("idempotency_key", ""), _negated=True),
+                fields=("team", "idempotency_key"),
+                name="idempotency_key_once_per_team",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'failed'), models.Q(('reason', ''), _negated=True)), models.Q(models.Q(('status', 'failed'), _negated=True), ('reason', '')), _connector='OR'), name='submission_reason_iff_failed'),
+            model_name="submission",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("status", "failed"), models.Q(("reason", ""), _negated=True)),
+                    models.Q(models.Q(("status", "failed"), _negated=True), ("reason", "")),
+                    _connector="OR",
+                ),
+                name="submission_reason_iff_failed",
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state', 'queued')), fields=['queue', '-priority', 'queued_at'], name='run_waiting'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("state", "queued")), fields=["queue", "-priority", "queued_at"], name="run_waiting"
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state__in', ('leased', 'preparing', 'ingesting', 'scoring'))), fields=['lease_expires_at'], name='run_leases'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("state__in", ("leased", "preparing", "ingesting", "scoring"))),
+                fields=["lease_expires_at"],
+                name="run_leases",
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state__in', ('leased', 'preparing', 'ingesting', 'scoring'))), fields=['team'], name='run_in_flight'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("state__in", ("leased", "preparing", "ingesting", "scoring"))),
+                fields=["team"],
+                name="run_in_flight",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('submission', 'task'), name='one_run_per_submission_and_task'),
+            model_name="run",
+            constraint=models.UniqueConstraint(fields=("submission", "task"), name="one_run_per_submission_and_task"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('lease_expires_at__isnull', False), ('lease_id__isnull', False), ('state__in', ('leased', 'preparing', 'ingesting', 'scoring'))), models.Q(models.Q(('state__in', ('leased', 'preparing', 'ingesting', 'scoring')), _negated=True), ('lease_expires_at__isnull', True), ('lease_id__isnull', True)), _connector='OR'), name='run_lease_iff_held'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("lease_expires_at__isnull", False),
+                        ("lease_id__isnull", False),
+                        ("state__in", ("leased", "preparing", "ingesting", "scoring")),
+                    ),
+                    models.Q(
+                        models.Q(("state__in", ("leased", "preparing", "ingesting", "scoring")), _negated=True),
+                        ("lease_expires_at__isnull", True),
+                        ("lease_id__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="run_lease_iff_held",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), models.Q(('reason', ''), _negated=True)), models.Q(models.Q(('state', 'failed'), _negated=True), ('reason', '')), _connector='OR'), name='run_reason_iff_failed'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "failed"), models.Q(("reason", ""), _negated=True)),
+                    models.Q(models.Q(("state", "failed"), _negated=True), ("reason", "")),
+                    _connector="OR",
+                ),
+                name="run_reason_iff_failed",
+            ),
         ),
     ]

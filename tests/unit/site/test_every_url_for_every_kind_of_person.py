@@ -104,7 +104,8 @@ def admin_urls() -> list[str]:
 
 @pytest.mark.parametrize("name", admin_urls())
 def test_the_admin_shows_an_organizer_nothing_of_other_competitions(town: Town, name: str) -> None:
-    model = apps.get_model(*name.removeprefix("admin:").removesuffix("_change").split("_", 1))
+    app_label, model_name = name.removeprefix("admin:").removesuffix("_change").split("_", 1)
+    model = apps.get_model(app_label, model_name)
     foreign = world()  # a third competition, which neither O nor X organizes
     foreign.score(foreign.submit(), 0.5)
     pks = {str(row.pk) for row in model._default_manager.all()}

@@ -1,0 +1,208 @@
+"""What two or twenty people do at the same moment, on PostgreSQL, with a control that shows the race."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.db import connection
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from competitions.compute import bell
+from competitions.leaderboards.models import Entry
+from competitions.refusals import Refusal
+from competitions.submissions import dispatch
+from competitions.submissions.models import Run, RunEvent, Submission
+from competitions.submissions.results import read_result
+from competitions.submissions.services import submission_cancel, submission_create
+from competitions.submissions.states import Kind, State
+from competitions.teams import services as teams
+from competitions.teams.models import Team
+from tests.worlds import World, lease, person, prediction_bytes, world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(bell, "ring", lambda name: True)
+    assert connection.vendor == "postgresql"
+    return world(now=timezone.now())
+
+
+def at_once(count: int, act: Callable[[int], Any]) -> Counter[str]:
+    """Run `act(0..count-1)` in threads that start together; counts what came of it."""
+    barrier = threading.Barrier(count)
+
+    def one(number: int) -> str:
+        barrier.wait(timeout=30)
+        try:
+            outcome = act(number)
+            return outcome if isinstance(outcome, str) else "accepted"
+        except Refusal as refusal:
+            return refusal.stable_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(count) as pool:
+        return Counter(pool.map(one, range(count)))
+
+
+@contextlib.contextmanager
+def without_row_locks() -> Iterator[None]:
+    """Every `select_for_update` takes no lock: the control."""
+    with mock.patch.object(QuerySet, "select_for_update", lambda rows, *_, **__: rows.all()):
+        yield
+
+
+@contextlib.contextmanager
+def slow_counting(pause: threading.Event) -> Iterator[None]:
+    """Widen the gap between counting and writing, so that the control shows the race each time."""
+    from competitions.submissions import services
+
+    counted = services._require_quota
+
+    def slow(*arguments: Any) -> None:
+        counted(*arguments)
+        pause.wait(0.05)
+
+    with mock.patch.object(services, "_require_quota", slow):
+        yield
+
+
+@pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
+def test_twenty_submissions_share_one_last_slot(site: World, lock: bool) -> None:
+    site.phase.max_submissions_per_day = 1
+    site.phase.save()
+    user = site.member()
+    uploads = [site.upload(prediction_bytes(), user=user) for _ in range(20)]
+
+    def submit(number: int) -> None:
+        submission_create(user=user, phase=site.phase, upload=uploads[number], kind=Kind.PREDICTION, now=site.now)
+
+    with contextlib.nullcontext() if lock else without_row_locks(), slow_counting(threading.Event()):
+        outcomes = at_once(20, submit)
+    assert sum(outcomes.values()) == 20
+    assert (outcomes["accepted"] == 1) is lock
+    assert Submission.objects.count() == outcomes["accepted"]
+    if lock:
+        assert outcomes["quota_used"] == 19
+
+
+def test_one_key_sent_ten_times_at_once_makes_one_submission(site: World) -> None:
+    user = site.member()
+    upload = site.upload(prediction_bytes(), user=user)
+
+    def submit(number: int) -> None:
+        submission_create(
+            user=user, phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=site.now, idempotency_key="k"
+        )
+
+    assert at_once(10, submit) == Counter(accepted=10)
+    assert Submission.objects.count() == 1
+
+
+def test_no_run_is_handed_out_twice(site: World) -> None:
+    site.phase.max_submissions_per_day = None
+    site.phase.save()
+    for _ in range(8):
+        site.submit()
+    workers = [site.worker() for _ in range(12)]
+    claimed: list[Any] = []
+
+    def claim(number: int) -> str:
+        run = dispatch.run_claim(worker=workers[number], free_gpus=0, now=timezone.now())
+        claimed.append(run.pk if run else None)
+        return "nothing" if run is None else "a run"
+
+    outcomes = at_once(12, claim)
+    runs = [pk for pk in claimed if pk]
+    assert len(runs) == len(set(runs))
+    for worker in workers:  # whoever found every row locked comes again
+        while dispatch.run_claim(worker=worker, free_gpus=0, now=timezone.now()):
+            pass
+    assert sum(outcomes.values()) == 12
+    assert RunEvent.objects.filter(target=State.LEASED).count() == 8
+
+
+def test_an_answer_sent_by_five_threads_counts_once(site: World) -> None:
+    site.submit()
+    run = site.claim(at=timezone.now())
+    result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
+
+    def complete(number: int) -> str:
+        return dispatch.run_complete(**lease(run), result=result, now=timezone.now())
+
+    assert at_once(5, complete) == Counter({State.FINISHED: 5})
+    assert Entry.objects.get().submissions == 1
+
+
+def test_cancel_and_finish_at_once_end_in_one_final_state(site: World) -> None:
+    for _ in range(5):
+        made = site.submit()
+        run = site.claim(at=timezone.now())
+        result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
+
+        def act(number: int, made: Submission = made, run: Run = run, result: Any = result) -> Any:
+            if number:
+                return submission_cancel(submission=made, actor="test", now=timezone.now())
+            return dispatch.run_complete(**lease(run), result=result, now=timezone.now())
+
+        at_once(2, act)
+        made.refresh_from_db()
+        assert made.status == State.FINISHED
+        assert RunEvent.objects.filter(run=run, target__in=[State.FINISHED, State.CANCELLED]).count() == 1
+
+
+def test_scores_that_arrive_at_once_leave_the_best_on_the_board(site: World) -> None:
+    site.phase.max_submissions_per_day = None
+    site.phase.save()
+    values = [0.9, 0.5, 0.7, 0.3, 0.8, 0.6]
+    for _ in values:
+        site.submit()
+    runs = [site.claim(at=timezone.now()) for _ in values]
+
+    def complete(number: int) -> None:
+        result = read_result({"outcome": "finished", "scores": {"mae": values[number]}}, columns=["mae"])
+        dispatch.run_complete(**lease(runs[number]), result=result, now=timezone.now())
+
+    at_once(len(values), complete)
+    entry = Entry.objects.get()
+    assert (entry.values, entry.submissions) == ({"mae": 0.3}, len(values))
+
+
+def test_two_invited_people_share_the_last_place_of_a_team(site: World) -> None:
+    site.competition.max_team_size = 3
+    site.competition.save()
+    people = [person() for _ in range(2)]
+    invitations = []
+    for user in people:
+        teams.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+        invitations.append(teams.invite(team=site.team, by=site.team.captain, person=user.username, now=site.now))
+    site.competition.max_team_size = 2
+    site.competition.save()
+
+    def accept(number: int) -> None:
+        teams.invitation_accept(invitation=invitations[number], by=people[number], now=timezone.now())
+
+    assert at_once(2, accept) == Counter(accepted=1, team_full=1)
+    assert site.team.memberships.count() == 2
+
+
+def test_one_person_founds_one_team_however_often_they_click(site: World) -> None:
+    user = person()
+    teams.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+
+    def found(number: int) -> None:
+        teams.team_create(user=user, competition=site.competition, name=f"Team {number}", now=timezone.now())
+
+    outcomes = at_once(4, found)
+    assert outcomes == Counter(accepted=1, already_in_a_team=3)
+    assert Team.objects.filter(memberships__user=user).count() == 1
