@@ -140,7 +140,7 @@ def write(
     Path
         Of the file, which `check` accepts.
 
-    Raises `ScoringInputError` as `read`, and ``missing_input``.
+    Raises `ScoringInputError` as `read`, ``missing_input``, and ``no_file`` where `folder` is none.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write(folder, "lsc-pcqm4mv2", "test-dev", {"y_pred": [5.5, 4.25]}, rows=2)
@@ -150,6 +150,8 @@ def write(
     wanted = layout(dataset, split, rows)
     members: dict[str, Any] = {member.key: _as_member(arrays, member, wanted) for member in wanted.members}
     target = Path(folder) / wanted.filename
+    if not target.parent.is_dir():
+        raise ScoringInputError("no_file", str(target.parent), "there is no such folder", "make it first")
     handle, name = tempfile.mkstemp(suffix=".npz", dir=folder)
     temporary = Path(name)
     try:

@@ -134,6 +134,8 @@ def test_write_example_makes_a_file_that_check_accepts(tmp_path: Path, capsys: p
     assert run(capsys, "write-example", "obl2021", "test", "--folder", tmp_path, "--rows", 20)[0] == 0
     assert run(capsys, "check", "obl2021", tmp_path / "pred_OBL2021.npz", "--rows", 20)[0] == 0
     assert run(capsys, "write-example", "ogbl-ddi", "test", "--folder", tmp_path)[0] == 2
+    code, _, err = run(capsys, "write-example", "lsc-pcqm4mv2", "test-dev", "--folder", tmp_path / "missing")
+    assert (code, err.partition(":")[0]) == (2, "no_file")
 
 
 def test_checking_a_file_of_true_size_loads_neither_scikit_learn_nor_threads(tmp_path: Path) -> None:
