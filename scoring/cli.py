@@ -21,14 +21,14 @@ from scoring.files import load_inputs
 INVALID: Final = 2
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code.
+def main(argv: Sequence[str] | None = None, *, prog: str = "python -m scoring") -> int:
+    """Run one command and return the exit code; `prog` is what the help calls this program.
 
     >>> main(["describe", "obl2021", "--json"])  # doctest: +ELLIPSIS
     {"name": "obl2021", ...}
     0
     """
-    options = _parser().parse_args(argv)
+    options = _parser(prog).parse_args(argv)
     try:
         answer, text = options.run(options)
     except ScoringInputError as error:
@@ -110,8 +110,8 @@ def _write_example(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     return {"path": str(path)}, f"wrote {path}"
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m scoring", description="Check and score files of predictions.")
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description="Check and score files of predictions.")
     commands = parser.add_subparsers(required=True, metavar="evaluate|check|describe|write-example")
     _add_evaluate(commands.add_parser("evaluate", help="score arrays or a submission file"))
     _add_check(commands.add_parser("check", help="check a submission file before the upload; needs no labels"))

@@ -13,6 +13,7 @@ from scoring import synthetic
 
 NAN, INF = float("nan"), float("inf")
 TEN = [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]
+SHARED_NEGATIVES = ["ogbl-collab", "ogbl-ddi", "ogbl-ppa"]
 LABELS = np.array([[0.0], [1.0]])
 
 
@@ -47,16 +48,18 @@ def test_every_evaluator_names_the_array_that_is_missing(name: str) -> None:
         assert (error.code, error.where) == ("missing_input", missing)
 
 
-@pytest.mark.parametrize("name", scoring.names())
+@pytest.mark.parametrize("name", [name for name in scoring.names() if name not in SHARED_NEGATIVES])
 def test_every_evaluator_refuses_empty_inputs(name: str) -> None:
-    # the official Hits@K of too few negatives is 1, whatever the positives: here the positives alone are empty
-    kept = (
-        {"y_pred_neg"} if any(metric["key"].startswith("hits@") for metric in scoring.describe(name)["metrics"]) else ()
-    )
-    if "hits@1" in [metric["key"] for metric in scoring.describe(name)["metrics"]]:
-        kept = ()
-    inputs = {key: value if key in kept else value[:0] for key, value in made(name).items()}
-    assert refusal(name, inputs).code in ("empty_input", "no_scorable_task")
+    assert refusal(name, {key: value[:0] for key, value in made(name).items()}).code == "empty_input"
+
+
+@pytest.mark.parametrize("name", SHARED_NEGATIVES)
+def test_hits_without_positives_are_refused_unless_there_are_too_few_negatives(name: str) -> None:
+    inputs = made(name)
+    inputs["y_pred_pos"] = inputs["y_pred_pos"][:0]
+    assert refusal(name, inputs).code == "empty_input"
+    inputs["y_pred_neg"] = inputs["y_pred_neg"][:19]
+    assert list(scoring.evaluate(name, inputs).values()) == [1.0]  # the official shortcut
 
 
 @pytest.mark.parametrize("name", [name for name in scoring.names() if name != "ogbg-code2"])
@@ -69,10 +72,8 @@ def test_every_evaluator_refuses_objects_text_complex_and_masked_arrays(name: st
             assert error.where == entry["name"]
 
 
-@pytest.mark.parametrize("name", [name for name in scoring.names() if name != "ogbg-code2"])
+@pytest.mark.parametrize("name", [name for name in scoring.names() if name not in (*SHARED_NEGATIVES, "ogbl-vessel")])
 def test_every_evaluator_refuses_one_row_too_few(name: str) -> None:
-    if name in ("ogbl-ppa", "ogbl-collab", "ogbl-ddi", "ogbl-vessel"):  # pools: their lengths are independent
-        return
     for entry in scoring.describe(name)["inputs"]:
         inputs = made(name)
         inputs[entry["name"]] = inputs[entry["name"]][:-1]
