@@ -20,7 +20,9 @@ SCORERS = {
     "no scores at all": ("put('other.json', '{}')", "scoring_error", "no_scores"),
     "JSON nested 100,000 deep": ("put('scores.json', '[' * 100000)", "scoring_error", "scores_unreadable"),
     "scores of 2 MB": ("put('scores.json', '{\"score\": 1, \"x\": \"' + 'y' * 2000000)", "scoring_error", "scores_unreadable"),
-    "a link for scores": ("import os; os.symlink('/app/input/ref/labels.txt', '/app/output/scores.json')", "scoring_error", "link_in_output"),
+    "a link for scores": (
+        "import os; os.symlink('/app/input/ref/labels.txt', '/app/output/scores.json')", "scoring_error", "link_in_output",
+    ),
     "a pipe for scores": ("import os; os.mkfifo('/app/output/scores.json')", "scoring_error", "special_file"),
     "a crash": ("raise SystemExit(1)", "scoring_error", "exit_code"),
     "a refusal without its exit code": (

@@ -59,7 +59,7 @@ class BellListener(threading.Thread):
     def __init__(self, broker: str, queue: str, bell: Bell, stopping: threading.Event) -> None:
         super().__init__(name="bell", daemon=True)
         self._broker = broker
-        self._queue = Queue(queue, Exchange(queue, type="direct"), routing_key=queue)
+        self.queue = Queue(queue, Exchange(queue, type="direct"), routing_key=queue)
         self._bell = bell
         self._stopping = stopping
 
@@ -75,7 +75,7 @@ class BellListener(threading.Thread):
 
     def _listen(self) -> None:
         with connection_to(self._broker) as connection:
-            consumer = Consumer(connection, [self._queue], no_ack=True, accept=["json"], on_message=self._heard)
+            consumer = Consumer(connection, [self.queue], no_ack=True, accept=["json"], on_message=self._heard)
             with consumer:
                 while not self._stopping.is_set():
                     try:

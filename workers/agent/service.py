@@ -15,15 +15,18 @@ from typing import IO, Any
 from workers import __version__
 from workers.agent.bell import Bell, BellListener
 from workers.agent.cache import StagingCache
+from workers.agent.claiming import Claimer
 from workers.agent.client import SiteClient, SiteUnreachable
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import Worker
 from workers.agent.gpus import Gpu, GpuSource, choose_gpus, find_gpus
+from workers.agent.handling import HeldRuns, RunHandling
 from workers.agent.host import host_record
 from workers.agent.janitor import remove_run_folder, sweep
+from workers.agent.lanes import LANES, Lane
 from workers.agent.logs import about
 from workers.agent.protocol import PROTOCOL_VERSION, JobInvalid
-from workers.agent.slots import LANES, Claimer, HeldRuns, Lane, RunHandling, Slot
+from workers.agent.slots import Slot
 from workers.agent.state import RunFolder
 from workers.sandbox.engine import Engine
 from workers.sandbox.output_volume import loop_mounts_work
@@ -184,6 +187,7 @@ def lock_folder(data_dir: Path, wait_s: float = PREDECESSOR_WAIT_S) -> IO[str]:
             return lock
         except OSError as error:
             if time.monotonic() > until:
+                lock.close()
                 raise ConfigError(
                     f"another worker uses {data_dir}; give each worker a --data-dir of its own"
                 ) from error

@@ -74,14 +74,11 @@ def test_runs_in_a_row_and_a_single_run_beside_the_bare_containers(
     worker.end()
     after = [bare_pair_s(bench) for _ in range(COUNT)]
     bare = statistics.mean([*before, *after])
+    single = statistics.median(singles)
     with capsys.disabled():
+        print(f"\n  bare pair of containers     {bare * 1000:6.0f} ms")
+        print(f"  submission to score         {single * 1000:6.0f} ms  ({(single - bare) * 1000:+.0f} ms)")
         print(
-            f"\n  bare pair of containers       {bare * 1000:7.0f} ms  (median {statistics.median([*before, *after]) * 1000:.0f})"
-        )
-        print(
-            f"  single submission to score    {statistics.median(singles) * 1000:7.0f} ms  (+{(statistics.median(singles) - bare) * 1000:.0f} ms)"
-        )
-        print(
-            f"  {COUNT} in a row, each             {in_a_row / COUNT * 1000:7.0f} ms  ({bare * COUNT / in_a_row:.0%} of the bare rate)"
+            f"  {COUNT} in a row, each           {in_a_row / COUNT * 1000:6.0f} ms  ({bare * COUNT / in_a_row:.0%} of the bare rate)"
         )
     assert {row.state for row in [*rows, run]} == {State.FINISHED}

@@ -117,10 +117,10 @@ class Bench:
         """An unpacked archive as a mount."""
         return {"target": target, "file": self.file(zipped(files)), "unpack": True, "secret": secret}
 
-    def program(self, target: str, source: str, **more: str) -> dict[str, Any]:
+    def program(self, target: str, source: str) -> dict[str, Any]:
         """A Python program as a mount, run without a shell."""
         files: dict[str, str | bytes] = {"main.py": source, "metadata.yaml": "command: python3 $program/main.py\n"}
-        return self.mount(target, files | more)
+        return self.mount(target, files)
 
     def stage(self, name: str, mounts: list[dict[str, Any]], **limits: float) -> dict[str, Any]:
         """A stage of the protocol."""
@@ -136,7 +136,7 @@ class Bench:
             "heartbeat_s": 15, "gpus": 0, "stages": stages, "columns": list(columns),
         }  # fmt: skip
 
-    def code_job(self, source: str, scorer: str = SCORER, **limits: float) -> dict[str, Any]:
+    def code_job(self, source: str, **limits: float) -> dict[str, Any]:
         """A code submission: the program, then a scorer that reads /app/output/answer.txt."""
         ingestion = self.stage(
             "ingestion",
@@ -146,7 +146,7 @@ class Bench:
         scoring = self.stage(
             "scoring",
             [
-                self.program("/app/program", scorer),
+                self.program("/app/program", SCORER),
                 self.mount("/app/input/ref", {"labels.txt": SECRET}, secret=True),
                 {"target": "/app/input/res", "stage_output": "ingestion"},
             ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,7 @@ def test_progress_is_a_fraction_or_nothing(tmp_path: Path, text: str, expected: 
     assert read_progress(tmp_path) == expected
 
 
-VERDICTS = {
+VERDICTS: dict[str, tuple[dict[str, Any], tuple[str, str] | None]] = {
     "ended well": ({}, None),
     "non-zero exit": ({"exit_code": 3}, ("program_error", "exit_code")),
     "an exit code that looks like an out-of-memory kill": ({"exit_code": 137}, ("program_error", "exit_code")),

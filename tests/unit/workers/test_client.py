@@ -1,0 +1,208 @@
+"""The HTTP client against a small server that misbehaves in each way that a network does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workers.agent import client as clients
+from workers.agent.client import LeaseLost, NotWelcome, SiteClient, SiteError, SiteUnreachable
+from workers.sandbox.errors import SandboxError
+
+CONTENT = b"data" * 1000
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+Answer = Callable[["Handler"], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers with the next of the server's prepared answers."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status: int, body: bytes = b"", *, said_bytes: int | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body) if said_bytes is None else said_bytes))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        received = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        server: Any = self.server
+        server.seen.append((self.command, self.path, dict(self.headers), received))
+        server.answers.pop(0)(self)
+
+    do_GET = do_POST  # noqa: N815  http.server's names
+    do_PUT = do_POST  # noqa: N815
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+class Site:
+    """The server and a client for it."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+        self.url = f"http://127.0.0.1:{server.server_port}"
+        self.client = SiteClient(self.url, "queue-token")
+
+    def will(self, *answers: Answer) -> None:
+        self.server.answers = list(answers)
+
+    @property
+    def seen(self) -> list[tuple[str, str, dict[str, str], bytes]]:
+        found: list[tuple[str, str, dict[str, str], bytes]] = self.server.seen
+        return found
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setattr(clients, "FIRST_PAUSE_S", 0.01)
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.seen, server.answers = [], []
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    made = Site(server)
+    yield made
+    made.client.close()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def status(number: int, body: Any = None) -> Answer:
+    return lambda handler: handler.answer(number, json.dumps(body).encode() if body is not None else b"")
+
+
+def content(handler: Handler) -> None:
+    handler.answer(200, CONTENT)
+
+
+def cut_off(handler: Handler) -> None:
+    handler.answer(200, CONTENT[:100], said_bytes=len(CONTENT))
+    handler.close_connection = True
+
+
+def other_content(handler: Handler) -> None:
+    handler.answer(200, b"x" * len(CONTENT))
+
+
+def endless(handler: Handler) -> None:
+    handler.answer(200, CONTENT + b"more")
+
+
+def fetch(site: Site, target: Path, patience_s: float = 5.0) -> None:
+    url = f"{site.url}/files/x"
+    site.client.download(url, target, sha256=DIGEST, size_bytes=len(CONTENT), patience_s=patience_s)
+
+
+def test_the_queue_token_goes_with_claims_and_never_with_downloads(site: Site, tmp_path: Path) -> None:
+    site.will(status(204), content)
+    assert site.client.claim({"free_slots": 1}) is None
+    fetch(site, tmp_path / "f")
+    assert site.seen[0][2]["Authorization"] == "Bearer queue-token"
+    assert site.seen[0][1] == "/api/worker/v1/claim"
+    assert "Authorization" not in site.seen[1][2]
+
+
+@pytest.mark.parametrize(
+    "trouble", [cut_off, status(500), status(503), status(429)], ids=["cut off", "500", "503", "429"]
+)
+def test_a_download_is_tried_again_after_trouble_on_the_way(site: Site, tmp_path: Path, trouble: Answer) -> None:
+    site.will(trouble, trouble, content)
+    fetch(site, tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("wrong", [other_content, endless], ids=["other bytes", "more bytes"])
+def test_a_file_with_the_wrong_digest_is_refused(site: Site, tmp_path: Path, wrong: Answer) -> None:
+    site.will(wrong)
+    with pytest.raises(SandboxError) as error:
+        fetch(site, tmp_path / "f")
+    assert error.value.code == "digest_mismatch"
+
+
+def test_patience_ends(site: Site, tmp_path: Path) -> None:
+    site.will(*[status(500)] * 100)
+    with pytest.raises(SandboxError) as error:
+        fetch(site, tmp_path / "f", patience_s=0.1)
+    assert error.value.code == "download_failed"
+
+
+def test_an_expired_address_is_a_refusal_and_is_not_tried_again(site: Site, tmp_path: Path) -> None:
+    site.will(status(403, {"code": "expired", "detail": "too late"}))
+    with pytest.raises(SiteError, match="too late"):
+        fetch(site, tmp_path / "f")
+    assert len(site.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "expected"),
+    [
+        (401, "unauthorized", NotWelcome),
+        (403, "worker_quarantined", NotWelcome),
+        (426, "protocol_unsupported", NotWelcome),
+        (409, "lease_lost", LeaseLost),
+        (409, "conflict", SiteError),
+        (422, "invalid_result", SiteError),
+    ],
+)
+def test_refusals_are_told_apart_by_what_the_worker_has_to_do(
+    site: Site, number: int, code: str, expected: type[SiteError]
+) -> None:
+    site.will(status(number, {"code": code, "detail": "why"}))
+    with pytest.raises(SiteError) as error:
+        site.client.complete("r", "run-token", {}, patience_s=5)
+    assert type(error.value) is expected
+    assert (error.value.code, error.value.detail) == (code, "why")
+    assert site.seen[0][2]["Authorization"] == "Bearer run-token"
+
+
+def test_a_result_is_sent_until_it_is_taken(site: Site) -> None:
+    site.will(status(502), status(500), status(200, {"state": "finished"}))
+    assert site.client.complete("r", "t", {"a": 1}, patience_s=5) == {"state": "finished"}
+    assert [json.loads(body) for _, _, _, body in site.seen] == [{"a": 1}] * 3
+
+
+def test_an_upload_carries_its_digest_and_starts_from_its_first_byte_each_time(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(CONTENT)
+    site.will(status(500), status(200, {}))
+    site.client.upload("r", "t", "ingestion.log", tmp_path / "f", DIGEST, patience_s=5)
+    assert [(method, path, body) for method, path, _, body in site.seen] == [
+        ("PUT", "/api/worker/v1/runs/r/outputs/ingestion.log", CONTENT)
+    ] * 2
+    assert site.seen[0][2]["X-Content-SHA256"] == DIGEST
+
+
+def test_a_site_that_is_not_there_is_unreachable_and_names_no_token() -> None:
+    client = SiteClient("http://127.0.0.1:1", "queue-token")
+    with pytest.raises(SiteUnreachable) as error:
+        client.claim({})
+    assert "queue-token" not in str(error.value)
+
+
+def test_an_answer_that_is_no_json_is_trouble_and_not_a_job(site: Site) -> None:
+    site.will(lambda handler: handler.answer(200, b"<html>"))
+    with pytest.raises(SiteUnreachable, match="Podium site"):
+        site.client.claim({})
+
+
+def test_a_redirect_is_not_followed_with_the_token(site: Site) -> None:
+    def redirect(handler: Handler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", f"{site.url}/elsewhere")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    site.will(redirect)
+    with pytest.raises(SiteError):
+        site.client.claim({})
+    assert len(site.seen) == 1

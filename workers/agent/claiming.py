@@ -1,0 +1,73 @@
+"""Asks the site for runs, and does not ask when a run could only fail here."""
+
+from __future__ import annotations
+
+import logging
+
+from workers.agent.bell import Bell
+from workers.agent.client import NotWelcome, SiteError, SiteUnreachable
+from workers.agent.context import Worker
+from workers.agent.protocol import Job, parse_job
+from workers.agent.slots import Slot
+from workers.sandbox.errors import SandboxError
+
+log = logging.getLogger("podium.worker")
+
+
+class Claimer:
+    """Asks the site for the next run, woken by the bell, by time, or by a run that has just ended."""
+
+    def __init__(self, worker: Worker, bell: Bell, *, worker_id: str, poll_s: float, reserve_bytes: int) -> None:
+        self._worker = worker
+        self._bell = bell
+        self.worker_id = worker_id
+        self._poll_s = poll_s
+        self._reserve_bytes = reserve_bytes
+        self._complained = ""
+
+    def next_job(self, slot: Slot) -> Job | None:
+        """Wait for a job for `slot`; None when the worker stops."""
+        while not self._worker.stopping.is_set():
+            seen = self._bell.rings
+            job = self._try(slot)
+            if job is not None:
+                return job
+            self._bell.wait(seen, self._poll_s)
+        return None
+
+    def _try(self, slot: Slot) -> Job | None:
+        why_not = self._why_not()
+        if why_not:
+            self._complain(why_not)
+            return None
+        if slot.gpu_fault is not None:
+            slot.check_gpu()
+        said = {"worker_id": self.worker_id, "free_slots": 1, "free_gpus": slot.free_gpus()}
+        try:
+            body = self._worker.client.claim(said)
+            self._complained = ""
+            return None if body is None else parse_job(body)
+        except NotWelcome as error:
+            self._complain(f"the site does not give this worker work: {error.detail or error}")
+            self._worker.stopping.wait(self._poll_s * 5)
+        except (SiteUnreachable, SiteError) as error:
+            self._complain(f"the site cannot be asked for work: {error}")
+        except SandboxError as error:
+            log.error("job_refused", extra={"code": error.code, "detail": error.detail})
+        return None
+
+    def _why_not(self) -> str | None:
+        """A reason not to ask for work at all: it would only fail here."""
+        free = self._worker.cache.free_bytes()
+        if free < self._reserve_bytes:
+            return f"only {free >> 20} MiB are free on the disk; the reserve is {self._reserve_bytes >> 20} MiB"
+        try:
+            self._worker.engine.ping()
+        except SandboxError as error:
+            return f"the container engine does not answer: {error.detail}"
+        return None
+
+    def _complain(self, reason: str) -> None:
+        if reason != self._complained:  # once, not every two seconds
+            log.error("not_claiming", extra={"detail": reason})
+            self._complained = reason

@@ -1,0 +1,204 @@
+"""One run in this process, from its claim or its adoption to its end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from workers.agent.client import LeaseLost, SiteError, SiteUnreachable
+from workers.agent.execution import RunExecution
+from workers.agent.heartbeat import Heartbeat
+from workers.agent.janitor import remove_containers, remove_run_folder
+from workers.agent.logs import about
+from workers.agent.protocol import Job
+from workers.agent.slots import Slot
+from workers.agent.state import RunFolder
+from workers.sandbox.errors import SandboxError
+from workers.sandbox.verdict import Verdict, infrastructure
+
+log = logging.getLogger("podium.worker")
+
+
+class HeldRuns:
+    """The leases that this process holds, so that the janitor leaves them alone and a stop can wait for them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._finishing: set[str] = set()
+        self._ahead: set[str] = set()
+        self.leases: set[str] = set()
+
+    def add(self, lease: str) -> None:
+        """The lease is ours."""
+        with self._lock:
+            self.leases.add(lease)
+
+    def ahead(self, lease: str, waits: bool) -> None:
+        """Whether it is claimed and waits for its turn."""
+        with self._lock:
+            (self._ahead.add if waits else self._ahead.discard)(lease)
+
+    def finishing(self, lease: str) -> None:
+        """Its containers have ended; what is left takes moments."""
+        with self._lock:
+            self._finishing.add(lease)
+
+    def drop(self, lease: str) -> None:
+        """It is over."""
+        with self._lock:
+            self.leases.discard(lease)
+            self._finishing.discard(lease)
+            self._ahead.discard(lease)
+
+    @property
+    def any_ahead(self) -> bool:
+        """Whether a run waits whose containers have not been started."""
+        return bool(self._ahead)
+
+    @property
+    def any_finishing(self) -> bool:
+        """Whether a result is on its way."""
+        return bool(self._finishing)
+
+
+class RunHandling:
+    """One run in this process, from its claim (or its adoption) to its end."""
+
+    def __init__(
+        self, slot: Slot, job: Job, held: HeldRuns, drain: Callable[[], None], folder: RunFolder | None = None
+    ) -> None:
+        self.slot = slot
+        self._worker = slot.worker
+        self.job = job
+        self._held = held
+        self._began = time.monotonic()
+        gpu_uuid = slot.gpu_uuid if job.gpus else None
+        self.folder = folder or RunFolder.create(self._worker.runs, job, gpu_uuid=gpu_uuid)
+        held.add(self.folder.lease)
+        self.execution = RunExecution(self._worker, job, self.folder)
+        self.heartbeat = Heartbeat(self._worker, self.execution, on_drain=drain)
+        self.heartbeat.start()
+
+    def prepare(self) -> bool:
+        """Stage files and create containers; on failure the run is finished here, and False is returned."""
+        self._held.ahead(self.folder.lease, True)
+        self.execution.prepare()
+        if self.execution.verdict is None:
+            return True
+        self.finish()
+        return False
+
+    def adopt(self) -> None:
+        """Go on with what a predecessor left. Its turn is taken already, or not needed."""
+        log.info("run_adopted", extra=about(self.job, stage=self.folder.phase))
+        if self.folder.phase == "executed":
+            self._held.finishing(self.folder.lease)
+            self._deliver(*self.folder.load_result())
+            self._end()
+            return
+        self.execution.adopt()
+        self.run_and_finish()
+
+    def run_and_finish(self) -> None:
+        """Execute, give the slot to the next run, then finish."""
+        self._held.ahead(self.folder.lease, False)
+        try:
+            if self.job.gpus and self.slot.check_gpu():
+                self.execution.verdict = _gpu_verdict(str(self.slot.gpu_fault))
+            self.execution.execute()
+            if self.job.gpus:
+                self.slot.check_gpu()
+        finally:
+            self.slot.turn.give()
+        self.finish()
+
+    def finish(self) -> None:
+        """Pack, upload, report, clean up."""
+        self._held.finishing(self.folder.lease)
+        try:
+            if not self.heartbeat.lost.is_set():
+                outputs = self.execution.collect()
+                body = self.execution.result(outputs)
+                self.folder.save_result(body, outputs)
+                self.heartbeat.flush()
+                self._deliver(body, outputs)
+        except OSError as error:  # the worker's own disk: the lease runs out and another worker takes the run
+            log.error("run_not_reported", extra=about(self.job, detail=str(error)))
+        self._end()
+
+    def _deliver(self, body: dict[str, Any], outputs: dict[str, str]) -> None:
+        client, job, patience = self._worker.client, self.job, self._worker.patience_s
+        try:
+            uploads = [
+                self._worker.pool.submit(
+                    client.upload, job.run_id, job.token, name, self.folder.outbox / name, sha, patience_s=patience
+                )
+                for name, sha in outputs.items()
+            ]
+            for name, upload in zip(outputs, uploads, strict=True):
+                self._await_upload(name, upload, body)
+            client.complete(job.run_id, job.token, body, patience_s=patience)
+        except LeaseLost:
+            log.warning("run_fenced", extra=about(job))
+            return
+        except (SiteError, SiteUnreachable) as error:
+            log.error("run_not_reported", extra=about(job, detail=str(error)[:300]))
+            return
+        seconds = round(time.monotonic() - self._began, 3)
+        log.info("run_ended", extra=about(job, outcome=body["outcome"], code=body["code"], seconds=seconds))
+
+    def _await_upload(self, name: str, upload: Future[None], body: dict[str, Any]) -> None:
+        """An output that the site does not want is left out; the result itself still counts."""
+        try:
+            upload.result()
+        except LeaseLost:
+            raise
+        except SiteError as error:
+            log.warning(
+                "output_refused", extra=about(self.job, code=error.code, detail=f"{name}: {error.detail[:200]}")
+            )
+            body["outputs"].pop(name, None)
+
+    def give_up_ahead(self) -> None:
+        """It was claimed ahead and its turn does not come: somebody else may have it, unless it was cancelled."""
+        if self.execution.cancel_reason == "cancelled":
+            self.execution.execute()  # starts nothing, and says so
+            self.finish()
+        else:
+            self.release()
+
+    def release(self) -> None:
+        """Give the run back: its containers never started."""
+        body = {"lease_id": self.job.lease_id, "attempt": self.job.attempt}
+        try:
+            self._worker.client.release(self.job.run_id, self.job.token, body, patience_s=self._worker.patience_s)
+            log.info("run_released", extra=about(self.job))
+        except (SiteError, SiteUnreachable) as error:
+            log.warning("run_not_released", extra=about(self.job, detail=str(error)[:200]))
+        self._end()
+
+    def abandon(self) -> None:
+        """The lease is not ours any more: leave nothing behind, report nothing."""
+        remove_containers(self._worker, self.folder.lease)
+        self._end()
+        remove_run_folder(self.folder.path)
+
+    def fail_adoption(self, detail: str) -> None:
+        """It cannot go on here: say so, that another attempt may be made."""
+        self.execution.verdict = infrastructure(SandboxError("adoption_failed", detail))
+        remove_containers(self._worker, self.folder.lease)
+        self.finish()
+        remove_run_folder(self.folder.path)
+
+    def _end(self) -> None:
+        self.heartbeat.stop()
+        self.execution.destroy()
+        self._held.drop(self.folder.lease)
+
+
+def _gpu_verdict(fault: str) -> Verdict:
+    return infrastructure(SandboxError("gpu_unclean", fault))
