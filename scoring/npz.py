@@ -265,7 +265,10 @@ def _require_shape(header: Header, member: Member, layout: Layout, name: str) ->
 
 
 def _read_numbers(archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Member, header: Header) -> NDArray[Any]:
-    """Inflate the numbers into the array, a chunk at a time. Only now is anything of their size allocated."""
+    """Inflate the numbers into the array, a chunk at a time. Only now is anything of their size allocated.
+
+    The library compares the checksum when the last byte has been read.
+    """
     flat = np.empty(int(np.prod(member.shape, dtype=np.int64)), np.dtype(header.description))
     room = flat.view(np.uint8)
     with archive.open(info) as stream:
@@ -277,5 +280,4 @@ def _read_numbers(archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Membe
                 raise EOFError("the compressed data end too early")
             room[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
             done += len(chunk)
-        stream.read(1)  # past the end: the library compares the checksum now
     return flat.reshape(member.shape, order="F" if header.fortran else "C")

@@ -152,6 +152,14 @@ def test_a_duplicate_in_the_last_of_many_rows_is_found() -> None:
     assert scoring.top10_mean_reciprocal_rank(predictions, truth) == 0.0
 
 
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_a_true_id_beyond_the_predictions_type_matches_nothing(dtype: Any) -> None:
+    predictions = np.arange(10, dtype=dtype)[np.newaxis]
+    beyond = 4 + 2 ** (8 * predictions.itemsize)  # would wrap around to 4
+    assert scoring.top10_mean_reciprocal_rank(predictions, [beyond]) == 0.0
+    assert scoring.hits_at_10(predictions, predictions, [[beyond, 0, 4]]) == 0.5
+
+
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS, rows=st.integers(1, 50), dtype=st.sampled_from([np.int32, np.int64]))
 def test_openbiolink_hits_at_10(seed: int, rows: int, dtype: Any) -> None:

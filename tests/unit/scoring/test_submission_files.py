@@ -120,6 +120,7 @@ WRONG_FILES: dict[str, tuple[bytes, str]] = {
     "a header of another format": (member(b"\x93NUMPY\x09\x00" + GOOD[8:]), "bad_header"),
     "a header cut short": (member(GOOD[:40]), "bad_header"),
     "a huge header": (member(npy(np.zeros(1), version=(2, 0))[:8] + b"\xff\xff\xff\x7f" + b" " * 5000), "bad_header"),
+    "a long header": (member(header(GOOD[10:128].decode().rstrip() + " " * 5000, GOOD[128:])), "bad_header"),
     "a header that is code": (member(header("{'descr': __import__('os'), 'shape': (1,)}")), "bad_header"),
     "a header of nested brackets": (member(header("(" * 3000)), "bad_header"),
     "objects": (member(npy(np.array([1.0] * ROWS, dtype=object))), "object_dtype"),
@@ -204,6 +205,11 @@ def test_a_bomb_is_refused_without_being_inflated(megabytes: int, tmp_path: Path
         tracemalloc.stop()
     assert error.code == "too_large"
     assert peak < 2 << 20
+
+
+def test_a_huge_array_is_refused_for_its_size_before_its_header_is_read(tmp_path: Path) -> None:
+    huge = header("{'descr': '<f4', 'fortran_order': False, 'shape': (83886080,), }") + bytes(320 << 20)
+    assert refusal(tmp_path, member(huge)).code == "too_large"
 
 
 def test_a_size_that_the_directory_hides_does_not_make_the_member_longer(tmp_path: Path) -> None:
