@@ -292,14 +292,15 @@ class Phase(models.Model):
 
 def validate_prediction_format(value: object) -> None:
     """Refuse what `scoring.submissions` could not check uploads against."""
-    import scoring
+    from scoring.errors import ScoringInputError
+    from scoring.layouts import layout
 
     if not isinstance(value, dict) or set(value) - {"dataset", "split", "rows"} or {"dataset", "split"} - set(value):
         raise ValidationError({"prediction_format": 'Give "dataset", "split" and, if not the official number, "rows".'})
-    if value["dataset"] not in scoring.names():
-        raise ValidationError(
-            {"prediction_format": f"Unknown data set {value['dataset']!r}; known are {', '.join(scoring.names())}."}
-        )
     rows = value.get("rows")
-    if rows is not None and (not isinstance(rows, int) or rows < 1):
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise ValidationError({"prediction_format": f'"rows" must be a whole number of at least 1, not {rows!r}.'})
+    try:
+        layout(str(value["dataset"]), str(value["split"]), rows)
+    except ScoringInputError as error:
+        raise ValidationError({"prediction_format": str(error)}) from error

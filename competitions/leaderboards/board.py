@@ -105,8 +105,9 @@ def read_cursor(cursor: str) -> tuple[float, datetime, int]:
         raise InvalidCursor from error
 
 
-def entry_of(board: Leaderboard, team: Team) -> Entry | None:
-    return Entry.objects.filter(leaderboard=board, team=team).select_related("team", "score").first()
+def entry_of(board: Leaderboard, team_id: int) -> Entry | None:
+    """A team's row, with its team and the score that counts."""
+    return Entry.objects.filter(leaderboard=board, team_id=team_id).select_related("team", "score").first()
 
 
 def all_rows(board: Leaderboard) -> Iterator[Row]:

@@ -11,13 +11,25 @@ from competitions.teams.models import Membership
 
 
 def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
-    """Those of the user's teams, and those of the competitions that the user organizes."""
+    """Those of the user's teams, and those of the competitions that the user organizes.
+
+    Teams and phases are looked up first and named by number: with subqueries in the `OR`, PostgreSQL walks all
+    submissions of the site backwards until it has found a page (0.4 s at a million).
+    """
     if not user.is_authenticated:
         return Submission.objects.none()
     if user.is_superuser:
         return Submission.objects.all()
-    teams = Membership.objects.filter(user=user).values("team")
-    return Submission.objects.filter(Q(team__in=teams) | Q(phase__competition__in=Competition.objects.managed_by(user)))
+    teams = list(Membership.objects.filter(user=user).values_list("team", flat=True))
+    phases = list(
+        Phase.objects.filter(competition__in=Competition.objects.managed_by(user)).values_list("pk", flat=True)
+    )
+    wanted = Q(pk__in=[])
+    if teams:
+        wanted |= Q(team__in=teams)
+    if phases:
+        wanted |= Q(phase__in=phases)
+    return Submission.objects.filter(wanted)
 
 
 def log_streams(user: User | AnonymousUser, phase: Phase) -> list[str]:

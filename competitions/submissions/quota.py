@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Count, Q
+
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
-from competitions.teams.models import Team
 
 
 @dataclass(frozen=True)
@@ -22,18 +23,20 @@ class Allowance:
         return max(self.limit - self.used, 0)
 
 
-def allowances(*, team: Team, phase: Phase, now: datetime) -> list[Allowance]:
-    """Every limit that the phase sets, narrowest first; an empty list means unlimited."""
+def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
+    """Every limit that the phase sets, narrowest first, in one query; an empty list means unlimited."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     monday = midnight - timedelta(days=midnight.weekday())
-    periods: list[tuple[int | None, str, datetime | None, datetime | None]] = [
-        (phase.max_submissions_per_day, "of today", midnight, midnight + timedelta(days=1)),
-        (phase.max_submissions_per_week, "of this week", monday, monday + timedelta(days=7)),
-        (phase.max_submissions, "of this phase", None, None),
+    used = Submission.objects.filter(team=team_id, phase=phase, is_charged=True).aggregate(
+        day=Count("pk", filter=Q(received_at__gte=midnight)),
+        week=Count("pk", filter=Q(received_at__gte=monday)),
+        total=Count("pk"),
+    )
+    periods: list[tuple[int | None, str, int, datetime | None]] = [
+        (phase.max_submissions_per_day, "of today", used["day"], midnight + timedelta(days=1)),
+        (phase.max_submissions_per_week, "of this week", used["week"], monday + timedelta(days=7)),
+        (phase.max_submissions, "of this phase", used["total"], None),
     ]
-    charged = Submission.objects.filter(team=team, phase=phase, is_charged=True)
     return [
-        Allowance(period, limit, (charged.filter(received_at__gte=since) if since else charged).count(), resets_at)
-        for limit, period, since, resets_at in periods
-        if limit is not None
+        Allowance(period, limit, count, resets_at) for limit, period, count, resets_at in periods if limit is not None
     ]

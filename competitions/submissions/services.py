@@ -108,7 +108,7 @@ def _require_open(phase: Phase, kind: Kind, received_at: datetime) -> None:
 
 
 def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
-    for allowance in allowances(team=team, phase=phase, now=received_at):
+    for allowance in allowances(team_id=team.pk, phase=phase, now=received_at):
         if not allowance.left:
             raise refusals.QuotaUsed(limit=allowance.limit, period=allowance.period, resets_at=allowance.resets_at)
 

@@ -179,4 +179,4 @@ class Limits(ApiView):
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
         team = require_team(user=self.person(), competition=phase.competition)
-        return Response(s.AllowanceOut(allowances(team=team, phase=phase, now=timezone.now()), many=True).data)
+        return Response(s.AllowanceOut(allowances(team_id=team.pk, phase=phase, now=timezone.now()), many=True).data)

@@ -61,7 +61,7 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
 def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, Any]:
     page = board_page(board, cursor=request.GET.get("cursor"))
     columns = visible_columns(board)
-    mine = entry_of(board, team_of_visit(visited)) if visited.team_id else None  # type: ignore[arg-type]
+    mine = entry_of(board, visited.team_id) if visited.team_id else None
     return {
         "phase": phase,
         "board": board,

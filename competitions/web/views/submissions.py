@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Prefetch
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -20,7 +21,7 @@ from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.access import log_streams, submissions_of
 from competitions.submissions.logs import log_text
-from competitions.submissions.models import RunLog, RunOutput, Submission
+from competitions.submissions.models import Run, RunLog, RunOutput, Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_cancel, submission_create
 from competitions.submissions.states import Kind
@@ -28,7 +29,7 @@ from competitions.teams.services import require_registration
 from competitions.web.progress import progress_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
-from competitions.web.visit import Visit, team_of_visit, visit
+from competitions.web.visit import Visit, visit
 
 PAGE_SIZE = 25
 LOG_TAIL_CHARS = 100_000
@@ -43,34 +44,31 @@ def _related() -> tuple[str, ...]:
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """The team's submissions, newest first, with the panel to make one."""
     visited = visit(request, slug)
-    team = team_of_visit(visited)
+    team_id = visited.team_id
     phase = visited.phase(request.GET.get("phase"))
     rows = Submission.objects.none()
-    if team is not None:
-        rows = Submission.objects.filter(team=team).select_related(*_related()).prefetch_related(*_prefetched())
+    if team_id is not None:
+        rows = Submission.objects.filter(team=team_id).select_related(*_related()).prefetch_related(*_prefetched())
     before = request.GET.get("before", "")
     if before.isdigit():
         rows = rows.filter(pk__lt=int(before))
     found = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
     context = {
-        "team": team,
         "phase": phase,
         "rows": [row_context(request, one) for one in found[:PAGE_SIZE]],
         "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
-        **(_panel(visited, phase) if team is not None and phase is not None else {}),
+        **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "submissions", context)
 
 
-def _prefetched() -> tuple[str, ...]:
-    return ("runs__task", "runs__queue", "phase__leaderboard__columns")
+def _prefetched() -> tuple[Prefetch[str] | str, ...]:
+    return Prefetch("runs", queryset=Run.objects.select_related("task", "queue")), "phase__leaderboard__columns"
 
 
-def _panel(visited: Visit, phase: Phase) -> dict[str, Any]:
+def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
     """What stands beside the upload: quota, reset, closing time, budget."""
-    team = team_of_visit(visited)
-    assert team is not None, "the panel is for teams"
-    limits = allowances(team=team, phase=phase, now=visited.now)
+    limits = allowances(team_id=team_id, phase=phase, now=visited.now)
     return {
         "allowances": limits,
         "is_open": phase.is_open(visited.now),
@@ -197,7 +195,7 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
     user = person(request)
     streams = log_streams(user, submission.phase)
     board = getattr(submission.phase, "leaderboard", None)
-    entry = entry_of(board, submission.team) if board else None
+    entry = entry_of(board, submission.team_id) if board else None
     runs = [
         {
             "run": run,
