@@ -158,4 +158,7 @@ class WorkerProcess:
         if self.process is None:
             return None
         self.process.send_signal(number)
-        return self.process.wait(seconds)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"still there after {seconds:g} s: {self.text()[-3000:]}") from error

@@ -19,7 +19,7 @@ from workers.sandbox.engine import Engine
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
 
-SLOW = "import time; print('begun', flush=True); time.sleep(4)\n" + ANSWER
+SLOW = "import time; print('begun', flush=True); time.sleep(8)\n" + ANSWER
 Start = Callable[..., WorkerProcess]
 
 
@@ -54,8 +54,8 @@ def containers_of(site: SmallSite, name: str = "w1") -> list[str]:
 
 
 def running(site: SmallSite) -> list[str]:
-    engine = Engine()
-    return [container for container in containers_of(site) if engine.inspect(container).status == "running"]
+    filters = {"label": f"podium.worker-name=w1-{site.queue.name}", "status": "running"}
+    return [str(row["Id"]) for row in Engine().api.containers(quiet=True, filters=filters)]
 
 
 def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallSite, start_worker: Start) -> None:
