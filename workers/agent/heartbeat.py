@@ -61,10 +61,10 @@ class Heartbeat(threading.Thread):
 
     def flush(self) -> None:
         """Send log text that no beat has sent yet, before the run ends."""
-        rounds = 0
-        while (self._unsent or self._has_text()) and not self.lost.is_set() and rounds < MAX_PIECES:
-            rounds += 1
-            if not self.beat():
+        for _ in range(MAX_PIECES):
+            with self._sending:  # text that a beat has taken and not yet sent is neither here nor there
+                pending = bool(self._unsent) or self._has_text()
+            if not pending or self.lost.is_set() or not self.beat():
                 return
 
     def beat(self) -> bool:
