@@ -1,19 +1,25 @@
 # The web site and the reconciler: one image, two commands.
 ARG BASE=debian:bookworm-slim
 
-FROM ${BASE} AS packages
+FROM ${BASE} AS tools
 RUN apt-get -qq update \
  && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 python3-venv ca-certificates \
- && rm -rf /var/lib/apt/lists/* \
- && python3 -m venv /opt/podium
-COPY docker/wheels/ /wheels/
-COPY pyproject.toml constraints.txt /build/
+ && rm -rf /var/lib/apt/lists/*
+
+# A stage of its own, so that packages are installed again only when their list changes, not with every other setting.
+FROM tools AS list
+COPY pyproject.toml /build/
 COPY scripts/requirements.py /build/scripts/
+RUN python3 /build/scripts/requirements.py web > /requirements.txt
+
 # From docker/wheels alone when there is something in it, else from the package index.
-RUN cd /build \
- && python3 scripts/requirements.py web > requirements.txt \
+FROM tools AS packages
+COPY docker/wheels/ /wheels/
+COPY constraints.txt /
+COPY --from=list /requirements.txt /
+RUN python3 -m venv /opt/podium \
  && if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
- && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c constraints.txt -r requirements.txt
+ && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /requirements.txt
 
 FROM ${BASE}
 RUN apt-get -qq update \

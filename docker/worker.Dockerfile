@@ -1,18 +1,25 @@
 # The compute worker. It drives the host's Docker Engine through its socket: see docker-compose.yml for the mounts.
 ARG BASE=debian:bookworm-slim
 
-FROM ${BASE} AS packages
+FROM ${BASE} AS tools
 RUN apt-get -qq update \
  && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 python3-venv ca-certificates \
- && rm -rf /var/lib/apt/lists/* \
- && python3 -m venv /opt/podium
-COPY docker/wheels/ /wheels/
-COPY pyproject.toml constraints.txt /build/
+ && rm -rf /var/lib/apt/lists/*
+
+# A stage of its own, so that packages are installed again only when their list changes, not with every other setting.
+FROM tools AS list
+COPY pyproject.toml /build/
 COPY scripts/requirements.py /build/scripts/
-RUN cd /build \
- && python3 scripts/requirements.py worker > requirements.txt \
+RUN python3 /build/scripts/requirements.py worker > /requirements.txt
+
+# From docker/wheels alone when there is something in it, else from the package index.
+FROM tools AS packages
+COPY docker/wheels/ /wheels/
+COPY constraints.txt /
+COPY --from=list /requirements.txt /
+RUN python3 -m venv /opt/podium \
  && if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
- && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c constraints.txt -r requirements.txt
+ && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /requirements.txt
 
 FROM ${BASE}
 # e2fsprogs and mount: outputs lie on file systems of fixed size.

@@ -17,8 +17,10 @@ trap 'kill "$images" 2>/dev/null || true' EXIT
 
 say "Python packages"
 scripts/venv.sh web,worker
-say "database"
-.venv/bin/python manage.py migrate --no-input --verbosity 0 </dev/null
+if kill -0 "$images" 2>/dev/null; then # otherwise `demo` does it in a moment
+    say "database, while the image is being made"
+    .venv/bin/python manage.py migrate --no-input --verbosity 0 </dev/null
+fi
 
 wait "$images" || { say "the runtime image could not be made; the reason is above"; exit 1; }
 trap - EXIT
