@@ -76,6 +76,7 @@ class RunHandling:
         self.job = job
         self._held = held
         self._began = time.monotonic()
+        self._adopted = folder is not None
         gpu_uuid = slot.gpu_uuid if job.gpus else None
         self.folder = folder or RunFolder.create(self._worker.runs, job, gpu_uuid=gpu_uuid)
         held.add(self.folder.lease)
@@ -86,7 +87,7 @@ class RunHandling:
     def prepare(self) -> bool:
         """Stage files and create containers; on failure the run is finished here, and False is returned."""
         self._held.ahead(self.folder.lease, True)
-        self.execution.prepare()
+        self._guarded(self.execution.prepare)
         if self.execution.verdict is None:
             return True
         self.finish()
@@ -97,19 +98,28 @@ class RunHandling:
         log.info("run_adopted", extra=about(self.job, stage=self.folder.phase))
         if self.folder.phase == "executed":
             self._held.finishing(self.folder.lease)
-            self._deliver(*self.folder.load_result())
-            self._end()
+            self._guarded(lambda: self._deliver(*self.folder.load_result()))
+            self.abandon()
             return
-        self.execution.adopt()
+        self._guarded(self.execution.adopt)
         self.run_and_finish()
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """A fault of ours must end in a result: a heartbeat that goes on alone would hold the run for ever."""
+        try:
+            act()
+        except Exception:  # logged with its trace, and reported as the platform's failure
+            log.exception("worker_fault", extra=about(self.job))
+            fault = SandboxError("worker_fault", "the worker failed in a way it does not know; its log has the trace")
+            self.execution.verdict = infrastructure(fault)
 
     def run_and_finish(self) -> None:
         """Execute, give the slot to the next run, then finish."""
         self._held.ahead(self.folder.lease, False)
         try:
-            if self.job.gpus and self.slot.check_gpu():
+            if self.job.gpus and not self._adopted and self.slot.check_gpu():
                 self.execution.verdict = _gpu_verdict(str(self.slot.gpu_fault))
-            self.execution.execute()
+            self._guarded(self.execution.execute)
             if self.job.gpus:
                 self.slot.check_gpu()
         finally:
@@ -126,8 +136,8 @@ class RunHandling:
                 self.folder.save_result(body, outputs)
                 self.heartbeat.flush()
                 self._deliver(body, outputs)
-        except OSError as error:  # the worker's own disk: the lease runs out and another worker takes the run
-            log.error("run_not_reported", extra=about(self.job, detail=str(error)))
+        except Exception:  # whatever it was (a full disk): the lease runs out, and another worker takes the run
+            log.exception("run_not_reported", extra=about(self.job))
         self._end()
 
     def _deliver(self, body: dict[str, Any], outputs: dict[str, str]) -> None:
@@ -182,7 +192,7 @@ class RunHandling:
         self._end()
 
     def abandon(self) -> None:
-        """The lease is not ours any more: leave nothing behind, report nothing."""
+        """Leave nothing of it behind, and report nothing more."""
         remove_containers(self._worker, self.folder.lease)
         self._end()
         remove_run_folder(self.folder.path)

@@ -14,6 +14,7 @@ from typing import Any
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import kwargs_from_env
+from urllib3.exceptions import ReadTimeoutError
 
 import docker
 from workers.sandbox.errors import SandboxError
@@ -155,12 +156,12 @@ class Engine:
             try:
                 self.api.wait(container, timeout=WAIT_ROUND_S)
                 return
-            except (requests.ConnectionError, requests.ReadTimeout):
-                # The SDK reports its own time-out as either of the two. Who is there?
-                if self.inspect(container).ended:
-                    return
             except (DockerException, requests.RequestException) as error:
-                raise SandboxError("engine_unreachable", f"waiting for the container: {error}") from error
+                # An engine that went away may have ended the container itself: that must not look like its own end.
+                if not _timed_out(error):
+                    raise SandboxError("engine_unreachable", f"waiting for the container: {error}") from error
+            if self.inspect(container).ended:
+                return
 
     def kill(self, container: str) -> None:
         """SIGKILL to all of it; no error when it has ended already."""
@@ -212,6 +213,12 @@ class Engine:
             url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/logs"
             with contextlib.closing(self.api.get(url, params=chosen, stream=True, timeout=None)) as answer:
                 yield from _frames(answer)
+
+
+def _timed_out(error: Exception) -> bool:
+    """Whether it is our own time-out, which requests reports in two ways."""
+    inner = error.args[0] if error.args else None
+    return isinstance(error, requests.ReadTimeout) or isinstance(inner, ReadTimeoutError)
 
 
 def _frames(answer: requests.Response) -> Iterator[bytes]:

@@ -97,6 +97,49 @@ def test_a_worker_that_is_killed_leaves_its_container_and_the_next_process_adopt
     wait_for(lambda: containers_of(site) == [], 5, "containers removed")
 
 
+def test_a_container_that_ended_while_no_worker_was_there_is_collected_and_scored(
+    site: SmallSite, start_worker: Start
+) -> None:
+    worker = start_worker()
+    runs = site.submit("import time; time.sleep(2)\n" + ANSWER)
+    wait_for(lambda: running(site), 10, "the container runs")
+    worker.end(signal.SIGKILL)
+    wait_for(lambda: not running(site), 10, "the container has ended")
+    worker.start()
+    run = ended(runs)[0]
+    assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
+    assert 2 <= run.meters["wall_s"] < 3
+
+
+def test_the_time_limit_goes_on_through_a_restart_of_the_worker(site: SmallSite, start_worker: Start) -> None:
+    site.phase.time_limit_s = 6
+    site.phase.save()
+    worker = start_worker()
+    runs = site.submit("import time; time.sleep(60)\n")
+    wait_for(lambda: running(site), 10, "the container runs")
+    worker.end(signal.SIGKILL)
+    worker.start()
+    run = ended(runs, 20)[0]
+    assert (run.state, run.reason, run.attempt) == (State.FAILED, "time_limit", 1)
+    assert 6 <= run.meters["wall_s"] <= 8
+
+
+def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(site: SmallSite, start_worker: Start) -> None:
+    worker = start_worker()
+    runs = site.submit(SLOW)
+    container = wait_for(lambda: running(site), 10, "the container runs")[0]
+    worker.end(signal.SIGKILL)
+    Engine().remove(container)
+    worker.start()
+
+    def given_back() -> bool:
+        run = Run.objects.get(pk=runs[0].pk)
+        return run.state == State.QUEUED and run.attempt == 2
+
+    wait_for(given_back, 10, "a second attempt is queued")
+    assert Run.objects.get(pk=runs[0].pk).code == "container_missing"
+
+
 def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_through(
     site: SmallSite, start_worker: Start
 ) -> None:
