@@ -33,7 +33,7 @@ class Visit:
         self.competition, self.user, self.now = competition, user, now
 
     def _fact(self, name: str) -> object:
-        return getattr(self.competition, f"visit_{name}")
+        return getattr(self.competition, f"visit_{name}", None)  # nobody signed in: no facts about them
 
     @property
     def current_rules(self) -> int | None:
@@ -114,13 +114,15 @@ class Visit:
 
 
 def _annotated(user: User | AnonymousUser) -> QuerySet[Competition]:
-    who = user.pk or 0
+    rules = RulesVersion.objects.filter(competition=OuterRef("pk")).order_by("-number")
+    seen = Competition.objects.visible_to(user).annotate(visit_current_rules=Subquery(rules.values("number")[:1]))
+    if not user.is_authenticated:
+        return seen
+    who = user.pk
     registration = Registration.objects.filter(competition=OuterRef("pk"), user_id=who)
     team = Team.objects.filter(memberships__user_id=who, memberships__competition=OuterRef("pk"))
     organizer = CompetitionOrganizer.objects.filter(competition=OuterRef("pk"), user_id=who)
-    rules = RulesVersion.objects.filter(competition=OuterRef("pk")).order_by("-number")
-    return Competition.objects.visible_to(user).annotate(
-        visit_current_rules=Subquery(rules.values("number")[:1]),
+    return seen.annotate(
         visit_registration_state=Subquery(registration.values("state")[:1]),
         visit_accepted_rules=Subquery(registration.values("rules_version__number")[:1]),
         visit_team_id=Subquery(team.order_by().values("pk")[:1]),

@@ -190,7 +190,14 @@ if HEARTBEAT_S * 2 > LEASE_S:
 CACHES = {
     "default": env.cache(
         "PODIUM_CACHE_URL", default=f"filecache://{DATA_DIR / 'cache'}" if EMBEDDED else "dummycache://"
-    )
+    ),
+    # Rendered pages that are the same for everybody, by ETag; each process keeps its own.
+    "pages": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "pages",
+        "TIMEOUT": 3600,
+        "OPTIONS": {"MAX_ENTRIES": 200},
+    },
 }
 
 # --- API ------------------------------------------------------------------------------------------------------------

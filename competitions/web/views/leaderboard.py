@@ -1,8 +1,11 @@
 """The Leaderboard page: one phase's board, its history, its CSV. Unchanged boards answer 304."""
 
 import hashlib
+from importlib.metadata import version
 from typing import Any
 
+from django.conf import settings
+from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
@@ -24,6 +27,8 @@ from competitions.web.plots import score_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 
+RELEASE = version("podium")  # a new release may draw the page differently
+
 
 def board_of(phase: Phase | None) -> Leaderboard | None:
     """The phase's board, fetched with it; None where there is none."""
@@ -32,10 +37,12 @@ def board_of(phase: Phase | None) -> Leaderboard | None:
 
 def etag_of(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     """Changes with the board, with who looks, and with what of the competition they are shown."""
+    competition = visited.competition
+    phases = [(one.slug, one.name, one.closes_at, one.revealed_at, one.is_open(visited.now)) for one in visited.phases]
     parts: list[Any] = [
-        board.pk, board.version, visited.user.pk, visited.team_id, visited.registration_state, visited.rules_changed,
+        RELEASE, board.pk, board.version, phases, competition.title, competition.subtitle, competition.host,
+        competition.is_published, visited.user.pk, visited.team_id, visited.next_step, visited.registration_state,
         visited.is_organizer, visited.can_see_board(board), request.get_full_path(), request.headers.get("HX-Request"),
-        request.META.get("CSRF_COOKIE"), [(phase.pk, phase.revealed_at, phase.is_open(visited.now)) for phase in visited.phases],
     ]  # fmt: skip
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 
@@ -52,9 +59,20 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     etag = etag_of(request, visited, board)
     if request.headers.get("If-None-Match") == etag:
         return HttpResponseNotModified(headers={"ETag": etag})
-    response = render_tab(request, visited, "leaderboard", _board_context(request, visited, phase, board))
+    response = _render(request, visited, phase, board, etag)
     response.headers["ETag"] = etag
     response.headers["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, etag: str) -> HttpResponse:
+    """The page. Visitors who are not signed in all get the same one, so it is rendered once for each version of the board."""
+    same_for_all = not request.user.is_authenticated and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
+    if same_for_all and (body := caches["pages"].get(etag)):
+        return HttpResponse(body)
+    response = render_tab(request, visited, "leaderboard", _board_context(request, visited, phase, board))
+    if same_for_all:
+        caches["pages"].set(etag, response.content)
     return response
 
 

@@ -1,0 +1,102 @@
+"""Leaderboard pages a second from two web processes (gunicorn), board of 10^5 teams, on PostgreSQL. Run by `make bench`.
+
+Visitors come over loopback, each with a connection of its own; half of them have the page already (304). Bounded: 10 s a case.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.urls import reverse
+from django.utils import timezone
+
+from competitions.compute import bell
+from tests.benchmarks.site.test_pages_do_not_grow import fill
+from tests.services import free_port
+from tests.worlds import world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SECONDS, VISITORS = 10, 8
+WANTED_PER_S = 200
+
+
+@pytest.fixture
+def two_web_processes(postgres_url: str) -> Iterator[int]:
+    """gunicorn with two processes on the test's own database; yields its port."""
+    port = free_port()
+    name = settings.DATABASES["default"]["NAME"]
+    environment = os.environ | {
+        "DATABASE_URL": postgres_url.rsplit("/", 1)[0] + f"/{name}",
+        "PODIUM_SECRET_KEY": settings.SECRET_KEY,
+        "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
+        "PODIUM_BROKER_URL": "memory://",
+        "PODIUM_DATA_DIR": str(settings.DATA_DIR),
+        "DJANGO_SETTINGS_MODULE": "podium.settings",
+        "PODIUM_LOG_LEVEL": "ERROR",
+    }
+    call_command("collectstatic", interactive=False, verbosity=0)
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "podium.wsgi",
+        "--pythonpath",
+        "platform",
+        "--workers",
+        "2",
+        "--threads",
+        "4",
+    ]
+    server = subprocess.Popen([*command, "--bind", f"127.0.0.1:{port}"], env=environment, cwd=settings.BASE_DIR)
+    try:
+        wait_until_ready(port)
+        yield port
+    finally:
+        server.terminate()
+        server.wait(15)
+
+
+def wait_until_ready(port: int) -> None:
+    for _ in range(200):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            time.sleep(0.1)
+        finally:
+            connection.close()
+    raise TimeoutError("the web server did not become ready")
+
+
+def answers_per_s(port: int, path: str, keeps: bool) -> float:
+    script = Path(__file__).with_name("visitors.py")
+    arguments = [str(port), path, str(VISITORS), str(SECONDS), "1" if keeps else "0"]
+    output = subprocess.run([sys.executable, script, *arguments], check=True, capture_output=True, text=True).stdout
+    return int(output) / SECONDS
+
+
+def test_two_web_processes_serve_the_board(monkeypatch: pytest.MonkeyPatch, two_web_processes: int) -> None:
+    monkeypatch.setattr(bell, "ring", lambda name: True)
+    site = world(now=timezone.now())
+    fill(site, 100_000, 100_000)
+    page = f"{reverse('web:leaderboard', args=[site.competition.slug])}?phase={site.phase.slug}"
+    board = reverse("api:leaderboard", args=[site.competition.slug, site.phase.slug])
+    print(f"\n{'what':<28}{'answers a second':>18}{'of 200':>10}")
+    for name, path, keeps in [
+        ("page, new visitors", page, False),
+        ("page, unchanged (304)", page, True),
+        ("JSON", board, False),
+    ]:
+        rate = answers_per_s(two_web_processes, path, keeps)
+        print(f"{name:<28}{rate:>18.0f}{rate / WANTED_PER_S:>9.2f}x")
