@@ -1,5 +1,8 @@
 """Boards as JSON and CSV, with ETags: an unchanged board costs one small query."""
 
+from typing import Any
+
+from django.core.cache import caches
 from django.http import HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
@@ -42,16 +45,22 @@ class LeaderboardDetail(BoardView):
         etag = f'"{board.pk}-{board.version}-{cursor or ""}"'
         if request.headers.get("If-None-Match") == etag:
             return HttpResponseNotModified(headers={"ETag": etag})
-        page, columns = board_page(board, cursor=cursor), visible_columns(board)
-        body = {
-            "phase": board.phase.slug,
-            "rule": board.rule,
-            "columns": s.ColumnOut(columns, many=True).data,
-            "entry_count": board.entry_count,
-            "rows": [s.row_out(row, columns) for row in page.rows],
-            "next_cursor": page.next_cursor,
-        }
+        # The same for everybody who may see the board, so it is put together once for each version of it.
+        body = caches["pages"].get_or_set(f"json{etag}", lambda: page_out(board, cursor))
         return Response(body, headers={"ETag": etag, "Cache-Control": "no-cache"})
+
+
+def page_out(board: Leaderboard, cursor: str | None) -> dict[str, Any]:
+    """One page of a board as JSON."""
+    page, columns = board_page(board, cursor=cursor), visible_columns(board)
+    return {
+        "phase": board.phase.slug,
+        "rule": board.rule,
+        "columns": list(s.ColumnOut(columns, many=True).data),
+        "entry_count": board.entry_count,
+        "rows": [s.row_out(row, columns) for row in page.rows],
+        "next_cursor": page.next_cursor,
+    }
 
 
 class LeaderboardCsv(BoardView):

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
 from django.urls import reverse
 from django.utils import timezone
 
@@ -43,7 +42,8 @@ def two_web_processes(postgres_url: str) -> Iterator[int]:
         "DJANGO_SETTINGS_MODULE": "podium.settings",
         "PODIUM_LOG_LEVEL": "ERROR",
     }
-    call_command("collectstatic", interactive=False, verbosity=0)
+    collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"]
+    subprocess.run(collect, env=environment, cwd=settings.BASE_DIR, check=True)
     command = [
         sys.executable,
         "-m",
@@ -82,7 +82,7 @@ def wait_until_ready(port: int) -> None:
 def answers_per_s(port: int, path: str, keeps: bool) -> float:
     script = Path(__file__).with_name("visitors.py")
     arguments = [str(port), path, str(VISITORS), str(SECONDS), "1" if keeps else "0"]
-    output = subprocess.run([sys.executable, script, *arguments], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run([sys.executable, script, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
     return int(output) / SECONDS
 
 
