@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from competitions.submissions.models import CompletedAttempt, Run, RunLog, RunOutput
+from competitions.submissions.models import Attempt, Run, RunLog, RunOutput
 from competitions.submissions.states import State
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
 from workers.agent.janitor import remove_run_folder
@@ -137,7 +137,7 @@ def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(site
         return run.state == State.QUEUED and run.attempt == 2
 
     wait_for(given_back, 10, "a second attempt is queued")
-    first = CompletedAttempt.objects.get(run=runs[0], attempt=1)
+    first = Attempt.objects.get(run=runs[0], attempt=1)
     assert first.reason == "infrastructure"
     assert "inspecting the container" in first.detail
 
