@@ -4,6 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
+
+from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import HELD, REASONS, Reason, State
 
@@ -14,6 +18,9 @@ class Progress:
 
     sentence: str
     position: int | None = None  # in the queue, 1 is next
+    contact: str = ""  # who runs the workers it waits for
+    worker_seen_at: datetime | None = None
+    is_silent: bool = False  # it waits, and no worker of its queue has been heard of lately
     elapsed_s: float | None = None
     limit_s: int | None = None
     blame: str = ""
@@ -31,8 +38,23 @@ class Progress:
         return max(self.limit_s - self.elapsed_s, 0.0) if self.limit_s and self.elapsed_s is not None else None
 
 
+def runs_with_places() -> QuerySet[Run]:
+    """Runs with their task and queue and, for those that wait, `place` and `worker_seen_at`; one query for any number.
+
+    The place is one more than the runs that the queue hands out before; fair share may still change the order.
+    """
+    earlier = Q(priority__gt=OuterRef("priority")) | Q(priority=OuterRef("priority"), queued_at__lt=OuterRef("queued_at"))
+    ahead = Run.objects.filter(earlier, queue=OuterRef("queue"), state=State.QUEUED).order_by()
+    count = ahead.values("queue").annotate(count=Count("pk")).values("count")
+    workers = ComputeWorker.objects.filter(queue=OuterRef("queue"), quarantined_at=None).order_by("-last_seen_at")
+    return Run.objects.select_related("task", "queue").annotate(
+        place=Case(When(state=State.QUEUED, then=Coalesce(Subquery(count), 0) + 1)),
+        worker_seen_at=Case(When(state=State.QUEUED, then=Subquery(workers.values("last_seen_at")[:1]))),
+    )
+
+
 def progress_of(submission: Submission, *, now: datetime, run: Run | None = None) -> Progress:
-    """The state of one run, or of the run that decides the submission's status."""
+    """The state of one run, or of the run that decides the submission's status; runs come from `runs_with_places`."""
     runs = list(submission.runs.all())
     chosen = run or next((one for one in runs if one.state == submission.status), runs[0] if runs else None)
     if chosen is None:
@@ -44,26 +66,20 @@ def progress_of(submission: Submission, *, now: datetime, run: Run | None = None
     return _ended(chosen)
 
 
-def queue_position(run: Run) -> int:
-    """Runs of the same queue that are handed out before this one, plus one; fair share may still change the order."""
-    waiting = Run.objects.filter(queue=run.queue_id, state=State.QUEUED)
-    ahead = waiting.filter(priority__gt=run.priority) | waiting.filter(
-        priority=run.priority, queued_at__lt=run.queued_at
-    )
-    return ahead.count() + 1
-
-
 def _queued(run: Run, now: datetime) -> Progress:
     if run.cancel_requested_at:
         return Progress(sentence="Being cancelled")
-    position = queue_position(run)
+    place: int = run.place  # type: ignore[attr-defined]  # an annotation
+    seen_at: datetime | None = run.worker_seen_at  # type: ignore[attr-defined]
+    sentence = f"Waiting at place {place} of the queue"
     if run.queue.is_paused:
-        return Progress(
-            sentence=f"Waiting at place {position}; the organizers have paused the queue", position=position
-        )
-    if run.not_before > now:
-        return Progress(sentence=f"Waiting for attempt {run.attempt}, after a fault on our side", position=position)
-    return Progress(sentence=f"Waiting at place {position} of the queue", position=position)
+        sentence = f"Waiting at place {place}; the organizers have paused the queue"
+    elif run.not_before > now:
+        sentence = f"Waiting for attempt {run.attempt}, after a fault on our side"
+    return Progress(
+        sentence=sentence, position=place, contact=run.queue.contact, worker_seen_at=seen_at,
+        is_silent=seen_at is None or (now - seen_at).total_seconds() > WORKER_SILENT_AFTER_S,
+    )  # fmt: skip
 
 
 def _held(run: Run, submission: Submission, now: datetime) -> Progress:

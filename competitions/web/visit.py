@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
+from competitions.compute.models import ComputeWorker
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.visibility import scores_visible
-from competitions.teams.models import Registration, Team
+from competitions.teams.models import Invitation, Registration, Team
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ class Visit:
     @property
     def team_id(self) -> int | None:
         return self._fact("team_id")  # type: ignore[return-value]
+
+    @property
+    def is_invited(self) -> bool:
+        """Somebody waits for this person's answer to an invitation to a team."""
+        return bool(self._fact("is_invited"))
+
+    @property
+    def worker_seen_at(self) -> datetime | None:
+        """When a compute worker of the competition's queue was last heard of."""
+        return self._fact("worker_seen_at")  # type: ignore[return-value]
 
     @property
     def is_organizer(self) -> bool:
@@ -122,11 +133,17 @@ def _annotated(user: User | AnonymousUser) -> QuerySet[Competition]:
     registration = Registration.objects.filter(competition=OuterRef("pk"), user_id=who)
     team = Team.objects.filter(memberships__user_id=who, memberships__competition=OuterRef("pk"))
     organizer = CompetitionOrganizer.objects.filter(competition=OuterRef("pk"), user_id=who)
+    invitation = Invitation.objects.filter(
+        user_id=who, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=timezone.now()
+    )
+    workers = ComputeWorker.objects.filter(queue=OuterRef("queue"), quarantined_at=None).order_by("-last_seen_at")
     return seen.annotate(
         visit_registration_state=Subquery(registration.values("state")[:1]),
         visit_accepted_rules=Subquery(registration.values("rules_version__number")[:1]),
         visit_team_id=Subquery(team.order_by().values("pk")[:1]),
         visit_team_name=Subquery(team.order_by().values("name")[:1]),
+        visit_is_invited=Exists(invitation),
+        visit_worker_seen_at=Subquery(workers.values("last_seen_at")[:1]),
         visit_is_organizer=Exists(organizer),
         visit_sees_sealed=Exists(organizer.filter(can_see_sealed=True)),
     )
@@ -136,7 +153,7 @@ def visit(request: HttpRequest, slug: str) -> Visit:
     """The visit of this request's person. A competition that they do not see does not exist: 404."""
     user = request.user
     assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-    competition = get_object_or_404(_annotated(user).select_related("logo"), slug=slug)
+    competition = get_object_or_404(_annotated(user).select_related("logo", "queue"), slug=slug)
     return Visit(competition=competition, user=user, now=timezone.now())
 
 

@@ -41,6 +41,18 @@ def instant(value: datetime | None) -> SafeString | str:
 
 
 @register.filter
+def ago(value: datetime | None) -> SafeString | str:
+    """A moment for narrow places: the page's script turns it into "3 hours ago", with the instant as its title.
+
+    The server writes the instant itself, so that a page that is cached, or read without script, stays true.
+    """
+    if value is None:
+        return "—"
+    utc = value.astimezone(UTC)
+    return format_html('<time datetime="{}" data-ago>{}&nbsp;UTC</time>', utc.isoformat(), f"{utc:%Y-%m-%d %H:%M}")
+
+
+@register.filter
 def duration(seconds: float | None) -> str:
     """Seconds as people say them: 42 s, 3 min 20 s, 4 h, 2 h 5 min."""
     if seconds is None:

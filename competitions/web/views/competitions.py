@@ -17,6 +17,7 @@ from competitions.catalog.services import current_rules
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.teams.services import register, require_registration
+from competitions.web.checklist import checklist
 from competitions.web.visit import Visit, visit
 
 DOWNLOADS = ("public_data", "starting_kit")
@@ -30,9 +31,11 @@ def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    competitions = Competition.objects.visible_to(request.user).select_related("logo")
+    competitions = Competition.objects.visible_to(request.user).select_related("logo").prefetch_related("phases")
     page = Paginator(competitions, 24).get_page(request.GET.get("page"))
-    return render(request, "web/index.html", {"page": page, "now": timezone.now()})
+    now = timezone.now()
+    cards = [(one, [phase for phase in one.phases.all() if phase.is_open(now)]) for one in page]
+    return render(request, "web/index.html", {"page": page, "cards": cards})
 
 
 @require_GET
@@ -41,7 +44,8 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     pages = visited.competition.pages.filter(tab=Page.Tab.OVERVIEW)
     news = visited.competition.announcements.all()[:5]
     warnings = competition_warnings(visited.competition) if visited.is_organizer else []
-    return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "warnings": warnings})
+    steps = checklist(visited.competition, warnings) if warnings else []
+    return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "steps": steps})
 
 
 @require_GET

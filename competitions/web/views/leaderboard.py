@@ -42,7 +42,7 @@ def etag_of(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     parts: list[Any] = [
         RELEASE, board.pk, board.version, phases, competition.title, competition.subtitle, competition.host,
         competition.is_published, visited.user.pk, visited.team_id, visited.next_step, visited.registration_state,
-        visited.is_organizer, visited.can_see_board(board), request.get_full_path(), request.headers.get("HX-Request"),
+        visited.is_organizer, visited.is_invited, visited.can_see_board(board), request.get_full_path(), request.headers.get("HX-Request"),
     ]  # fmt: skip
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 

@@ -1,11 +1,11 @@
 """The Submissions page with its upload panel, and a submission's own page, which follow a run while it goes."""
 
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Prefetch
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.board import entry_of
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.visibility import can_see_scores
 from competitions.refusals import Refusal
 from competitions.resources.models import Upload
@@ -21,12 +21,12 @@ from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.access import log_streams, submissions_of
 from competitions.submissions.logs import log_text
-from competitions.submissions.models import Run, RunLog, RunOutput, Submission
+from competitions.submissions.models import RunLog, RunOutput, Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_cancel, submission_create
-from competitions.submissions.states import Kind
+from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
-from competitions.web.progress import progress_of
+from competitions.web.progress import progress_of, runs_with_places
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
@@ -35,8 +35,13 @@ PAGE_SIZE = 25
 LOG_TAIL_CHARS = 100_000
 
 
-def _related() -> tuple[str, ...]:
-    return ("phase__competition", "phase__leaderboard", "team", "submitted_by", "score")
+# Filters of the list: name -> statuses; none means all.
+FILTERS: Final[dict[str, tuple[State, ...]]] = {
+    "all": (),
+    "finished": (State.FINISHED,),
+    "failed": (State.FAILED, State.CANCELLED),
+    "running": LIVE,
+}
 
 
 @require_GET
@@ -46,24 +51,34 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     team_id = visited.team_id
     phase = visited.phase(request.GET.get("phase"))
-    rows = Submission.objects.none()
-    if team_id is not None:
-        rows = Submission.objects.filter(team=team_id).select_related(*_related()).prefetch_related(*_prefetched())
+    show = request.GET.get("show", "")
+    show = show if show in FILTERS else "all"
+    rows = _rows(Submission.objects.filter(team=team_id) if team_id is not None else Submission.objects.none())
+    if FILTERS[show]:
+        rows = rows.filter(status__in=FILTERS[show])
     before = request.GET.get("before", "")
     if before.isdigit():
         rows = rows.filter(pk__lt=int(before))
     found = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
     context = {
         "phase": phase,
-        "rows": [row_context(request, one) for one in found[:PAGE_SIZE]],
+        "show": show,
+        "filters": FILTERS,
+        "rows": [row_context(one, sees=visited.can_see_scores(one.phase)) for one in found[:PAGE_SIZE]],
         "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "submissions", context)
 
 
-def _prefetched() -> tuple[Prefetch[str] | str, ...]:
-    return Prefetch("runs", queryset=Run.objects.select_related("task", "queue")), "phase__leaderboard__columns"
+def _rows(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+    """With everything that a row shows, in the same three queries for any number of rows."""
+    standing = Entry.objects.filter(score__submission=OuterRef("pk"))
+    return (
+        submissions.select_related("phase__competition", "phase__leaderboard", "team", "submitted_by", "score")
+        .prefetch_related(Prefetch("runs", queryset=runs_with_places()), "phase__leaderboard__columns")
+        .annotate(stands=Exists(standing))
+    )
 
 
 def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
@@ -84,9 +99,8 @@ def _expected_file_name(phase: Phase) -> str | None:
     return official_filename(wanted["dataset"], wanted["split"]) if wanted else None
 
 
-def row_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
-    """What a row, or the head of the submission's page, shows."""
-    sees = can_see_scores(request.user, submission.phase)
+def row_context(submission: Submission, *, sees: bool) -> dict[str, Any]:
+    """What a row, or the head of the submission's page, shows; `sees`: this person may see scores of its phase."""
     board = getattr(submission.phase, "leaderboard", None)
     score = getattr(submission, "score", None)
     columns = [column for column in board.columns.all() if not column.is_hidden] if board else []
@@ -97,6 +111,7 @@ def row_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
         "submission": submission,
         "scores": values if sees else [],
         "is_sealed": bool(score) and not sees,
+        "counts_now": sees and submission.stands,  # type: ignore[attr-defined]  # an annotation
         "progress": progress_of(submission, now=timezone.now()),
     }
 
@@ -165,15 +180,16 @@ def _uuid(text: str) -> UUID:
 
 def find(request: HttpRequest, pk: int) -> Submission:
     """A submission that the person may see; any other does not exist."""
-    rows = submissions_of(person(request)).select_related(*_related()).prefetch_related(*_prefetched())
-    return get_object_or_404(rows, pk=pk)
+    return get_object_or_404(_rows(submissions_of(person(request))), pk=pk)
 
 
 @require_GET
 @login_required
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
-    return render(request, "web/_submission_row.html", row_context(request, find(request, pk)))
+    submission = find(request, pk)
+    sees = can_see_scores(request.user, submission.phase)
+    return render(request, "web/_submission_row.html", row_context(submission, sees=sees))
 
 
 @require_GET
@@ -194,8 +210,6 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     user = person(request)
     streams = log_streams(user, submission.phase)
-    board = getattr(submission.phase, "leaderboard", None)
-    entry = entry_of(board, submission.team_id) if board else None
     runs = [
         {
             "run": run,
@@ -213,10 +227,8 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
         }
         for run in submission.runs.all()
     ]
-    counts = entry is not None and entry.score.submission_id == submission.pk
-    return row_context(request, submission) | {
+    return row_context(submission, sees=can_see_scores(user, submission.phase)) | {
         "runs": runs,
-        "counts_now": counts and can_see_scores(user, submission.phase),
         "is_organizer": organizes(user, submission.phase),
     }
 

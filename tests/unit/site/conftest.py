@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import time_machine
+from django.core.cache import caches
 
 from podium.celery import app
 from tests.town import Town, make_town
@@ -21,6 +22,7 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def site(db: None, rung: list[str]) -> Iterator[World]:
     """A competition with one team, at noon of the day that the tests speak of."""
+    caches["pages"].clear()  # what it holds is named by rows of the test before
     with time_machine.travel(NOON):
         yield world()
 

@@ -1,0 +1,59 @@
+"""The launch checklist: an organizer's warnings, gathered under the steps that lead to a working competition."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from django.urls import reverse
+
+from competitions.catalog.models import Competition
+from competitions.catalog.readiness import ReadinessWarning
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the list; it is done when nothing is left to do. `url` is where it is done, for those who may."""
+
+    title: str
+    url: str
+    todo: list[ReadinessWarning] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        return not self.todo
+
+
+# Title, admin page, and the warnings that belong there. A warning that stands nowhere is shown under "Further".
+STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
+    ("Rules", "admin:catalog_competition_change", frozenset({"no_rules"})),
+    (
+        "Phases",
+        "admin:catalog_phase_changelist",
+        frozenset({"no_phase", "accepts_nothing", "quota_zero", "phases_overlap"}),
+    ),
+    ("Tasks and data", "admin:catalog_task_changelist", frozenset({"no_task", "no_reference", "no_input"})),
+    ("Leaderboards", "admin:leaderboards_leaderboard_changelist", frozenset({"no_board", "no_column"})),
+    (
+        "Compute workers",
+        "admin:catalog_competition_change",
+        frozenset({"no_worker", "no_gpu_worker", "queue_paused", "no_image"}),
+    ),
+    ("Published", "admin:catalog_competition_change", frozenset({"not_published"})),
+)
+FURTHER: Final = "Further"
+
+
+def checklist(competition: Competition, warnings: Iterable[ReadinessWarning]) -> list[Step]:
+    """Every step in order, done or with what is left to do."""
+    left = list(warnings)
+    steps = []
+    for title, page, codes in STEPS:
+        steps.append(Step(title, _url(page, competition), [one for one in left if one.code in codes]))
+        left = [one for one in left if one.code not in codes]
+    if left:
+        steps.append(Step(FURTHER, _url("admin:catalog_competition_change", competition), left))
+    return steps
+
+
+def _url(page: str, competition: Competition) -> str:
+    return reverse(page, args=[competition.pk] if page.endswith("_change") else [])
