@@ -17,6 +17,7 @@ log = logging.getLogger("podium.worker")
 
 TICK_S = 1.0  # the protocol: not more than once a second
 RETRY_S = 3.0
+FIRST_BEAT_S = 3.0  # a cancel that came before the claim's end, or a long staging, is seen by then
 MAX_TEXT_BYTES = 48_000  # of one log piece; the site takes 64,000 characters
 MAX_PIECES = 16
 GONE = (401, 404, 409)  # the run token is no longer worth anything
@@ -32,13 +33,13 @@ class Heartbeat(threading.Thread):
         self._on_drain = on_drain
         self._done = threading.Event()
         self._sending = threading.Lock()
-        self._sent_state = ""
-        self._due = time.monotonic() + TICK_S
+        self._sent_state = "preparing"  # the claim has said as much, and renewed the lease
+        self._due = time.monotonic() + min(FIRST_BEAT_S, execution.job.heartbeat_s)
         self._unsent: list[dict[str, Any]] = []
         self.lost = threading.Event()
 
     def run(self) -> None:
-        """Beat until `stop`; the first beat is a second after the claim, since most short runs are over by then."""
+        """Beat until `stop`: in time, and when there is something new; a short run may end without a beat."""
         while not self._done.wait(TICK_S):
             if self._wanted():
                 self.beat()

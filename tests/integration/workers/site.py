@@ -93,17 +93,17 @@ class SmallSite:
         return runs
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 30.0, what: str = "") -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 30.0, what: str = "", every_s: float = 0.02) -> Any:
     """Poll until the condition gives something; fails with `what` after `seconds`."""
     until = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > until:
             raise AssertionError(f"not within {seconds:g} s: {what or condition}")
-        time.sleep(0.02)
+        time.sleep(every_s)
     return value
 
 
-def ended(runs: list[Run], seconds: float = 60.0) -> list[Run]:
+def ended(runs: list[Run], seconds: float = 60.0, every_s: float = 0.02) -> list[Run]:
     """The runs once all have ended."""
     keys = [run.pk for run in runs]
 
@@ -111,7 +111,7 @@ def ended(runs: list[Run], seconds: float = 60.0) -> list[Run]:
         rows = list(Run.objects.filter(pk__in=keys).order_by("queued_at", "pk"))
         return rows if all(row.state in FINAL for row in rows) else []
 
-    found: list[Run] = wait_for(finished, seconds, f"runs end; they are {[run.state for run in runs]}")
+    found: list[Run] = wait_for(finished, seconds, f"runs end; they are {[run.state for run in runs]}", every_s)
     return found
 
 

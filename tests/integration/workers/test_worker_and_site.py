@@ -124,7 +124,9 @@ def test_the_time_limit_goes_on_through_a_restart_of_the_worker(site: SmallSite,
     assert 6 <= run.meters["wall_s"] <= 8
 
 
-def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(site: SmallSite, start_worker: Start) -> None:
+def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(
+    site: SmallSite, start_worker: Start
+) -> None:
     worker = start_worker()
     runs = site.submit(SLOW)
     container = wait_for(lambda: running(site), 10, "the container runs")[0]
