@@ -6,6 +6,7 @@ from typing import Final
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
@@ -39,10 +40,19 @@ def register(*, user: User, competition: Competition, rules_version: int, now: d
     return registration
 
 
+@transaction.atomic
 def registration_decide(*, registration: Registration, approve: bool, by: User) -> bool:
-    """An organizer's decision; returns whether it changed anything."""
+    """An organizer's decision, told to the person by mail; returns whether it changed anything."""
     state = Registration.State.APPROVED if approve else Registration.State.DENIED
     changed = Registration.objects.filter(pk=registration.pk).exclude(state=state).update(state=state, decided_by=by)
+    if changed:
+        competition, word = registration.competition, "approved" if approve else "denied"
+        mail_after_commit(
+            to=registration.user,
+            subject=f"Your registration for {competition} was {word}",
+            text=f"An organizer has {word} your registration for “{competition}”.",
+            path=f"/competitions/{competition.slug}/{'team' if approve else 'rules'}/",
+        )
     return bool(changed)
 
 
@@ -147,6 +157,12 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     taken = team.memberships.count() + team.invitations.filter(state=Invitation.State.OPEN).count()
     if taken >= team.competition.max_team_size:
         raise refusals.TeamFull(team.competition.max_team_size)
+    mail_after_commit(
+        to=user,
+        subject=f"{by} invites you to the team {team}",
+        text=f"{by} invites you to the team “{team}” of “{team.competition}”. You join when you accept, within {INVITATION_DAYS} days.",
+        path=f"/competitions/{team.competition.slug}/team/",
+    )
     return Invitation.objects.create(
         team=team, user=user, invited_by=by, created_at=now, expires_at=now + timedelta(days=INVITATION_DAYS)
     )

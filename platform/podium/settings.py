@@ -168,6 +168,7 @@ MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Podium"
 EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")
 vars().update(EMAIL_CONFIG)
+EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not hang a page
 DEFAULT_FROM_EMAIL = env.str("PODIUM_FROM_EMAIL", default="Podium <podium@localhost>")
 
 # --- Celery: it only rings the bell ---------------------------------------------------------------------------------

@@ -22,7 +22,10 @@ def change(site: World, **fields: object) -> None:
 
 
 BREAKS: dict[str, Callable[[World], object]] = {
-    "no_rules": lambda site: (site.competition.registrations.all().delete(), site.competition.rules_versions.all().delete()),
+    "no_rules": lambda site: (
+        site.competition.registrations.all().delete(),
+        site.competition.rules_versions.all().delete(),
+    ),
     "no_phase": lambda site: site.competition.phases.all().delete(),
     "no_task": lambda site: site.phase.tasks.clear(),
     "accepts_nothing": lambda site: change(site, accepts_predictions=False, accepts_code=False),
