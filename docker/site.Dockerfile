@@ -21,6 +21,15 @@ RUN python3 -m venv /opt/podium \
  && if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
  && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /requirements.txt
 
+# Name, version and commands of the distribution, as an installation has them; its code is copied below.
+FROM packages AS project
+COPY pyproject.toml README.md LICENSE /project/
+RUN if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
+ && PIP="/opt/podium/bin/pip --quiet --no-cache-dir --disable-pip-version-check" \
+ && $PIP install "$@" "setuptools>=77" \
+ && $PIP install --no-deps --no-build-isolation /project \
+ && $PIP uninstall --yes setuptools
+
 FROM ${BASE}
 RUN apt-get -qq update \
  && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 ca-certificates \
@@ -28,7 +37,7 @@ RUN apt-get -qq update \
  && groupadd --gid 10000 podium \
  && useradd --uid 10000 --gid 10000 --no-create-home --home-dir /var/lib/podium --shell /usr/sbin/nologin podium \
  && install -d -o podium -g podium -m 750 /var/lib/podium
-COPY --from=packages /opt/podium /opt/podium
+COPY --from=project /opt/podium /opt/podium
 WORKDIR /srv/podium
 COPY manage.py LICENSE ./
 COPY docker/gunicorn.conf.py docker/prepare.py docker/

@@ -21,12 +21,21 @@ RUN python3 -m venv /opt/podium \
  && if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
  && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /requirements.txt
 
+# Name, version and commands of the distribution, as an installation has them; its code is copied below.
+FROM packages AS project
+COPY pyproject.toml README.md LICENSE /project/
+RUN if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
+ && PIP="/opt/podium/bin/pip --quiet --no-cache-dir --disable-pip-version-check" \
+ && $PIP install "$@" "setuptools>=77" \
+ && $PIP install --no-deps --no-build-isolation /project \
+ && $PIP uninstall --yes setuptools
+
 FROM ${BASE}
 # e2fsprogs and mount: outputs lie on file systems of fixed size.
 RUN apt-get -qq update \
  && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 ca-certificates e2fsprogs mount \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
-COPY --from=packages /opt/podium /opt/podium
+COPY --from=project /opt/podium /opt/podium
 WORKDIR /srv/podium
 COPY workers/ workers/
 RUN python3 -m compileall -q workers

@@ -68,6 +68,15 @@ class Stack:
         assert done.returncode == 0, (done.stdout + done.stderr).decode(errors="replace")[-6000:]
         return done.stdout.decode()
 
+    def up(self) -> None:
+        """Start everything and wait for the site; a failure comes with what the containers said."""
+        try:
+            self.compose("up", "--detach")
+        except AssertionError as failure:
+            failure.add_note(self.compose("logs", "--no-color", "--tail", "40"))
+            raise
+        self.wait_until_ready()
+
     def containers(self) -> list[dict[str, Any]]:
         names = self.compose("ps", "--quiet").split()
         shown = subprocess.run(["docker", "inspect", *names], capture_output=True, text=True, check=True).stdout
@@ -104,8 +113,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory, docker_engine: None, runtime
         subprocess.run([REPOSITORY / script], env=stack.environment, check=True, capture_output=True)
     try:
         stack.compose("build")
-        stack.compose("up", "--detach")
-        stack.wait_until_ready()
+        stack.up()
         yield stack
     finally:
         stack.compose("down", "--volumes", "--timeout", "5")
@@ -215,8 +223,7 @@ def test_what_was_submitted_is_still_there_when_the_stack_was_taken_down_and_up_
     submission = submit(stack, made, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
     before = outcome(stack, made, submission)
     stack.compose("down", "--timeout", "10")
-    stack.compose("up", "--detach")
-    stack.wait_until_ready()
+    stack.up()
     after = outcome(stack, made, submission)
     assert (after["status"], after["scores"]) == (before["status"], before["scores"])
 
