@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
-V1_CONTROLLERS = ("cpu", "cpuacct", "cpu,cpuacct", "memory")
+REMOVE_PAUSES_S = (0.0, 0.01, 0.04, 0.1)  # the kernel lets go of a dead container's group a little late
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,12 @@ class StageCgroup:
 
     def remove(self) -> None:
         """Remove the group from every hierarchy; an empty one only, so never under a running container."""
-        for folder in self._folders():
-            with contextlib.suppress(OSError):  # not there, or the engine is still leaving it
-                folder.rmdir()
+        left = self._folders()
+        for pause_s in REMOVE_PAUSES_S:
+            time.sleep(pause_s)
+            left = [folder for folder in left if not _removed(folder)]
+            if not left:
+                return  # otherwise the janitor looks again
 
     def _folders(self) -> list[Path]:
         if self.version != "v1":
@@ -66,6 +70,16 @@ class StageCgroup:
         with contextlib.suppress(OSError):
             return [controller / self.path for controller in self.root.iterdir()]
         return []
+
+
+def _removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:  # the engine is still leaving it
+        return False
+    return True
 
 
 def _integer(path: Path) -> int | None:
