@@ -7,11 +7,13 @@ import stat
 import zipfile
 import zlib
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from competitions.refusals import InvalidFile
 
 CHUNK_BYTES = 1024 * 1024
+MAX_DEPTH = 64
+MAX_NAME_BYTES = 255
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
     except zipfile.BadZipFile as error:
         raise _not_a_zip(path, what) from error
     with archive:
-        members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [member for member in archive.infolist() if not member.filename.endswith("/")]  # is_dir() fails on ""
         _check_counts(members, path.stat().st_size, limits, what)
         seen: set[str] = set()
         for member in members:
@@ -81,24 +83,31 @@ def _check_counts(members: list[zipfile.ZipInfo], packed_bytes: int, limits: Arc
 
 def _check_member(member: zipfile.ZipInfo, seen: set[str], what: str) -> None:
     name = member.filename
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    if not parts or ".." in parts or name.startswith(("/", "\\")) or ":" in parts[0] or "\x00" in name:
+    parts = name.split("/")
+    if not _stays_inside(name, parts):
         raise InvalidFile(
             "zip_path_outside",
-            f"{what} has a member {name!r} whose path leads outside the archive. Use relative paths without '..'.",
+            f"{what} has a member {name[:200]!r} whose path is not allowed. Use plain relative paths: no '..', no backslash, no drive, "
+            f"at most {MAX_DEPTH} folders deep and {MAX_NAME_BYTES} bytes a name.",
         )
     if member.flag_bits & 0x1:
         raise InvalidFile("zip_encrypted", f"{what} is encrypted (member {name!r}). Make the zip without a password.")
-    mode = member.external_attr >> 16
-    if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+    if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
         raise InvalidFile(
             "zip_link",
             f"{what} has a member {name!r} that is a link or special file. Put the file itself into the zip.",
         )
-    key = "/".join(parts)
-    if key in seen:
+    folders = {"/".join(parts[:depth]) + "/" for depth in range(1, len(parts))}
+    if name in seen or name + "/" in seen or any(folder[:-1] in seen for folder in folders):
         raise InvalidFile("zip_duplicate_name", f"{what} has two members called {name!r}. Keep one of them.")
-    seen.add(key)
+    seen |= {name, *folders}
+
+
+def _stays_inside(name: str, parts: list[str]) -> bool:
+    """A path that every worker unpacks below its folder, and to the same place."""
+    if name.startswith("/") or "\\" in name or "\x00" in name or name[1:2] == ":" or len(parts) > MAX_DEPTH:
+        return False
+    return all(part not in ("", ".", "..") and len(part.encode()) <= MAX_NAME_BYTES for part in parts)
 
 
 def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limits: ArchiveLimits, what: str) -> None:

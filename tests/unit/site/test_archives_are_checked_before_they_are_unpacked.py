@@ -1,12 +1,16 @@
 """Zips that must not, or cannot, be unpacked."""
 
+import contextlib
 import io
 import stat
 import struct
+import tempfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
@@ -112,3 +116,25 @@ def test_an_ordinary_archive_gives_its_file_names(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(zip_of({"predict.py": "1", "model/weights.bin": b"\x00" * 1000}))
     assert check_zip(path, limits=LIMITS, what="x") == ["predict.py", "model/weights.bin"]
+
+
+WHOLE = zip_of({"predict.py": "print('hello')\n" * 50, "model/weights.bin": bytes(range(256))})
+
+
+@settings(max_examples=1500, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=6),
+    st.integers(0, len(WHOLE)),
+)
+def test_a_damaged_archive_is_refused_or_read_and_never_breaks_the_site(
+    changes: list[tuple[int, int]], cut: int
+) -> None:
+    raw = bytearray(WHOLE)
+    for at, value in changes:
+        raw[at] = value
+    if cut % 5 == 0:
+        del raw[cut:]
+    with tempfile.NamedTemporaryFile() as file, contextlib.suppress(InvalidFile):
+        file.write(raw)
+        file.flush()
+        assert check_zip(Path(file.name), limits=LIMITS, what="x")

@@ -1,0 +1,40 @@
+"""The site checks an archive and a worker unpacks it, with code of their own: whatever passes the one must pass the other."""
+
+import contextlib
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from competitions.refusals import InvalidFile
+from competitions.resources.archives import ArchiveLimits, check_zip
+from workers.agent.archive import ArchiveRefused, unpack
+
+part = st.one_of(
+    st.sampled_from(["a", "b", "..", ".", "", "C:", "a\\b", "x" * 256, "é", "a\nb"]), st.text(min_size=1, max_size=8)
+)
+names = st.lists(st.lists(part, min_size=1, max_size=4).map("/".join), min_size=1, max_size=5)
+
+
+@settings(max_examples=300, deadline=None)
+@given(names)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_any_names(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, target = Path(folder) / "a.zip", Path(folder) / "out"
+        with contextlib.suppress(UnicodeEncodeError), zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(zipfile.ZipInfo(name), name)
+        try:
+            accepted = check_zip(path, limits=ArchiveLimits(), what="x")
+        except InvalidFile:
+            return
+        try:
+            unpack(path, target)
+        except ArchiveRefused as refusal:
+            pytest.fail(f"the site accepted {accepted!r}, the worker refused: {refusal.detail}")
+        found = {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()}
+        assert found == set(accepted)
