@@ -1,5 +1,6 @@
 """The score-over-time plot as inline SVG: no script, themed by the page's style, read from the table beside it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,8 +8,9 @@ from datetime import UTC, datetime
 from competitions.leaderboards.models import Column
 
 WIDTH, HEIGHT = 720, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 36
+LEFT, RIGHT, TOP, BOTTOM = 92, 20, 20, 44
 TICKS = 5
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of a round scale, times a power of ten
 
 Point = tuple[datetime, float]
 
@@ -55,8 +57,10 @@ def score_plot(best: Sequence[Point], own: Sequence[Point], column: Column) -> P
     points = [*best, *own]
     if not points:
         return None
-    x = _Scale([at.timestamp() for at, _ in points], LEFT, WIDTH - RIGHT)
-    y = _Scale([value for _, value in points], HEIGHT - BOTTOM, TOP)
+    x = _Scale(_padded([at.timestamp() for at, _ in points], pad=3600.0), LEFT, WIDTH - RIGHT)
+    values = [value for _, value in points]
+    heights = round_ticks(*_padded(values, pad=abs(values[0]) * 0.05 or 1.0))
+    y = _Scale((heights[0], heights[-1]), HEIGHT - BOTTOM, TOP)
     return Plot(
         width=WIDTH,
         height=HEIGHT,
@@ -68,18 +72,30 @@ def score_plot(best: Sequence[Point], own: Sequence[Point], column: Column) -> P
         best=_marks(best, x, y, column),
         own=_marks(own, x, y, column),
         x_ticks=[Tick(x(value), _time_label(value, x.span)) for value in x.ticks(4)],
-        y_ticks=[Tick(y(value), column.shown(value)) for value in y.ticks(TICKS)],
+        y_ticks=[Tick(y(value), f"{value:.6g}") for value in heights],
     )
 
 
-class _Scale:
-    """A linear map from values to pixels; a single value lies in the middle."""
+def _padded(values: list[float], *, pad: float) -> tuple[float, float]:
+    """Lowest and highest value; a single value gets room on both sides, so that it lies in the middle."""
+    low, high = min(values), max(values)
+    return (low, high) if low < high else (low - pad, high + pad)
 
-    def __init__(self, values: list[float], start: float, end: float) -> None:
-        self.low, self.high = min(values), max(values)
-        if self.low == self.high:
-            pad = abs(self.low) * 0.05 or 1.0
-            self.low, self.high = self.low - pad, self.high + pad
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """Round numbers, evenly spaced, the first at or below `low` and the last at or above `high`."""
+    rough = (high - low) / (TICKS - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(one * power for one in STEPS if one * power >= rough * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+class _Scale:
+    """A linear map from values to pixels."""
+
+    def __init__(self, ends: tuple[float, float], start: float, end: float) -> None:
+        self.low, self.high = ends
         self.start, self.end = start, end
 
     @property

@@ -1,0 +1,65 @@
+"""The site, the browser, and people in it. The browser lives for one file of tests: its event loop must not reach others."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.site import BrowserSite, create_database
+from tests.browser.visitor import Visitor
+
+NewVisitor = Callable[..., Visitor]
+
+
+@pytest.fixture(scope="session")
+def site(
+    postgres_url: str, redis_url: str, runtime_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrowserSite]:
+    """The running site, filled."""
+    database_url = create_database(postgres_url, f"browser-{uuid.uuid4().hex[:8]}")
+    site = BrowserSite(tmp_path_factory.mktemp("site"), database_url=database_url, redis_url=redis_url)
+    site.prepare()
+    try:
+        site.start()
+        yield site
+    finally:
+        site.stop()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """A Chromium without a window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def new_visitor(browser: Browser, site: BrowserSite) -> Iterator[NewVisitor]:
+    """Makes visitors, each with cookies of their own; at the end nothing may have gone wrong in any of their pages."""
+    visitors: list[Visitor] = []
+
+    def make(name: str = "", **context: Any) -> Visitor:
+        made = Visitor(browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | context)), site.url)
+        visitors.append(made)
+        if name:
+            made.sign_in(name)
+        return made
+
+    yield make
+    for visitor in visitors:
+        visitor.context.close()
+    for visitor in visitors:
+        visitor.check()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a test writes the files it uploads."""
+    return tmp_path

@@ -1,0 +1,305 @@
+"""Fills an empty site with what the browser tests visit: `python -m tests.browser.seeding FOLDER`, with the site's environment.
+
+Runs as a process of its own, before the servers: the tests themselves never touch the database.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import django
+import numpy as np
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from competitions.catalog.models import Competition, Phase, Task
+    from competitions.compute.models import Queue
+    from competitions.submissions.models import Submission
+    from competitions.teams.models import Team
+
+PASSWORD = "a long sentence for signing in 7"
+ROWS = 40
+COLUMNS = [("mae", "MAE", "eV", "asc"), ("rmse", "RMSE", "eV", "asc"), ("hits", "Within 0.1 eV", "", "desc")]
+LONG_TEAM = "The Exceedingly Thorough Institute of Molecular Orbital Gaps"
+LONG_FILE = "code_with_a_name_that_says_everything_about_the_experiment_of_tuesday_seed_17_lr_3e-4_v12_final_final.zip"
+SCORER = Path(__file__).with_name("scoring_program.py")
+METADATA = "command: python3 $program/main.py\n"
+OVERVIEW = """# Predict the HOMO-LUMO gap
+
+The gap decides how a molecule takes up light. Predict it **from the structure alone**.
+
+| Split | Molecules | Scores |
+| --- | ---: | --- |
+| test-dev | 40 | at once |
+| test-challenge | 40 | sealed until the reveal |
+
+## Evaluation
+
+Mean absolute error in eV, `mean(|y - y_hat|)`. See the [rules](https://example.org/rules).
+
+```python
+np.savez_compressed("y_pred_pcqm4m-v2_test-dev.npz", y_pred=predictions.astype("float32"))
+```
+"""
+LOG_LINE = "epoch {0:4d}  train {1:.4f}  valid {2:.4f}  " + "gradient norms " + "0.1234 " * 12
+
+
+def labels(split: str) -> np.ndarray[Any, Any]:
+    """The hidden targets: what the tests' predictions are made from."""
+    return np.random.default_rng(len(split)).uniform(2, 8, ROWS)
+
+
+def npz(**arrays: Any) -> bytes:
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **arrays)
+    return packed.getvalue()
+
+
+@dataclass
+class Place:
+    """A competition with its tasks, and how to have things happen in it at a given time."""
+
+    organizer: User
+    queue: Queue
+    competition: Competition
+    now: datetime
+    phases: dict[str, Phase] = field(default_factory=dict)
+
+    def join(self, user: User, team: str, *, is_baseline: bool = False) -> Team:
+        from competitions.teams.services import register, team_create
+
+        register(user=user, competition=self.competition, rules_version=1, now=self.now)
+        return team_create(user=user, competition=self.competition, name=team, now=self.now, is_baseline=is_baseline)
+
+    def submit(
+        self, user: User, phase: str = "test-dev", *, hours_ago: float = 1, name: str = "", code: str = "", note: str = ""
+    ) -> Submission:
+        """Upload and submit as that person, so many hours ago."""
+        from competitions.resources.uploads import upload_whole
+        from competitions.submissions.services import submission_create
+        from competitions.submissions.states import Kind
+        from tests.worlds import zip_of
+
+        at = self.now - timedelta(hours=hours_ago)
+        content = zip_of({"metadata.yaml": METADATA, "main.py": code}) if code else prediction(phase)
+        name = name or ("code.zip" if code else f"y_pred_pcqm4m-v2_{phase}.npz")
+        upload = upload_whole(user=user, file_name=name, size_bytes=len(content), chunks=[content], now=at)
+        kind = Kind.CODE if code else Kind.PREDICTION
+        return submission_create(
+            user=user, phase=self.phases[phase], upload=upload, kind=kind, now=at, description=note
+        )
+
+    def answer(self, submission: Submission, **body: Any) -> Submission:
+        """Let a worker take the submission and answer with this."""
+        from competitions.compute.models import ComputeWorker
+        from competitions.submissions import dispatch
+        from competitions.submissions.models import Run
+        from competitions.submissions.results import read_result
+
+        at = submission.created_at + timedelta(seconds=20)
+        worker, _ = ComputeWorker.objects.get_or_create(
+            queue=self.queue, name="node-7", defaults={"instance": "i", "version": "1", "registered_at": at, "last_seen_at": at}
+        )
+        run = dispatch.run_claim(worker=worker, free_gpus=0, now=at)
+        assert isinstance(run, Run), "nothing was handed out"
+        assert run.submission_id == submission.pk, "another submission was first in the queue"
+        dispatch.run_complete(
+            run_id=str(run.pk), attempt=run.attempt, lease_id=str(run.lease_id),
+            result=read_result(body, columns=[key for key, *_ in COLUMNS]), now=at + timedelta(seconds=40),
+        )  # fmt: skip
+        submission.refresh_from_db()
+        return submission
+
+    def score(self, submission: Submission, mae: float) -> Submission:
+        scores = {"mae": mae, "rmse": mae * 1.3, "hits": max(0.0, 0.9 - mae)}
+        return self.answer(submission, outcome="finished", scores=scores, stages=[STAGE])
+
+
+STAGE = {
+    "name": "scoring", "wall_s": 1.4, "cpu_s": 0.9, "memory_peak_bytes": 61_000_000, "output_bytes": 120,
+    "image_digest": "sha256:" + "ab" * 32, "exit_code": 0,
+}  # fmt: skip
+
+
+def prediction(split: str, error: float = 0.25) -> bytes:
+    """An official prediction file whose MAE is `error`."""
+    return npz(y_pred=(labels(split) + error).astype(np.float32))
+
+
+def person(name: str, full_name: str = "", **fields: Any) -> User:
+    """A confirmed account."""
+    from allauth.account.models import EmailAddress
+
+    from accounts.models import User
+
+    first, _, last = full_name.partition(" ")
+    user = User.objects.create_user(
+        username=name, email=f"{name}@example.org", password=PASSWORD, first_name=first, last_name=last, **fields
+    )
+    EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+    return user
+
+
+def competition(slug: str, title: str, organizer: User, queue: Queue, now: datetime, **fields: Any) -> Place:
+    from competitions.catalog.models import Competition, CompetitionOrganizer
+    from competitions.catalog.services import rules_publish
+
+    made = Competition.objects.create(slug=slug, title=title, queue=queue, **({"is_published": True} | fields))
+    CompetitionOrganizer.objects.create(competition=made, user=organizer)
+    rules_publish(competition=made, text="# Rules\n\nOne account for each person. Be fair.", now=now - timedelta(days=40))
+    return Place(organizer, queue, made, now)
+
+
+def phases(place: Place, **fields: Any) -> None:
+    """test-dev, public, and test-challenge, sealed; each with a task and a board of three columns."""
+    for index, (split, visibility) in enumerate([("test-dev", "public"), ("test-challenge", "sealed")]):
+        place.phases[split] = phase(place, split, visibility, index, fields)
+
+
+def phase(place: Place, split: str, visibility: str, index: int, fields: dict[str, Any]) -> Phase:
+    from competitions.catalog.models import MIB, Phase
+    from competitions.leaderboards.models import Column, Leaderboard
+
+    defaults = {
+        "name": split, "accepts_code": True, "prediction_format": {"dataset": "lsc-pcqm4mv2", "split": split, "rows": ROWS},
+        "opens_at": place.now - timedelta(days=30), "closes_at": place.now + timedelta(days=30), "time_limit_s": 30,
+        "memory_bytes": 256 * MIB, "output_bytes": 16 * MIB, "output_files": 100, "pids": 64,
+        "max_submissions_per_day": 20,
+    }  # fmt: skip
+    made = Phase.objects.create(
+        competition=place.competition, slug=split, visibility=visibility, index=index, **(defaults | fields)
+    )
+    made.tasks.add(task(place, split))
+    board = Leaderboard.objects.create(phase=made)
+    for number, (key, title, unit, sorting) in enumerate(COLUMNS):
+        Column.objects.create(
+            leaderboard=board, key=key, title=title, unit=unit, sorting=sorting, index=number, is_primary=not number
+        )
+    return made
+
+
+def task(place: Place, split: str) -> Task:
+    from competitions.catalog.models import Task
+    from competitions.resources.models import Resource
+    from tests.worlds import resource, zip_of
+
+    program = zip_of({"metadata.yaml": METADATA, "main.py": SCORER.read_text()})
+    kinds = Resource.Kind
+    return Task.objects.create(
+        competition=place.competition,
+        name=split,
+        scoring_program=resource(place.organizer, kinds.SCORING_PROGRAM, program),
+        reference_data=resource(place.organizer, kinds.REFERENCE_DATA, zip_of({"y.npz": npz(y_true=labels(split))})),
+        input_data=resource(place.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\n" + "C\n" * ROWS})),
+    )
+
+
+def pages(place: Place) -> None:
+    """Texts, an announcement, and files to download."""
+    from competitions.catalog.models import Announcement, Page
+    from competitions.resources.models import Resource
+    from tests.worlds import resource, zip_of
+
+    Page.objects.create(competition=place.competition, title="Overview", body=OVERVIEW)
+    Page.objects.create(
+        competition=place.competition, tab="data", title="Data", body="`smiles.csv` holds one SMILES for each molecule."
+    )
+    Announcement.objects.create(
+        competition=place.competition, title="Validation data corrected", published_at=place.now - timedelta(hours=5),
+        body="Download `data.zip` again; **scores do not change**.",
+    )  # fmt: skip
+    data = resource(place.organizer, Resource.Kind.PUBLIC_DATA, zip_of({"train.csv": "smiles,gap\nC,9.1\n"}))
+    kit = resource(place.organizer, Resource.Kind.STARTING_KIT, zip_of({"README.md": "Start here."}))
+    for one, name in ((data, "data.zip"), (kit, "starting-kit.zip")):
+        one.file_name = name
+        one.save()
+    for made in place.phases.values():
+        made.public_data, made.starting_kit = data, kit
+        made.save()
+
+
+def busy_board(place: Place) -> None:
+    """Teams with scores, a baseline among them, ties and a long name."""
+    teams = [
+        ("ada", "Ada Berg", "Aromatics"), ("ben", "", "Band Gap Busters"), ("cleo", "", LONG_TEAM), ("dan", "", "Dan"),
+        ("eva", "", "Éva és a többiek"), ("robot", "", "Baselines"),
+    ]  # fmt: skip
+    for number, (name, full_name, team) in enumerate(teams):
+        user = person(name, full_name)
+        place.join(user, team, is_baseline=name == "robot")
+        for step in range(3):
+            sent = place.submit(user, hours_ago=70 - 12 * step - number, note="another seed" if step else "")
+            place.score(sent, [0.9, 0.5, 0.31][step] + (0.04 * number if number > 1 else 0))
+    from accounts.models import User
+
+    place.score(place.submit(User.objects.get(username="ada"), "test-challenge"), 0.123456)
+
+
+def verdicts(place: Place) -> None:
+    """One team with a submission in every state, on a queue whose only worker has fallen silent."""
+    from competitions.submissions.models import RunLog
+    from competitions.submissions.services import submission_cancel, submission_disqualify
+
+    fred = person("fred")
+    place.join(fred, LONG_TEAM)
+    failed = {"outcome": "failed", "stages": [STAGE | {"name": "ingestion", "wall_s": 30.2}]}
+    late = place.answer(
+        place.submit(fred, hours_ago=30, code="while True: pass", name=LONG_FILE), reason="time_limit",
+        detail="The program ran for 30.2 s; the limit is 30 s.", **failed,
+    )  # fmt: skip
+    lines = "\n".join(LOG_LINE.format(epoch, 1 / (epoch + 1), 1.1 / (epoch + 1)) for epoch in range(400))
+    RunLog.objects.create(run=late.runs.get(), attempt=1, stream="ingestion", seq=0, text=lines)
+    place.answer(
+        place.submit(fred, hours_ago=28), reason="output_invalid",
+        detail="The array 'y_pred' has NaN at row 17; every prediction must be a finite number.", **failed,
+    )  # fmt: skip
+    place.answer(place.submit(fred, hours_ago=26), reason="scoring_error", detail="scores.json is missing.", **failed)
+    submission_cancel(submission=place.submit(fred, hours_ago=20), actor="user:fred", now=place.now)
+    place.score(place.submit(fred, hours_ago=18), 0.42)
+    out = place.score(place.submit(fred, hours_ago=16), 0.01)
+    submission_disqualify(submission=out, reason="Trained on the test molecules, see the forum.", now=place.now)
+    place.submit(fred, hours_ago=3, note="waits for the cluster")
+
+
+def fill(folder: Path, now: datetime) -> None:
+    from competitions.catalog.models import CompetitionOrganizer
+    from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
+
+    queue = Queue.objects.create(name="default", contact="Compute group, compute@example.org")
+    cluster = Queue.objects.create(name="cluster", contact="Cluster team, room 4.12")
+    organizer = person("olga", "Olga Maier", is_staff=True)
+    person("rita", "Rita Root", is_staff=True, is_superuser=True)
+    gap = competition(
+        "gap", "HOMO-LUMO gap", organizer, queue, now, subtitle="From SMILES to electronvolts", host="Institute of Gaps"
+    )
+    phases(gap)
+    pages(gap)
+    busy_board(gap)
+    ComputeWorker.objects.all().delete()  # the tests' own worker is the only one
+    CompetitionOrganizer.objects.filter(competition=gap.competition).update(can_see_sealed=False)
+    waiting = competition("cluster", "Cluster benchmark", organizer, cluster, now)
+    phases(waiting)
+    verdicts(waiting)
+    competition("quiet", "A quiet competition", organizer, queue, now)
+    competition("draft", "Not out yet", organizer, queue, now, is_published=False)
+    for name in ("sam", "kim", "mia", "pia", "uwe"):  # without a team; each test signs in as its own
+        person(name)
+    (folder / "queue_token").write_text(queue_issue_token(queue))
+    (folder / "queue_token").chmod(0o600)
+
+
+def main() -> None:
+    django.setup()
+    from django.db import transaction
+
+    with transaction.atomic():
+        fill(Path(sys.argv[1]), datetime.now(UTC))
+
+
+if __name__ == "__main__":
+    main()

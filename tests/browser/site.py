@@ -1,0 +1,125 @@
+"""The real site for the browser: its own database, Gunicorn, the reconciler and a compute worker, in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import email
+import email.policy
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import psycopg2
+
+from tests.services import REPOSITORY, free_port
+
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 20.0
+LINK = re.compile(r"https?://\S+")
+
+
+class SiteFailed(Exception):
+    """A process of the site ended or did not start; the message has the end of its log."""
+
+
+def create_database(server_url: str, name: str) -> str:
+    """A new, empty database on the server; returns its URL."""
+    connection = psycopg2.connect(server_url)
+    connection.autocommit = True
+    with contextlib.closing(connection), connection.cursor() as cursor:
+        cursor.execute(f'CREATE DATABASE "{name}"')
+    return f"{server_url.rpartition('/')[0]}/{name}"
+
+
+class BrowserSite:
+    """Starts the site's processes, each with a log in the folder, and stops them."""
+
+    def __init__(self, folder: Path, *, database_url: str, redis_url: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        redis = redis_url.rpartition("/")[0]
+        broker = f"{redis}/5"
+        self.broker = broker
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PODIUM_")} | {
+            "DJANGO_SETTINGS_MODULE": "podium.settings", "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'platform'}",
+            "DATABASE_URL": database_url, "PODIUM_BROKER_URL": broker, "PODIUM_CACHE_URL": f"{redis}/6",
+            "PODIUM_SECRET_KEY": "the browser tests' key, which protects nothing and nobody", "PODIUM_DATA_DIR": str(folder),
+            "PODIUM_ALLOWED_HOSTS": "127.0.0.1", "PODIUM_SITE_URL": self.url, "PODIUM_HEARTBEAT_S": "1",
+            "PODIUM_EMAIL_URL": f"filemail:///{folder / 'mail'}", "PODIUM_RECONCILE_S": "2",
+        }  # fmt: skip
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def prepare(self) -> None:
+        """Migrations, static files, and what the tests visit."""
+        manage = str(REPOSITORY / "manage.py")
+        self._command(manage, "migrate", "--verbosity=0")
+        self._command(manage, "collectstatic", "--no-input", "--verbosity=0")
+        self._command("-m", "tests.browser.seeding", str(self.folder))
+
+    def _command(self, *arguments: str) -> None:
+        done = subprocess.run(
+            [sys.executable, *arguments], env=self.environment, cwd=REPOSITORY, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise SiteFailed(f"{' '.join(arguments)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+
+    def start(self) -> None:
+        """All processes; returns when the site answers."""
+        python = sys.executable
+        self._start(
+            "web", [python, "-m", "gunicorn", "podium.wsgi", "--bind", f"127.0.0.1:{self.port}", "--workers", "2",
+                    "--worker-class", "gthread", "--threads", "4", "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"],
+        )  # fmt: skip
+        self._start("reconciler", [python, str(REPOSITORY / "manage.py"), "reconciler"])
+        self._wait_for_web()
+        self._start(
+            "worker", [python, "-m", "workers.cli", "run", "--site", self.url, "--token-file", str(self.folder / "queue_token"),
+                       "--data-dir", str(self.folder / "worker"), "--broker", self.broker, "--name", "browser-tests",
+                       "--gpus", "none", "--reserve-gib", "0"],
+        )  # fmt: skip
+
+    def _start(self, name: str, command: list[str]) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.running[name] = subprocess.Popen(
+                command, env=self.environment, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def _wait_for_web(self) -> None:
+        give_up = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < give_up:
+            if self.running["web"].poll() is not None:
+                break
+            with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+                urllib.request.urlopen(f"{self.url}/readyz", timeout=5).close()
+                return
+            time.sleep(0.05)
+        raise SiteFailed(f"The site does not answer:\n{(self.folder / 'web.log').read_text()[-4000:]}")
+
+    def stop(self) -> None:
+        """End all processes, the worker first."""
+        for process in reversed(self.running.values()):
+            process.send_signal(signal.SIGTERM)
+        for process in self.running.values():
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def links_mailed_to(self, address: str) -> list[str]:
+        """Every link of every message to this address, oldest message first."""
+        found = []
+        for path in sorted((self.folder / "mail").glob("*.log"), key=lambda path: path.stat().st_mtime_ns):
+            message = email.message_from_string(path.read_text(), policy=email.policy.default)
+            if address in str(message["To"]):
+                found += LINK.findall(message.get_content())
+        return found

@@ -1,0 +1,89 @@
+"""Accounts: password reset, two-factor authentication, API tokens, and what a wrong entry says."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
+from playwright.sync_api import expect
+
+from tests.browser.conftest import NewVisitor
+from tests.browser.seeding import PASSWORD
+from tests.browser.site import BrowserSite
+
+NEW_PASSWORD = "another long secret 23"
+
+
+def test_a_forgotten_password_is_reset_by_mail(new_visitor: NewVisitor, site: BrowserSite) -> None:
+    visitor = new_visitor()
+    page = visitor.visit("/accounts/login/")
+    page.get_by_role("link", name=re.compile("Forgot")).click()
+    page.get_by_label("Email").fill("pia@example.org")
+    visitor.main.get_by_role("button").click()
+    expect(visitor.main).to_contain_text("email")
+    page.goto(next(link for link in site.links_mailed_to("pia@example.org") if "reset" in link))
+    page.get_by_label("New Password", exact=True).fill(NEW_PASSWORD)
+    page.get_by_label("New Password (again)").fill(NEW_PASSWORD)
+    visitor.main.get_by_role("button").click()
+    visitor.sign_in("pia", NEW_PASSWORD)
+    expect(page.locator(".site-nav")).to_contain_text("pia")
+
+
+def test_a_wrong_password_is_said_and_what_was_typed_stays(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor()
+    page = visitor.visit("/accounts/login/")
+    page.get_by_label("Login").fill("sam")
+    page.get_by_label("Password", exact=True).fill("wrong")
+    visitor.main.get_by_role("button", name="Sign In").click()
+    expect(page.locator(".errorlist")).to_contain_text("not correct")
+    expect(page.get_by_label("Login")).to_have_value("sam")
+
+
+def code_of(secret: str) -> str:
+    """What an authenticator app would show now."""
+    return str(format_hotp_value(hotp_value(secret, next(iter(yield_hotp_counters_from_time())))))
+
+
+def test_an_authenticator_app_is_enrolled_and_asked_for_at_the_next_sign_in(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("mia")
+    page = visitor.visit("/profile/")
+    page.get_by_role("link", name="Two-factor").click()
+    page.get_by_role("link", name="Activate").click()
+    if "reauthenticate" in page.url:
+        page.get_by_label("Password").fill(PASSWORD)
+        visitor.main.get_by_role("button", name="Confirm").click()
+    secret = page.get_by_label("Authenticator secret").input_value()
+    expect(page.locator("img.qr")).to_be_visible()
+    page.get_by_label("Authenticator code").fill(code_of(secret))
+    used_at = time.time()
+    visitor.main.get_by_role("button", name="Activate").click()
+    expect(page.get_by_label("Unused codes")).to_have_value(re.compile(r"\w+"))
+    codes = page.get_by_label("Unused codes").input_value().split()
+    assert len(codes) == 10
+    page.get_by_role("button", name="Sign out").click()
+
+    page.goto(f"{visitor.url}/accounts/login/")
+    page.get_by_label("Login").fill("mia")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    visitor.main.get_by_role("button", name="Sign In").click()
+    expect(page).to_have_url(re.compile("/accounts/2fa/authenticate/"))
+    assert time.time() >= used_at
+    page.get_by_label("Code").fill(codes[0])  # a code of the app is good for one use, and its half minute may not be over
+    visitor.main.get_by_role("button", name="Sign In").click()
+    expect(page.locator(".site-nav")).to_contain_text("mia")
+
+
+def test_an_api_token_is_shown_once_and_can_be_revoked(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("uwe")
+    page = visitor.visit("/profile/")
+    page.get_by_label("Name", exact=True).fill("cluster")
+    page.get_by_role("button", name="Make token").click()
+    token = page.locator("section.notice pre").inner_text()
+    headers = {"Authorization": f"Bearer {token}"}
+    assert visitor.context.request.get(f"{visitor.url}/api/v1/submissions/", headers=headers).status == 200
+    page.goto(f"{visitor.url}/profile/")
+    expect(visitor.main).not_to_contain_text(token)
+    page.get_by_role("row", name=re.compile("cluster")).get_by_role("button", name="Revoke").click()
+    expect(page.locator(".message")).to_contain_text("no longer works")
+    assert visitor.context.request.get(f"{visitor.url}/api/v1/submissions/", headers=headers).status == 401

@@ -1,0 +1,198 @@
+"""The participant's way, from signing up to a place on the leaderboard; nothing is reloaded that updates by itself."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NewVisitor
+from tests.browser.seeding import LONG_TEAM, prediction
+from tests.browser.site import BrowserSite
+from tests.browser.visitor import Visitor
+from tests.worlds import zip_of
+
+SCORED_WITHIN_MS = 45_000
+OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
+COMMAND = "command: python3 $program/main.py\n"
+SLOW_PROGRAM = """
+import shutil, sys, time
+for step in range(60):
+    print(f"step {step}", flush=True)
+    time.sleep(0.25)
+"""
+GOOD_PROGRAM = """
+import shutil, time
+for epoch in range(6):
+    print(f"epoch {epoch} done", flush=True)
+    time.sleep(0.6)
+shutil.copy("/app/program/answer.npz", "/app/output/y_pred_pcqm4m-v2_test-dev.npz")
+"""
+
+
+def file_of(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def code_of(folder: Path, source: str) -> Path:
+    files: dict[str, str | bytes] = {"metadata.yaml": COMMAND, "main.py": source, "answer.npz": prediction("test-dev", 0.5)}
+    return file_of(folder, "code.zip", zip_of(files))
+
+
+def sign_up(visitor: Visitor, site: BrowserSite, name: str) -> None:
+    """Create an account and follow the link of the confirmation mail."""
+    page = visitor.visit("/accounts/signup/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Email").fill(f"{name}@example.net")
+    page.get_by_label("Password", exact=True).fill("quite a long secret 11")
+    page.get_by_label("Password (again)").fill("quite a long secret 11")
+    visitor.main.get_by_role("button", name="Sign Up").click()
+    expect(visitor.main.get_by_role("heading")).to_contain_text("Verify")
+    link = next(link for link in site.links_mailed_to(f"{name}@example.net") if "confirm-email" in link)
+    page.goto(link)
+    visitor.main.get_by_role("button", name="Confirm").click()
+    expect(page.locator(".site-nav")).to_contain_text(name)
+
+
+def choose_and_submit(page: Page, path: Path, *, kind: str = "Predictions", note: str = "") -> None:
+    page.get_by_label(re.compile(f"^{kind}")).check()
+    page.get_by_label("File").set_input_files(path)
+    page.get_by_label(re.compile("^Description")).fill(note)
+    page.get_by_role("button", name="Submit", exact=True).click()
+
+
+def with_team(new_visitor: NewVisitor, site: BrowserSite, name: str) -> Visitor:
+    """A new person with a team, at the page to submit on."""
+    visitor = new_visitor()
+    sign_up(visitor, site, name)
+    visitor.join("gap")
+    visitor.create_team("gap", f"Team {name}")
+    visitor.visit("/competitions/gap/submissions/?phase=test-dev")
+    return visitor
+
+
+def test_two_people_sign_up_found_a_team_submit_and_stand_on_the_leaderboard(
+    new_visitor: NewVisitor, site: BrowserSite, folder: Path
+) -> None:
+    nora, page = (visitor := new_visitor()), visitor.page
+    sign_up(nora, site, "nora")
+    nora.visit("/competitions/gap/")
+    nora.page.get_by_role("link", name="Join competition").click()
+    page.get_by_label(re.compile("I have read and accept")).check()
+    page.get_by_role("button", name="Join competition").click()
+    page.get_by_label("Team name").fill("Northern Lights")
+    page.get_by_role("button", name="Create team").click()
+    expect(page.locator(".message")).to_contain_text("Northern Lights")
+
+    oskar = new_visitor()
+    sign_up(oskar, site, "oskar")
+    oskar.join("gap")
+    page.get_by_label("Invite somebody").fill("oskar@example.net")
+    page.get_by_role("button", name="Invite").click()
+    expect(page.get_by_role("table", name="Open invitations")).to_contain_text("oskar")
+    oskar.visit("/competitions/gap/data/")
+    oskar.page.get_by_role("link", name="Accept or decline").click()
+    oskar.page.get_by_role("button", name="Accept").click()
+    expect(oskar.page.get_by_role("table")).to_contain_text("nora")
+    expect(oskar.page.locator(".invitation")).to_have_count(0)
+
+    nora.visit("/competitions/gap/data/")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="data.zip").click()
+    assert zipfile.ZipFile(io.BytesIO(Path(download.value.path()).read_bytes())).namelist() == ["train.csv"]
+
+    page.get_by_role("link", name="Submit", exact=True).click()
+    choose_and_submit(page, file_of(folder, OFFICIAL_NAME, prediction("test-dev", 0.001)), note="first try")
+    row = page.get_by_role("row", name=re.compile("first try"))
+    page.evaluate("window.notReloaded = true")
+    expect(row.locator(".badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
+    expect(row).to_contain_text("0.0010 eV")
+    assert page.evaluate("window.notReloaded"), "the row must change in place"
+    assert row.get_attribute("hx-get") is None, "a row that is final must stop asking"
+
+    page.get_by_role("link", name="Leaderboard").click()
+    pinned = page.locator("tr.pinned")
+    expect(pinned).to_contain_text("Northern Lights")
+    expect(pinned.locator("td").first).to_have_text("1")
+    expect(page.locator("table.board")).to_contain_text(LONG_TEAM)
+
+    page.get_by_role("link", name="Submissions").click()
+    expect(row).to_contain_text("counts now")
+    row.get_by_role("link").first.click()
+    expect(page.locator(".scores")).to_contain_text("0.0010")
+    expect(page.locator(".meters")).to_contain_text("Peak memory")
+    expect(page.locator("#live")).to_contain_text("counts now")
+    page.get_by_text("Receipt", exact=True).click()
+    expect(page.locator("details[id^=receipt]")).to_contain_text("sha256:")
+    with page.expect_download() as receipt:
+        page.get_by_role("link", name="Download as JSON").click()
+    assert '"reference_data": "sha256:' in Path(receipt.value.path()).read_text().replace('":"', '": "')
+
+
+def test_a_code_submission_shows_its_log_and_budget_while_it_runs(
+    new_visitor: NewVisitor, site: BrowserSite, folder: Path
+) -> None:
+    visitor = with_team(new_visitor, site, "lena")
+    page = visitor.page
+    choose_and_submit(page, code_of(folder, GOOD_PROGRAM), kind="Code", note="ridge")
+    page.get_by_role("link", name="code.zip").click()
+    log, meter = page.locator("[data-follow]").first, page.get_by_role("meter")
+    expect(log).to_contain_text("epoch 0 done", timeout=SCORED_WITHIN_MS)
+    expect(meter).to_be_visible()
+    page.get_by_text("History", exact=True).click()
+    expect(page.locator("#live .badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
+    expect(log).to_contain_text("epoch 5 done")
+    expect(page.locator(".scores")).to_contain_text("0.5000 eV")
+    expect(meter).to_have_count(0)
+    assert page.locator("details[id^=history]").get_attribute("open") is not None, "what was opened stays open"
+    assert page.locator("#live").get_attribute("hx-get") is None
+
+
+def test_a_running_submission_can_be_cancelled(new_visitor: NewVisitor, site: BrowserSite, folder: Path) -> None:
+    page = with_team(new_visitor, site, "mika").page
+    choose_and_submit(page, code_of(folder, SLOW_PROGRAM), kind="Code")
+    page.get_by_role("link", name="code.zip").click()
+    expect(page.locator("[data-follow]").first).to_contain_text("step", timeout=SCORED_WITHIN_MS)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#live .badge")).to_contain_text("cancelled", timeout=SCORED_WITHIN_MS)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+
+
+def test_a_wrong_file_is_named_and_the_form_can_be_used_again(
+    new_visitor: NewVisitor, site: BrowserSite, folder: Path
+) -> None:
+    visitor = with_team(new_visitor, site, "otto")
+    page = visitor.page
+    visitor.expect_on_console("status of 422")
+    error = page.locator("[data-upload-error]")
+    choose_and_submit(page, file_of(folder, "y_pred_pcqm4m-v2_test-challenge.npz", prediction("test-challenge")))
+    expect(error).to_contain_text(OFFICIAL_NAME)
+    choose_and_submit(page, file_of(folder, OFFICIAL_NAME, b"not a zip at all"))
+    expect(error).not_to_contain_text("test-challenge.npz")
+    expect(error).to_be_visible()
+    choose_and_submit(page, file_of(folder, OFFICIAL_NAME, prediction("test-dev")), note="now right")
+    expect(page.get_by_role("row", name=re.compile("now right"))).to_be_visible()
+    expect(page.locator("table.submissions tbody tr")).to_have_count(1)
+
+
+def test_the_list_can_be_filtered(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("fred")
+    page = visitor.visit("/competitions/cluster/submissions/")
+    rows = page.locator("table.submissions tbody tr")
+    expect(rows).to_have_count(7)
+    for name, count in [("Finished", 2), ("Failed", 4), ("Running", 1), ("All", 7)]:
+        page.get_by_role("link", name=name, exact=True).click()
+        expect(rows).to_have_count(count)
+
+
+def test_who_waits_is_told_the_place_and_who_runs_the_workers(new_visitor: NewVisitor) -> None:
+    page = new_visitor("fred").visit("/competitions/cluster/submissions/?show=running")
+    row = page.locator("table.submissions tbody tr")
+    expect(row).to_contain_text("Waiting at place 1 of the queue")
+    expect(row).to_contain_text("No compute worker has been heard of since")
+    expect(row).to_contain_text("Cluster team, room 4.12")

@@ -1,0 +1,99 @@
+"""One person at the browser: a page that notes everything that must not happen, and the few steps that all tests share."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response
+
+from tests.browser.seeding import PASSWORD
+
+# A violation of the policy is an event before it is a line on the console; some are events alone.
+REPORT_CSP = """
+addEventListener("securitypolicyviolation", (event) =>
+  console.error(`CSP ${event.violatedDirective}: ${event.blockedURI} ${event.sample} ${event.sourceFile}`));
+"""
+SERIOUS = ("serious", "critical")
+
+
+@dataclass
+class Visitor:
+    """A browser context with one page. `check` fails on anything on the console that no test said to expect."""
+
+    context: BrowserContext
+    url: str
+    page: Page = field(init=False)
+    faults: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.context.set_default_timeout(15_000)
+        self.context.add_init_script(REPORT_CSP)
+        self.page = self.context.new_page()
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
+        self.page.on("response", self._answered)
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(f"{self.page.url}: {message.text}")
+
+    def _answered(self, response: Response) -> None:
+        if response.status >= 500:
+            self.faults.append(f"{response.url} answered {response.status}")
+
+    def expect_on_console(self, pattern: str) -> None:
+        """A refusal or a cut connection that the test itself brings about."""
+        self.expected.append(pattern)
+
+    def check(self) -> None:
+        """Nothing on the console, no violation of the policy, no error of a script or of the site."""
+        unexpected = [fault for fault in self.faults if not any(re.search(one, fault) for one in self.expected)]
+        assert not unexpected, "\n".join(unexpected)
+
+    def visit(self, path: str) -> Page:
+        """Open a page of the site."""
+        self.page.goto(self.url + path)
+        return self.page
+
+    def sign_in(self, name: str, password: str = PASSWORD) -> Page:
+        """Through the form, as a person does."""
+        self.visit("/accounts/login/")
+        self.page.get_by_label("Login").fill(name)
+        self.page.get_by_label("Password", exact=True).fill(password)
+        self.main.get_by_role("button", name="Sign In").click()
+        self.page.wait_for_url(lambda url: "/accounts/login" not in url)
+        return self.page
+
+    @property
+    def main(self) -> Locator:
+        """The page without its header and footer."""
+        return self.page.locator("main")
+
+    def join(self, slug: str) -> None:
+        """Accept the rules."""
+        self.visit(f"/competitions/{slug}/rules/")
+        self.page.get_by_label(re.compile("I have read and accept")).check()
+        self.page.get_by_role("button", name="Join competition").click()
+
+    def create_team(self, slug: str, name: str) -> None:
+        self.visit(f"/competitions/{slug}/team/")
+        self.page.get_by_label("Team name").fill(name)
+        self.page.get_by_role("button", name="Create team").click()
+
+    def accessibility_faults(self) -> list[str]:
+        """What axe calls serious or worse on the page as it is."""
+        results: dict[str, Any] = Axe().run(self.page).response
+        return [
+            f"{self.page.url}: {found['id']} ({found['help']}): {node['html'][:160]}"
+            for found in results["violations"]
+            if found["impact"] in SERIOUS
+            for node in found["nodes"]
+        ]
+
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
