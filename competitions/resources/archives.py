@@ -3,7 +3,9 @@
 The limits hold for what the archive *declares* and for what comes out of it, by a byte counter.
 """
 
+import lzma
 import stat
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -13,6 +15,11 @@ from competitions.refusals import InvalidFile
 
 CHUNK_BYTES = 1024 * 1024
 MAX_DEPTH = 64
+# What Python's zipfile raises for damaged archives, found by damaging them (see the tests).
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, OSError, OverflowError, RuntimeError,
+    ValueError,
+)  # fmt: skip
 MAX_NAME_BYTES = 255
 
 
@@ -41,14 +48,16 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
     """
     try:
         archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except DAMAGED as error:
         raise _not_a_zip(path, what) from error
     with archive:
-        members = [member for member in archive.infolist() if not member.filename.endswith("/")]  # is_dir() fails on ""
+        entries = archive.infolist()
+        members = [entry for entry in entries if not entry.filename.endswith("/")]  # is_dir() fails on ""
         _check_counts(members, path.stat().st_size, limits, what)
-        seen: set[str] = set()
-        for member in members:
-            _check_member(member, seen, what)
+        files: set[str] = set()
+        folders: set[str] = set()
+        for entry in entries:
+            _check_entry(entry, files, folders, what)
         _read_through(archive, members, limits, what)
     return [member.filename for member in members]
 
@@ -81,8 +90,9 @@ def _check_counts(members: list[zipfile.ZipInfo], packed_bytes: int, limits: Arc
         )
 
 
-def _check_member(member: zipfile.ZipInfo, seen: set[str], what: str) -> None:
-    name = member.filename
+def _check_entry(entry: zipfile.ZipInfo, files: set[str], folders: set[str], what: str) -> None:
+    """One file or folder of the archive; `files` and `folders` are the names seen so far."""
+    is_folder, name = entry.filename.endswith("/"), entry.filename.removesuffix("/")
     parts = name.split("/")
     if not _stays_inside(name, parts):
         raise InvalidFile(
@@ -90,17 +100,19 @@ def _check_member(member: zipfile.ZipInfo, seen: set[str], what: str) -> None:
             f"{what} has a member {name[:200]!r} whose path is not allowed. Use plain relative paths: no '..', no backslash, no drive, "
             f"at most {MAX_DEPTH} folders deep and {MAX_NAME_BYTES} bytes a name.",
         )
-    if member.flag_bits & 0x1:
+    if entry.flag_bits & 0x1:
         raise InvalidFile("zip_encrypted", f"{what} is encrypted (member {name!r}). Make the zip without a password.")
-    if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+    if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise InvalidFile(
             "zip_link",
             f"{what} has a member {name!r} that is a link or special file. Put the file itself into the zip.",
         )
-    folders = {"/".join(parts[:depth]) + "/" for depth in range(1, len(parts))}
-    if name in seen or name + "/" in seen or any(folder[:-1] in seen for folder in folders):
+    parents = {"/".join(parts[:depth]) for depth in range(1, len(parts))} | ({name} if is_folder else set())
+    if name in files or parents & files or (not is_folder and name in folders):
         raise InvalidFile("zip_duplicate_name", f"{what} has two members called {name!r}. Keep one of them.")
-    seen |= {name, *folders}
+    folders |= parents
+    if not is_folder:
+        files.add(name)
 
 
 def _stays_inside(name: str, parts: list[str]) -> bool:
@@ -123,7 +135,7 @@ def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limi
                             "zip_too_large",
                             f"{what} unpacks to more than {limits.unpacked_bytes:,} bytes, which is the limit.",
                         )
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
+        except DAMAGED as error:
             raise InvalidFile(
                 "zip_crc_error",
                 f"{what} is damaged: the member {member.filename!r} cannot be unpacked. Make the zip again.",

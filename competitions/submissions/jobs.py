@@ -69,7 +69,7 @@ def column_keys(phase: Phase) -> list[str]:
 
 def _file(run: Run, stored: StoredFile, name: str) -> dict[str, Any]:
     token = sign_file(FileGrant(sha256=stored.sha256, lease_id=str(run.lease_id)))
-    url = settings.SITE_URL + reverse("worker-file", args=[token])
+    url = reverse("worker-file", args=[token])  # without a host: a worker may reach the site by another name
     return {"url": url, "sha256": stored.sha256, "size_bytes": stored.size_bytes, "name": name}
 
 

@@ -43,7 +43,9 @@ def runs_with_places() -> QuerySet[Run]:
 
     The place is one more than the runs that the queue hands out before; fair share may still change the order.
     """
-    earlier = Q(priority__gt=OuterRef("priority")) | Q(priority=OuterRef("priority"), queued_at__lt=OuterRef("queued_at"))
+    earlier = Q(priority__gt=OuterRef("priority")) | Q(
+        priority=OuterRef("priority"), queued_at__lt=OuterRef("queued_at")
+    )
     ahead = Run.objects.filter(earlier, queue=OuterRef("queue"), state=State.QUEUED).order_by()
     count = ahead.values("queue").annotate(count=Count("pk")).values("count")
     workers = ComputeWorker.objects.filter(queue=OuterRef("queue"), quarantined_at=None).order_by("-last_seen_at")

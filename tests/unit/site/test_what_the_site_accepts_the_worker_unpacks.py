@@ -16,7 +16,8 @@ from workers.agent.archive import ArchiveRefused, unpack
 part = st.one_of(
     st.sampled_from(["a", "b", "..", ".", "", "C:", "a\\b", "x" * 256, "é", "a\nb"]), st.text(min_size=1, max_size=8)
 )
-names = st.lists(st.lists(part, min_size=1, max_size=4).map("/".join), min_size=1, max_size=5)
+paths = st.lists(part, min_size=1, max_size=4).map("/".join)
+names = st.lists(st.one_of(paths, paths.map(lambda path: path + "/")), min_size=1, max_size=5)
 
 
 @settings(max_examples=300, deadline=None)
@@ -27,7 +28,7 @@ def test_any_names(names: list[str]) -> None:
         path, target = Path(folder) / "a.zip", Path(folder) / "out"
         with contextlib.suppress(UnicodeEncodeError), zipfile.ZipFile(path, "w") as archive:
             for name in names:
-                archive.writestr(zipfile.ZipInfo(name), name)
+                archive.writestr(zipfile.ZipInfo(name), "" if name.endswith("/") else name)
         try:
             accepted = check_zip(path, limits=ArchiveLimits(), what="x")
         except InvalidFile:
