@@ -4,7 +4,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Model
+from django.contrib.admin.helpers import ActionForm
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -23,7 +24,8 @@ from competitions.catalog.models import (
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.readiness import competition_warnings
-from competitions.catalog.services import current_rules, rules_publish
+from competitions.catalog.services import current_rules, phase_reveal, rules_publish
+from competitions.refusals import Refusal
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
@@ -121,6 +123,12 @@ class CompetitionAdmin(OrganizerAdmin):
         return False  # scores stay reproducible; unpublish it instead
 
 
+class RevealForm(ActionForm):
+    """Asks before scores are shown while teams can still submit."""
+
+    before_the_end = forms.BooleanField(required=False, label="also before the phase has ended")
+
+
 class PhaseForm(forms.ModelForm[Phase]):
     preset = forms.ChoiceField(
         required=False,
@@ -151,11 +159,14 @@ class PhaseAdmin(OrganizerAdmin):
     list_select_related = ["competition"]
     prepopulated_fields = {"slug": ["name"]}
     filter_horizontal = ["tasks"]
+    action_form = RevealForm
+    actions = ["reveal"]
+    readonly_fields = ["revealed_at"]
     fieldsets = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
         ("Dates (UTC)", {"fields": ["opens_at", "closes_at"]}),
         ("What is submitted", {"fields": ["accepts_predictions", "accepts_code", "prediction_format", "tasks"]}),
-        ("Scores", {"fields": ["visibility"]}),
+        ("Scores", {"fields": ["visibility", "revealed_at"]}),
         ("Quota of a team", {"fields": ["max_submissions_per_day", "max_submissions_per_week", "max_submissions"]}),
         (
             "Budget of a code submission",
@@ -175,6 +186,18 @@ class PhaseAdmin(OrganizerAdmin):
         ("Scoring and queue", {"fields": ["scoring_time_limit_s", "scoring_memory_bytes", "priority"]}),
         ("Files for participants", {"fields": ["public_data", "starting_kit"]}),
     ]
+
+    @admin.action(description="Reveal the sealed scores to everybody, for good", permissions=["change"])
+    def reveal(self, request: HttpRequest, queryset: QuerySet[Phase]) -> None:
+        confirmed = bool(request.POST.get("before_the_end"))
+        for phase in queryset:
+            try:
+                phase_reveal(phase=phase, now=timezone.now(), before_the_end=confirmed)
+            except Refusal as refusal:
+                self.message_user(request, refusal.detail, messages.ERROR)
+            else:
+                self.log_change(request, phase, "Revealed the scores.")
+                self.message_user(request, f"The scores of “{phase.name}” are public now.")
 
     def save_model(self, request: HttpRequest, obj: Phase, form: Any, change: bool) -> None:
         if preset := form.cleaned_data.get("preset"):

@@ -5,7 +5,8 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from competitions.catalog.models import Competition, RulesVersion
+from competitions.catalog.models import Competition, Phase, RulesVersion
+from competitions.refusals import Conflict
 
 
 def current_rules(competition: Competition) -> RulesVersion | None:
@@ -22,3 +23,36 @@ def rules_publish(*, competition: Competition, text: str, now: datetime) -> Rule
         return newest
     highest = competition.rules_versions.aggregate(highest=Max("number"))["highest"] or 0
     return RulesVersion.objects.create(competition=competition, number=highest + 1, text=text, published_at=now)
+
+
+class NotSealed(Conflict):
+    code = "not_sealed"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(f"The scores of “{phase.name}” are public already; there is nothing to reveal.")
+
+
+class StillOpen(Conflict):
+    code = "phase_still_open"
+
+    def __init__(self, phase: Phase) -> None:
+        until = f"until {phase.closes_at:%Y-%m-%d %H:%M} UTC" if phase.closes_at else "without an end"
+        super().__init__(
+            f"“{phase.name}” is open {until}: teams could still tune to what they see. Confirm to reveal its scores before the end."
+        )
+
+
+@transaction.atomic
+def phase_reveal(*, phase: Phase, now: datetime, before_the_end: bool = False) -> Phase:
+    """Show the scores of a sealed phase to everybody, for good.
+
+    Raises `NotSealed`, or `StillOpen` unless `before_the_end` says that this is meant; then nothing is changed.
+    """
+    locked = Phase.objects.select_for_update().get(pk=phase.pk)
+    if not locked.is_sealed:
+        raise NotSealed(locked)
+    if not before_the_end and (locked.closes_at is None or now < locked.closes_at):
+        raise StillOpen(locked)
+    locked.revealed_at = now
+    locked.save(update_fields=["revealed_at"])
+    return locked

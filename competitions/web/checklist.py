@@ -12,15 +12,16 @@ from competitions.catalog.readiness import ReadinessWarning
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the list; it is done when nothing is left to do. `url` is where it is done, for those who may."""
+    """One line of the list. `url` is where it is done, for those who may; `is_later`: another step comes first."""
 
     title: str
     url: str
     todo: list[ReadinessWarning] = field(default_factory=list)
+    is_later: bool = False
 
     @property
     def is_done(self) -> bool:
-        return not self.todo
+        return not self.todo and not self.is_later
 
 
 # Title, admin page, and the warnings that belong there. A warning that stands nowhere is shown under "Further".
@@ -41,14 +42,17 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
     ("Published", "admin:catalog_competition_change", frozenset({"not_published"})),
 )
 FURTHER: Final = "Further"
+OF_A_PHASE: Final = ("Tasks and data", "Leaderboards")  # without a phase nothing of theirs can be missing yet
 
 
 def checklist(competition: Competition, warnings: Iterable[ReadinessWarning]) -> list[Step]:
     """Every step in order, done or with what is left to do."""
     left = list(warnings)
+    no_phase = any(one.code == "no_phase" for one in left)
     steps = []
     for title, page, codes in STEPS:
-        steps.append(Step(title, _url(page, competition), [one for one in left if one.code in codes]))
+        todo = [one for one in left if one.code in codes]
+        steps.append(Step(title, _url(page, competition), todo, is_later=no_phase and title in OF_A_PHASE))
         left = [one for one in left if one.code not in codes]
     if left:
         steps.append(Step(FURTHER, _url("admin:catalog_competition_change", competition), left))

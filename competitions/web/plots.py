@@ -10,6 +10,7 @@ from competitions.leaderboards.models import Column
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 92, 20, 20, 44
 TICKS = 5
+DAY_S = 86_400
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of a round scale, times a power of ten
 
 Point = tuple[datetime, float]
@@ -127,4 +128,4 @@ def _steps(pixels: list[tuple[float, float]]) -> str:
 
 def _time_label(timestamp: float, span_s: float) -> str:
     at = datetime.fromtimestamp(timestamp, UTC)
-    return f"{at:%H:%M}" if span_s < 2 * 86400 else f"{at:%Y-%m-%d}"
+    return f"{at:%Y-%m-%d}" if span_s > 14 * DAY_S else f"{at:%b %d, %H:%M}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import CompetitionOrganizer
+from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
 from competitions.resources.storage import store_bytes
 from competitions.submissions.models import RunLog, RunOutput
 from tests.town import PAGES, Town, body_of, named_patterns, url_of
@@ -81,9 +83,29 @@ def _main(html: str) -> str:
     return html[html.index("<main") :]
 
 
+def test_a_phase_is_revealed_after_its_end_or_when_it_is_meant(sealed: Town) -> None:
+    site = sealed.site
+    assert site.sealed.closes_at is not None
+    with pytest.raises(NotSealed):
+        phase_reveal(phase=site.phase, now=site.now)
+    with pytest.raises(StillOpen, match="2030-05-31 12:00 UTC"):
+        phase_reveal(phase=site.sealed, now=site.sealed.closes_at - timedelta(microseconds=1))
+    assert phase_reveal(phase=site.sealed, now=site.sealed.closes_at).revealed_at == site.sealed.closes_at
+    with pytest.raises(NotSealed):
+        phase_reveal(phase=site.sealed, now=site.sealed.closes_at, before_the_end=True)
+
+
+def test_an_organizer_reveals_in_the_admin_and_confirms_when_it_is_early(sealed: Town) -> None:
+    url = reverse("admin:catalog_phase_changelist")
+    form = {"action": "reveal", "_selected_action": [sealed.site.sealed.pk]}
+    for letter, confirm, revealed in [("X", "on", False), ("O", "", False), ("O", "on", True)]:
+        sealed.people[letter].post(url, form | {"before_the_end": confirm})
+        sealed.site.sealed.refresh_from_db()
+        assert (sealed.site.sealed.revealed_at is not None) is revealed
+
+
 def test_after_the_reveal_everybody_sees_it(sealed: Town) -> None:
-    sealed.site.sealed.revealed_at = sealed.site.now
-    sealed.site.sealed.save()
+    phase_reveal(phase=sealed.site.sealed, now=sealed.site.now, before_the_end=True)
     answer = sealed.people["A"].get(
         reverse("api:leaderboard", args=[sealed.site.competition.slug, sealed.site.sealed.slug])
     )
