@@ -25,7 +25,8 @@ def test_a_forgotten_password_is_reset_by_mail(new_visitor: NewVisitor, site: Br
     page.goto(next(link for link in site.links_mailed_to("pia@example.org") if "reset" in link))
     page.get_by_label("New Password", exact=True).fill(NEW_PASSWORD)
     page.get_by_label("New Password (again)").fill(NEW_PASSWORD)
-    visitor.main.get_by_role("button").click()
+    visitor.main.get_by_role("button", name="Change Password").click()
+    expect(visitor.main).to_contain_text("changed")
     visitor.sign_in("pia", NEW_PASSWORD)
     expect(page.locator(".site-nav")).to_contain_text("pia")
 

@@ -60,7 +60,7 @@ def sign_up(visitor: Visitor, site: BrowserSite, name: str) -> None:
 
 
 def choose_and_submit(page: Page, path: Path, *, kind: str = "Predictions", note: str = "") -> None:
-    page.get_by_label(re.compile(f"^{kind}")).check()
+    page.get_by_role("radio", name=re.compile(kind)).check()
     page.get_by_label("File").set_input_files(path)
     page.get_by_label(re.compile("^Description")).fill(note)
     page.get_by_role("button", name="Submit", exact=True).click()
@@ -109,6 +109,7 @@ def test_two_people_sign_up_found_a_team_submit_and_stand_on_the_leaderboard(
     page.get_by_role("link", name="Submit", exact=True).click()
     choose_and_submit(page, file_of(folder, OFFICIAL_NAME, prediction("test-dev", 0.001)), note="first try")
     row = page.get_by_role("row", name=re.compile("first try"))
+    expect(row).to_be_visible()
     page.evaluate("window.notReloaded = true")
     expect(row.locator(".badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
     expect(row).to_contain_text("0.0010 eV")

@@ -1,0 +1,118 @@
+"""Pictures of every page, for people to look at: `python -m tests.browser.gallery FOLDER [part of a name]`.
+
+Each at 1280 and 390 pixels, light and dark, with empty pages, errors and long texts among them.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests import services
+from tests.browser.site import BrowserSite, create_database
+from tests.browser.visitor import Visitor
+
+SIZES = {"wide": (1280, 800), "phone": (390, 844)}
+GAP, CLUSTER = "/competitions/gap", "/competitions/cluster"
+# Name -> who looks ("" for nobody signed in), and at what.
+PAGES: dict[str, tuple[str, str]] = {
+    "index": ("", "/"),
+    "overview": ("", f"{GAP}/"),
+    "overview-checklist": ("olga", "/competitions/draft/"),
+    "overview-quiet": ("", "/competitions/quiet/"),
+    "data": ("", f"{GAP}/data/"),
+    "data-member": ("ada", f"{GAP}/data/"),
+    "data-empty": ("", "/competitions/quiet/data/"),
+    "rules": ("", f"{GAP}/rules/"),
+    "rules-to-accept": ("sam", f"{GAP}/rules/"),
+    "leaderboard": ("", f"{GAP}/leaderboard/"),
+    "leaderboard-own-row": ("cleo", f"{GAP}/leaderboard/"),
+    "leaderboard-sealed": ("ada", f"{GAP}/leaderboard/?phase=test-challenge"),
+    "leaderboard-empty": ("", "/competitions/quiet/leaderboard/"),
+    "history": ("ada", f"{GAP}/leaderboard/history/?phase=test-dev"),
+    "team-none": ("sam", f"{GAP}/team/"),
+    "team": ("ada", f"{GAP}/team/"),
+    "submissions": ("fred", f"{CLUSTER}/submissions/"),
+    "submissions-scores": ("ada", f"{GAP}/submissions/"),
+    "submissions-sealed": ("ada", f"{GAP}/submissions/?phase=test-challenge"),
+    "submissions-none-failed": ("ada", f"{GAP}/submissions/?show=failed"),
+    "profile": ("ada", "/profile/"),
+    "login": ("", "/accounts/login/"),
+    "signup": ("", "/accounts/signup/"),
+    "password-reset": ("", "/accounts/password/reset/"),
+    "password-reset-bad-link": ("", "/accounts/password/reset/key/1-bad-link/"),
+    "confirm-bad-link": ("", "/accounts/confirm-email/nonsense/"),
+    "email": ("ada", "/accounts/email/"),
+    "password-change": ("ada", "/accounts/password/change/"),
+    "mfa": ("ada", "/accounts/2fa/"),
+    "mfa-activate": ("ada", "/accounts/2fa/totp/activate/"),
+    "logout": ("ada", "/accounts/logout/"),
+    "not-found": ("", "/competitions/no-such-thing/"),
+    "admin": ("olga", "/admin/"),
+    "admin-competition": ("olga", "/admin/catalog/competition/1/change/"),
+    "admin-competition-draft": ("olga", "/admin/catalog/competition/4/change/"),
+    "admin-phase": ("olga", "/admin/catalog/phase/1/change/"),
+    "admin-submissions": ("olga", "/admin/submissions/submission/"),
+    "admin-board": ("olga", "/admin/leaderboards/leaderboard/1/change/"),
+}
+
+
+def submissions_of(visitor: Visitor) -> Iterator[tuple[str, str]]:
+    """Pages of the submissions in every state."""
+    visitor.visit(f"{CLUSTER}/submissions/")
+    links = visitor.page.locator("table.submissions tbody th a").evaluate_all("all => all.map(one => one.pathname)")
+    for number, path in enumerate(links):
+        yield f"submission-{number}", path
+
+
+def pictures(browser: Browser, url: str, folder: Path, wanted: str) -> None:
+    """Take them all."""
+    for scheme in ("light", "dark"):
+        for size, (width, height) in SIZES.items():
+            visitors: dict[str, Visitor] = {}
+
+            def visitor_for(name: str) -> Visitor:
+                if name not in visitors:
+                    context = browser.new_context(
+                        viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=size == "phone"
+                    )
+                    visitors[name] = Visitor(context, url)
+                    if name:
+                        visitors[name].sign_in(name)
+                return visitors[name]
+
+            todo = {name: page for name, page in PAGES.items() if wanted in name}
+            if wanted in "submission-":
+                todo |= {name: ("fred", path) for name, path in submissions_of(visitor_for("fred"))}
+            for name, (who, path) in todo.items():
+                page = visitor_for(who).visit(path)
+                page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)
+            for one in visitors.values():
+                print("\n".join(one.faults), end="")
+                one.context.close()
+
+
+def main() -> None:
+    folder, wanted = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
+    folder.mkdir(parents=True, exist_ok=True)
+    real = services.Services(services.run_folder())
+    database_url = create_database(real.postgres(), f"gallery-{uuid.uuid4().hex[:8]}")
+    site = BrowserSite(Path(tempfile.mkdtemp()), database_url=database_url, redis_url=real.redis())
+    try:
+        site.prepare()
+        site.start()
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=services.chromium(), args=["--no-sandbox"])
+            pictures(browser, site.url, folder, wanted)
+    finally:
+        site.stop()
+        real.stop()
+
+
+if __name__ == "__main__":
+    main()

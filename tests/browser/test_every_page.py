@@ -1,0 +1,130 @@
+"""What holds on every page: no serious violation by axe, light and dark; nothing wider than a phone; no script needed to read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import NewVisitor
+from tests.browser.gallery import GAP, PAGES
+from tests.browser.seeding import PASSWORD, prediction
+
+WHO = sorted({who for who, _ in PAGES.values()})
+SITE_PAGES = {name: page for name, page in PAGES.items() if not name.startswith("admin")}
+NARROW, ZOOMED = {"width": 360, "height": 740}, {"width": 640, "height": 400}  # 1280 pixels at 200 %
+
+
+def pages_of(who: str) -> list[str]:
+    return [path for person, path in PAGES.values() if person == who]
+
+
+@pytest.mark.parametrize("who", WHO, ids=lambda who: who or "nobody")
+def test_axe_finds_nothing_serious_in_light_or_dark(new_visitor: NewVisitor, who: str) -> None:
+    visitor = new_visitor(who)
+    visitor.expect_on_console("status of 404")
+    faults = []
+    for path in pages_of(who):
+        page = visitor.visit(path)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            faults += [f"{scheme}: {fault}" for fault in visitor.accessibility_faults()]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("viewport", [NARROW, ZOOMED], ids=["360 px", "200 % zoom"])
+@pytest.mark.parametrize("who", WHO, ids=lambda who: who or "nobody")
+def test_no_page_is_wider_than_the_window(new_visitor: NewVisitor, who: str, viewport: dict[str, int]) -> None:
+    visitor = new_visitor(who, viewport=viewport)
+    visitor.expect_on_console("status of 404")
+    too_wide = {}
+    for path in pages_of(who):
+        visitor.visit(path)
+        if visitor.overflow() > 0:
+            too_wide[path] = visitor.overflow()
+    assert not too_wide
+
+
+def test_a_submission_in_each_state_reads_well_on_a_phone(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("fred", viewport=NARROW)
+    visitor.visit("/competitions/cluster/submissions/")
+    links = visitor.page.locator("table.submissions tbody th a").evaluate_all("all => all.map(one => one.pathname)")
+    assert len(links) == 7
+    faults = []
+    for path in links:
+        visitor.visit(path)
+        faults += visitor.accessibility_faults()
+        assert visitor.overflow() <= 0, path
+    assert not faults, "\n".join(faults)
+
+
+def test_reading_needs_no_script(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor(java_script_enabled=False)
+    visitor.visit("/")
+    visitor.page.get_by_role("link", name="HOMO-LUMO gap").click()
+    expect(visitor.main).to_contain_text("Mean absolute error")
+    for tab, text in [("Data", "smiles.csv"), ("Rules", "One account"), ("Leaderboard", "0.3100")]:
+        visitor.page.get_by_role("link", name=tab, exact=True).click()
+        expect(visitor.main).to_contain_text(text)
+    expect(visitor.page.locator("time").first).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d.UTC$"))
+
+
+def test_a_file_can_be_submitted_without_script(new_visitor: NewVisitor, tmp_path: Path) -> None:
+    visitor = new_visitor("dan", java_script_enabled=False)
+    page = visitor.visit(f"{GAP}/submissions/?phase=test-dev")
+    path = tmp_path / "y_pred_pcqm4m-v2_test-dev.npz"
+    path.write_bytes(prediction("test-dev", 0.7))
+    page.get_by_label("File").set_input_files(path)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator(".message.success")).to_contain_text("was accepted")
+    path.with_name("wrong.npz").write_bytes(b"nonsense")
+    page.get_by_label("File").set_input_files(path.with_name("wrong.npz"))
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator(".message.error").first).to_contain_text("wrong.npz")
+
+
+def test_signing_in_and_submitting_work_with_the_keyboard_alone(new_visitor: NewVisitor, tmp_path: Path) -> None:
+    visitor = new_visitor()
+    page, press = visitor.page, visitor.page.keyboard.press
+    visitor.visit(f"{GAP}/")
+
+    def tab_to(role: str, name: str) -> None:
+        target = page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]  # one of ARIA's roles
+        for _ in range(60):
+            press("Tab")
+            if target.evaluate("one => one === document.activeElement"):
+                outline = target.evaluate("one => getComputedStyle(one).outlineStyle")
+                assert outline != "none", f"{name}: the focus cannot be seen"
+                return
+        raise AssertionError(f"the Tab key does not reach {role} {name}")
+
+    press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    tab_to("link", "Sign in")
+    press("Enter")
+    page.wait_for_url(re.compile("/accounts/login/"))
+    tab_to("textbox", "Login")
+    page.keyboard.type("eva")
+    tab_to("textbox", "Password")
+    page.keyboard.type(PASSWORD)
+    press("Enter")
+    page.wait_for_url(f"**{GAP}/")
+    tab_to("link", "Submit")
+    press("Enter")
+    page.wait_for_url(re.compile("/submissions/"))
+    path = tmp_path / "y_pred_pcqm4m-v2_test-dev.npz"
+    path.write_bytes(prediction("test-dev", 0.65))
+    file = page.get_by_label("File")
+    for _ in range(60):
+        press("Tab")
+        if file.evaluate("one => one === document.activeElement"):
+            break
+    with page.expect_file_chooser() as chooser:
+        press("Enter")
+    chooser.value.set_files(path)
+    tab_to("button", "Submit")
+    press("Enter")
+    expect(page.locator("table.submissions tbody tr").first).to_contain_text(path.name)
+    expect(page.locator("table.submissions tbody tr")).to_have_count(4)
