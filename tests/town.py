@@ -29,6 +29,7 @@ SIGNED_IN = "SMTOXR"
 PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "healthz": ("get", EVERYBODY, {}),
     "readyz": ("get", EVERYBODY, {}),
+    "metrics": ("get", "", {EVERYBODY: 404}),
     "web:index": ("get", EVERYBODY, {}),
     "web:overview": ("get", EVERYBODY, {}),
     "web:data": ("get", EVERYBODY, {}),

@@ -187,6 +187,8 @@ DEFAULT_IMAGE = env.str("PODIUM_DEFAULT_IMAGE", default="podium/runtime:1")
 if HEARTBEAT_S * 2 > LEASE_S:
     raise ImproperlyConfigured("PODIUM_LEASE_S must be at least twice PODIUM_HEARTBEAT_S, or one lost beat ends a run.")
 
+METRICS_TOKEN = env.str("PODIUM_METRICS_TOKEN", default="")  # empty: no metrics
+
 # --- cache ----------------------------------------------------------------------------------------------------------
 CACHES = {
     "default": env.cache(

@@ -1,0 +1,56 @@
+"""`/metrics`: what an administrator is paged on, closed to everybody without the token."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from competitions.submissions.reconciler import expire_leases
+from tests.worlds import World
+
+TOKEN = "scrape-me"
+
+
+def scrape(token: str = TOKEN) -> str:
+    return Client().get("/metrics", headers={"Authorization": f"Bearer {token}"}).content.decode()
+
+
+@pytest.fixture(autouse=True)
+def _token(settings: object) -> None:
+    settings.METRICS_TOKEN = TOKEN  # type: ignore[attr-defined]
+
+
+def test_queue_runs_and_workers_are_counted(site: World) -> None:
+    made = site.score(site.submit(), 0.123456)
+    site.submit(at=site.now - timedelta(seconds=30))
+    said = scrape()
+    queue = site.queue.name
+    assert f'podium_queue_depth{{queue="{queue}"}} 1.0' in said
+    assert f'podium_queue_oldest_age_seconds{{queue="{queue}"}} 30' in said
+    assert 'podium_runs{reason="",state="finished"} 1.0' in said
+    assert re.search(r"podium_worker_last_seen_seconds\{.*\} 0\.", said)
+    assert "0.123" not in said
+    assert made.team.name not in said
+
+
+def test_a_lost_lease_is_seen_at_once_and_counted_for_ever(site: World) -> None:
+    hour_ago = site.now - timedelta(hours=1)
+    site.submit(at=hour_ago)
+    run = site.claim(at=hour_ago)
+    assert "podium_runs_without_lease 1.0" in scrape()
+    expire_leases(now=site.now)
+    said = scrape()
+    assert "podium_runs_without_lease 0.0" in said
+    assert "podium_leases_expired_total 1.0" in said
+    assert run.attempt == 1
+
+
+@pytest.mark.parametrize("token", ["", "wrong", TOKEN + "x", "é"])
+def test_without_the_token_there_is_nothing(site: World, token: str) -> None:
+    assert Client().get("/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 404
+
+
+def test_without_a_token_in_the_settings_there_are_no_metrics(site: World, settings: object) -> None:
+    settings.METRICS_TOKEN = ""  # type: ignore[attr-defined]
+    assert Client().get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404
