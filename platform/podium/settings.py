@@ -192,7 +192,7 @@ METRICS_TOKEN = env.str("PODIUM_METRICS_TOKEN", default="")  # empty: no metrics
 # --- cache ----------------------------------------------------------------------------------------------------------
 CACHES = {
     "default": env.cache(
-        "PODIUM_CACHE_URL", default=f"filecache://{DATA_DIR / 'cache'}" if EMBEDDED else "dummycache://"
+        "PODIUM_CACHE_URL", default=f"filecache://{DATA_DIR / 'cache'}" if EMBEDDED else "locmemcache://"
     ),
     # Rendered pages that are the same for everybody, by ETag; each process keeps its own.
     "pages": {
