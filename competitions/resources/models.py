@@ -86,8 +86,8 @@ class Upload(models.Model):
         return f"{self.file_name} ({self.received_bytes}/{self.size_bytes} bytes)"
 
     @property
-    def part_path(self) -> Path:
-        """Where the received bytes lie until the upload is whole."""
+    def folder(self) -> Path:
+        """Where the received parts lie, named by their offset, until the upload is whole."""
         return Path(settings.UPLOADS_DIR) / str(self.key)
 
     @property

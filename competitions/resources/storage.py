@@ -1,5 +1,6 @@
 """Putting bytes into the object storage and reading them back. Objects are immutable and named by their digest."""
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -10,7 +11,7 @@ from typing import IO
 
 from django.conf import settings
 from django.core.files import File
-from django.core.files.storage import storages
+from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from competitions.resources.models import StoredFile
 
@@ -23,8 +24,8 @@ def digest_of(path: Path) -> tuple[str, int]:
         return hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size
 
 
-def store_path(path: Path) -> StoredFile:
-    """Store a finished file on disk; the source is left where it is.
+def store_path(path: Path, *, consume: bool = False) -> StoredFile:
+    """Store a finished file on disk. The source is left where it is, or moved when it may be consumed, which costs no copy.
 
     Written before the row exists, so that every row finds its object, also after a crash in between.
     """
@@ -32,9 +33,20 @@ def store_path(path: Path) -> StoredFile:
     stored = StoredFile(sha256=sha256, size_bytes=size_bytes)
     storage = storages["objects"]
     if not storage.exists(stored.storage_name):
-        with path.open("rb") as file:
-            storage.save(stored.storage_name, File(file))
+        _save(path, storage, stored.storage_name, consume=consume)
     return StoredFile.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})[0]
+
+
+def _save(path: Path, storage: Storage, name: str, *, consume: bool) -> None:
+    if consume and isinstance(storage, FileSystemStorage):
+        target = Path(storage.path(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.chmod(0o644)
+        with contextlib.suppress(OSError):  # another file system: copied below
+            path.replace(target)
+            return
+    with path.open("rb") as file:
+        storage.save(name, File(file))
 
 
 def store_bytes(content: bytes) -> StoredFile:

@@ -1,17 +1,27 @@
 """Resumable uploads: begin, append, finish. What was accepted is on disk before it is acknowledged."""
 
+import errno
+import itertools
 import os
-from collections.abc import Iterable
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
+from typing import IO
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 
 from accounts.models import User
 from competitions.refusals import Conflict, Refusal
 from competitions.resources.models import Upload
-from competitions.resources.storage import store_path
+from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
+
+log = structlog.get_logger(__name__)
 
 
 class EmptyUpload(Refusal):
@@ -50,6 +60,15 @@ class UploadExpired(Refusal):
         super().__init__("This upload was not finished in time and its parts were removed. Start it again.")
 
 
+class StorageFull(Refusal):
+    code, http_status = "storage_full", 507
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The site's disk is full, so this part was not kept; all before it was. The administrators see it; resume later."
+        )
+
+
 class WrongOffset(Conflict):
     code = "wrong_offset"
 
@@ -76,8 +95,7 @@ def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime) 
     upload = Upload.objects.create(
         user=user, file_name=name, size_bytes=size_bytes, began_at=now, expires_at=Upload.default_expiry(now)
     )
-    upload.part_path.parent.mkdir(parents=True, exist_ok=True)
-    upload.part_path.touch(mode=0o600)
+    upload.folder.mkdir(mode=0o700, parents=True)
     return upload
 
 
@@ -85,50 +103,91 @@ def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes]
     """Append bytes at `offset` (the number of bytes received so far) and finish the upload when it is whole.
 
     Bytes that arrived before the client went away are kept: `received_bytes` says from where to resume.
-    Raises `WrongOffset`, `UploadTooLarge` (more bytes than announced) or `UploadExpired`.
+    Raises `WrongOffset`, `UploadTooLarge` (more bytes than announced), `UploadExpired` or `StorageFull`.
     """
     upload = Upload.objects.get(key=key, user=user)
     if upload.expires_at <= now:
         raise UploadExpired
     if upload.is_complete or offset != upload.received_bytes:
         raise WrongOffset(expected=upload.received_bytes, got=offset)
-    written = _write_part(upload, offset, chunks)
-    return _record_progress(upload, offset=offset, written=written)
-
-
-def _write_part(upload: Upload, offset: int, chunks: Iterable[bytes]) -> int:
-    """Write at the offset, never beyond the announced size; returns the bytes written, synced to disk."""
-    written = 0
-    with upload.part_path.open("r+b") as file:
-        file.seek(offset)
+    # Each request writes a file of its own, so that two at one offset, or a slow one that comes late, cannot mix their bytes.
+    with tempfile.NamedTemporaryFile(dir=upload.folder, prefix="arriving-", delete=False) as file:
+        arriving = Path(file.name)
         try:
-            for chunk in chunks:
-                if offset + written + len(chunk) > upload.size_bytes:
-                    raise UploadTooLarge(size_bytes=offset + written + len(chunk), limit_bytes=upload.size_bytes)
-                written += file.write(chunk)
-        except OSError:  # the client went away: keep what came, the next request resumes behind it
-            if not written:
-                raise
-        file.truncate()
+            written = _receive(upload, offset, chunks, file)
+            _take(upload, offset, written, arriving)
+        finally:
+            arriving.unlink(missing_ok=True)
+    upload.refresh_from_db()
+    return upload_finish(upload)
+
+
+def _receive(upload: Upload, offset: int, chunks: Iterable[bytes], file: IO[bytes]) -> int:
+    """Write what comes, never more than was announced; returns the bytes written, synced to disk."""
+    written = 0
+    for chunk in _until_the_client_leaves(chunks):
+        if offset + written + len(chunk) > upload.size_bytes:
+            raise UploadTooLarge(size_bytes=offset + written + len(chunk), limit_bytes=upload.size_bytes)
+        with _disk_errors():
+            written += file.write(chunk)
+    with _disk_errors():
         file.flush()
         os.fsync(file.fileno())
     return written
 
 
+def _until_the_client_leaves(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks up to where the connection breaks; what came before is kept, and the next request goes on behind it."""
+    try:
+        yield from chunks
+    except OSError as error:
+        log.info("upload_cut_off", error=str(error))
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StorageFull from error
+
+
 @transaction.atomic
-def _record_progress(upload: Upload, *, offset: int, written: int) -> Upload:
-    """Move `received_bytes` on, for one of two racing writers only; store the object when everything is there."""
-    moved = Upload.objects.filter(pk=upload.pk, received_bytes=offset, file=None).update(
-        received_bytes=offset + written
-    )
-    upload.refresh_from_db()
-    if not moved:
+def _take(upload: Upload, offset: int, written: int, arriving: Path) -> None:
+    """Move `received_bytes` on, for one of two racing requests only, with the bytes under their final name by then."""
+    whole = Upload.objects.filter(pk=upload.pk, received_bytes=offset, file=None)
+    if not whole.update(received_bytes=offset + written):
+        upload.refresh_from_db()
         raise WrongOffset(expected=upload.received_bytes, got=offset)
-    if upload.received_bytes == upload.size_bytes:
-        upload.file = store_path(upload.part_path)
-        upload.save(update_fields=["file"])
-        transaction.on_commit(lambda: upload.part_path.unlink(missing_ok=True))
+    if written:
+        arriving.replace(upload.folder / f"{offset:020d}")
+
+
+def upload_finish(upload: Upload) -> Upload:
+    """Store the object once every byte is there; safe to call again after a crash in between. Else it does nothing."""
+    if upload.is_complete or upload.received_bytes < upload.size_bytes:
+        return upload
+    parts = sorted(path for path in upload.folder.iterdir() if path.name.isdigit())
+    with _disk_errors():
+        if len(parts) == 1:
+            stored = store_path(parts[0], consume=True)
+        else:
+            with spooled(itertools.chain.from_iterable(map(_read, parts))) as path:
+                stored = store_path(path, consume=True)
+    if stored.size_bytes != upload.size_bytes:
+        raise RuntimeError(f"the parts of upload {upload.key} hold {stored.size_bytes} of {upload.size_bytes} bytes")
+    Upload.objects.filter(pk=upload.pk).update(file=stored)
+    upload.file = stored
+    shutil.rmtree(upload.folder, ignore_errors=True)
     return upload
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk
 
 
 def upload_whole(*, user: User, file_name: str, size_bytes: int, chunks: Iterable[bytes], now: datetime) -> Upload:
@@ -139,8 +198,8 @@ def upload_whole(*, user: User, file_name: str, size_bytes: int, chunks: Iterabl
 
 def upload_abort(*, upload: Upload) -> None:
     """Forget an unfinished upload and its parts."""
-    upload.part_path.unlink(missing_ok=True)
     upload.delete()
+    shutil.rmtree(upload.folder, ignore_errors=True)
 
 
 def remove_expired_uploads(*, now: datetime) -> int:

@@ -10,7 +10,7 @@ from competitions.catalog.models import Phase
 from competitions.compute.bell import ring
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
-from competitions.resources.uploads import UploadIncomplete
+from competitions.resources.uploads import UploadIncomplete, upload_finish
 from competitions.submissions import refusals
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.moves import run_move, run_reopen, submission_settled
@@ -41,11 +41,12 @@ def submission_create(
     team = require_team(user=user, competition=phase.competition)
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
-    if upload.file is None:
+    stored = upload_finish(upload).file
+    if stored is None:
         raise UploadIncomplete(upload)
     _require_open(phase, kind, upload.began_at)
     _require_quota(team, phase, upload.began_at)  # before the file is read: the cheap answer first
-    with local_copy(upload.file) as path:
+    with local_copy(stored) as path:
         check_upload(phase=phase, kind=kind, path=path, file_name=upload.file_name)
     return _accept(team, user, phase, upload, kind, now, description, idempotency_key)
 

@@ -257,7 +257,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
             raise DigestMismatch(
                 f"The body's SHA-256 is {actual}, announced was {announced or 'nothing'}. Send it again."
             )
-        stored = store_path(path)
+        stored = store_path(path, consume=True)
     with transaction.atomic():
         dispatch.held_run(**lease)
         RunOutput.objects.update_or_create(

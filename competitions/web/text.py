@@ -28,4 +28,5 @@ def markdown(text: str) -> SafeString:
     )
     for level in range(5, 0, -1):
         html = html.replace(f"<h{level}>", f"<h{level + 1}>").replace(f"</h{level}>", f"</h{level + 1}>")
+    html = html.replace("<pre>", '<pre tabindex="0">')  # it scrolls sideways, by keyboard too
     return mark_safe(html)  # nh3 has just made it so

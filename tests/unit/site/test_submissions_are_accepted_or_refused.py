@@ -97,7 +97,7 @@ def test_an_unfinished_upload_is_refused_and_kept(site: World) -> None:
     upload = upload_begin(user=site.member(), file_name=FILE_NAME, size_bytes=10, now=site.now)
     with pytest.raises(UploadIncomplete, match="0 of 10 bytes"):
         submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=site.now)
-    assert upload.part_path.exists()
+    assert upload.folder.exists()
 
 
 def test_people_without_registration_team_or_current_rules_are_told_the_missing_step(site: World) -> None:

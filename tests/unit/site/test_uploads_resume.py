@@ -1,6 +1,8 @@
 """Uploads in parts: nothing that was acknowledged is lost, nothing is taken twice."""
 
+import errno
 import hashlib
+import os
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -85,7 +87,7 @@ def test_unfinished_uploads_are_removed_after_their_time_and_finished_ones_stay(
     with pytest.raises(uploads.UploadExpired):
         uploads.upload_append(key=stale.key, user=site.member(), offset=0, chunks=[b"x"], now=later)
     assert uploads.remove_expired_uploads(now=later) == 1
-    assert not stale.part_path.exists()
+    assert not stale.folder.exists()
     assert uploads.remove_expired_uploads(now=later) == 0
     assert Upload.objects.filter(pk=done.pk).exists()
 
@@ -112,4 +114,50 @@ def test_file_names_lose_paths_and_control_characters(given: str, kept: str) -> 
 
 
 def test_parts_lie_outside_the_served_files(site: World) -> None:
-    assert begin(site).part_path.is_relative_to(Path(settings.UPLOADS_DIR))
+    assert begin(site).folder.is_relative_to(Path(settings.UPLOADS_DIR))
+
+
+def test_two_requests_at_one_offset_do_not_mix_their_bytes(site: World) -> None:
+    """The second one arrives whole while the first is still writing: one of them counts, and the file is its bytes."""
+    upload = begin(site)
+
+    def slow() -> Iterator[bytes]:
+        yield b"x" * 1000
+        append(site, upload, 0, CONTENT[:4000])
+        yield b"x" * 1000
+
+    with pytest.raises(uploads.WrongOffset) as refusal:
+        uploads.upload_append(key=upload.key, user=site.member(), offset=0, chunks=slow(), now=site.now)
+    assert refusal.value.extra["expected_offset"] == 4000
+    done = append(site, upload, 4000, CONTENT[4000:])
+    assert done.file_id == hashlib.sha256(CONTENT).hexdigest()
+    assert not upload.folder.exists()
+
+
+def test_a_crash_between_the_last_byte_and_the_object_is_mended_by_the_next_call(
+    site: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(path: Path, *, consume: bool) -> StoredFile:
+        raise KeyboardInterrupt
+
+    upload = begin(site)
+    with monkeypatch.context() as broken:
+        broken.setattr(uploads, "store_path", crash)
+        with pytest.raises(KeyboardInterrupt):
+            append(site, upload, 0, CONTENT)
+    upload.refresh_from_db()
+    assert (upload.received_bytes, upload.file) == (len(CONTENT), None)
+    assert uploads.upload_finish(upload).file_id == hashlib.sha256(CONTENT).hexdigest()
+
+
+def test_a_full_disk_is_said_and_keeps_what_was_acknowledged(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    upload = begin(site)
+    append(site, upload, 0, CONTENT[:1000])
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", full)
+        with pytest.raises(uploads.StorageFull, match="disk is full"):
+            append(site, upload, 1000, CONTENT[1000:])
+    assert append(site, upload, 1000, CONTENT[1000:]).file_id == hashlib.sha256(CONTENT).hexdigest()
