@@ -5,11 +5,13 @@ Each at 1280 and 390 pixels, light and dark, with empty pages, errors and long t
 
 from __future__ import annotations
 
+import itertools
 import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -70,31 +72,40 @@ def submissions_of(visitor: Visitor) -> Iterator[tuple[str, str]]:
         yield f"submission-{number}", path
 
 
+class Look:
+    """Visitors with one size of window and one colour scheme, each signed in once."""
+
+    def __init__(self, browser: Browser, url: str, size: str, scheme: Literal["light", "dark"]) -> None:
+        self._browser, self._url, self._scheme, self._size = browser, url, scheme, size
+        self._visitors: dict[str, Visitor] = {}
+
+    def visitor(self, name: str) -> Visitor:
+        if name not in self._visitors:
+            width, height = SIZES[self._size]
+            made = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=self._scheme)
+            self._visitors[name] = Visitor(made, self._url)
+            if name:
+                self._visitors[name].sign_in(name)
+        return self._visitors[name]
+
+    def close(self) -> None:
+        for one in self._visitors.values():
+            print(*one.faults, sep="\n", end="")
+            one.context.close()
+
+
 def pictures(browser: Browser, url: str, folder: Path, wanted: str) -> None:
     """Take them all."""
-    for scheme in ("light", "dark"):
-        for size, (width, height) in SIZES.items():
-            visitors: dict[str, Visitor] = {}
-
-            def visitor_for(name: str) -> Visitor:
-                if name not in visitors:
-                    context = browser.new_context(
-                        viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=size == "phone"
-                    )
-                    visitors[name] = Visitor(context, url)
-                    if name:
-                        visitors[name].sign_in(name)
-                return visitors[name]
-
-            todo = {name: page for name, page in PAGES.items() if wanted in name}
-            if wanted in "submission-":
-                todo |= {name: ("fred", path) for name, path in submissions_of(visitor_for("fred"))}
-            for name, (who, path) in todo.items():
-                page = visitor_for(who).visit(path)
-                page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)
-            for one in visitors.values():
-                print("\n".join(one.faults), end="")
-                one.context.close()
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme, size in itertools.product(schemes, SIZES):
+        look = Look(browser, url, size, scheme)
+        todo = {name: page for name, page in PAGES.items() if wanted in name}
+        if wanted in "submission-":
+            todo |= {name: ("fred", path) for name, path in submissions_of(look.visitor("fred"))}
+        for name, (who, path) in todo.items():
+            page = look.visitor(who).visit(path)
+            page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)
+        look.close()
 
 
 def main() -> None:

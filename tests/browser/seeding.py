@@ -77,7 +77,14 @@ class Place:
         return team_create(user=user, competition=self.competition, name=team, now=self.now, is_baseline=is_baseline)
 
     def submit(
-        self, user: User, phase: str = "test-dev", *, hours_ago: float = 1, name: str = "", code: str = "", note: str = ""
+        self,
+        user: User,
+        phase: str = "test-dev",
+        *,
+        hours_ago: float = 1,
+        name: str = "",
+        code: str = "",
+        note: str = "",
     ) -> Submission:
         """Upload and submit as that person, so many hours ago."""
         from competitions.resources.uploads import upload_whole
@@ -103,7 +110,9 @@ class Place:
 
         at = submission.created_at + timedelta(seconds=20)
         worker, _ = ComputeWorker.objects.get_or_create(
-            queue=self.queue, name="node-7", defaults={"instance": "i", "version": "1", "registered_at": at, "last_seen_at": at}
+            queue=self.queue,
+            name="node-7",
+            defaults={"instance": "i", "version": "1", "registered_at": at, "last_seen_at": at},
         )
         run = dispatch.run_claim(worker=worker, free_gpus=0, now=at)
         assert isinstance(run, Run), "nothing was handed out"
@@ -151,7 +160,9 @@ def competition(slug: str, title: str, organizer: User, queue: Queue, now: datet
 
     made = Competition.objects.create(slug=slug, title=title, queue=queue, **({"is_published": True} | fields))
     CompetitionOrganizer.objects.create(competition=made, user=organizer)
-    rules_publish(competition=made, text="# Rules\n\nOne account for each person. Be fair.", now=now - timedelta(days=40))
+    rules_publish(
+        competition=made, text="# Rules\n\nOne account for each person. Be fair.", now=now - timedelta(days=40)
+    )
     return Place(organizer, queue, made, now)
 
 

@@ -40,7 +40,11 @@ def file_of(folder: Path, name: str, content: bytes) -> Path:
 
 
 def code_of(folder: Path, source: str) -> Path:
-    files: dict[str, str | bytes] = {"metadata.yaml": COMMAND, "main.py": source, "answer.npz": prediction("test-dev", 0.5)}
+    files: dict[str, str | bytes] = {
+        "metadata.yaml": COMMAND,
+        "main.py": source,
+        "answer.npz": prediction("test-dev", 0.5),
+    }
     return file_of(folder, "code.zip", zip_of(files))
 
 

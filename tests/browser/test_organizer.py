@@ -1,0 +1,217 @@
+"""The organizer's way: a competition from nothing in the admin, and what is done with its people and submissions."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import NewVisitor
+from tests.browser.seeding import METADATA, SCORER, labels, npz, prediction
+from tests.browser.visitor import Visitor
+from tests.worlds import zip_of
+
+FORMAT = '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 40}'
+OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
+SCORED_WITHIN_MS = 45_000
+
+
+def save(page: Page) -> None:
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist .success").first).to_contain_text("successfully")
+
+
+def add_resource(page: Page, url: str, name: str, kind: str, path: Path) -> None:
+    page.goto(f"{url}/admin/resources/resource/add/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Kind").select_option(label=kind)
+    page.get_by_label("Upload").set_input_files(path)
+    save(page)
+
+
+def add_competition(page: Page, url: str) -> None:
+    page.goto(f"{url}/admin/catalog/competition/add/")
+    page.get_by_label("Title", exact=False).first.fill("Solubility 2027")
+    expect(page.get_by_label("Slug")).to_have_value("solubility-2027")
+    page.get_by_label("Registration policy").select_option("approval")
+    page.get_by_label("Rules").fill("# Rules\n\nShare your code after the end.")
+    page.get_by_label("Queue").select_option(label="default")
+    save(page)
+    expect(page.locator(".messagelist")).to_contain_text("Version 1 of the rules is in force")
+    expect(page.locator(".messagelist .warning")).to_contain_text(["There is no phase", "This is a draft"])
+
+
+def add_task(page: Page, url: str) -> None:
+    page.goto(f"{url}/admin/catalog/task/add/")
+    page.get_by_label("Competition").select_option(label="Solubility 2027")
+    page.get_by_label("Name").fill("Solubility")
+    page.get_by_label("Scoring program").select_option(label="MAE (scoring program)")
+    page.get_by_label("Reference data").select_option(label="Hidden targets (reference data)")
+    save(page)
+
+
+def add_phase(page: Page, url: str) -> None:
+    opens = datetime.now(UTC) - timedelta(days=1)
+    page.goto(f"{url}/admin/catalog/phase/add/")
+    page.get_by_label("Competition").select_option(label="Solubility 2027")
+    page.get_by_label("Name").fill("Final")
+    page.locator("#id_opens_at_0").fill(f"{opens:%Y-%m-%d}")
+    page.locator("#id_opens_at_1").fill("00:00:00")
+    page.get_by_label("Prediction format").fill(FORMAT)
+    page.locator("#id_tasks_from").select_option(label="Solubility")
+    page.get_by_role("link", name=re.compile("^Choose")).or_(
+        page.get_by_role("button", name=re.compile("^Choose"))
+    ).nth(1).click()
+    page.get_by_label("Starting kit").select_option(label="Kit (starting kit)")
+    save(page)
+    expect(page.locator(".messagelist .warning").first).to_contain_text("The phase has no leaderboard")
+
+
+def add_board(page: Page, url: str) -> None:
+    page.goto(f"{url}/admin/leaderboards/leaderboard/add/")
+    page.get_by_label("Phase").select_option(label="Solubility 2027: Final")
+    for number, (key, title) in enumerate([("mae", "MAE"), ("rmse", "RMSE"), ("hits", "Hits")]):
+        page.get_by_role("link", name="Add another Column").or_(
+            page.get_by_role("button", name="Add another Column")
+        ).click()
+        page.locator(f"#id_columns-{number}-key").fill(key)
+        page.locator(f"#id_columns-{number}-title").fill(title)
+        page.locator(f"#id_columns-{number}-sorting").select_option("desc" if key == "hits" else "asc")
+    page.locator("#id_columns-0-is_primary").check()
+    save(page)
+
+
+@pytest.fixture
+def archives(tmp_path: Path) -> dict[str, Path]:
+    """The programs and data of the new competition."""
+    content = {
+        "program": zip_of({"metadata.yaml": METADATA, "main.py": SCORER.read_text()}),
+        "labels": zip_of({"y.npz": npz(y_true=labels("test-dev"))}),
+        "kit": zip_of({"README.md": "Start here."}),
+    }
+    for name, packed in content.items():
+        (tmp_path / f"{name}.zip").write_bytes(packed)
+    return {name: tmp_path / f"{name}.zip" for name in content}
+
+
+def test_a_competition_is_made_from_nothing_published_and_scores_its_first_submission(
+    new_visitor: NewVisitor, archives: dict[str, Path], tmp_path: Path
+) -> None:
+    olga, sam = new_visitor("olga"), new_visitor("sam")
+    page, url = olga.page, olga.url
+    for name, kind, key in [
+        ("MAE", "scoring program", "program"), ("Hidden targets", "reference data", "labels"), ("Kit", "starting kit", "kit"),
+    ]:  # fmt: skip
+        add_resource(page, url, name, kind, archives[key])
+    add_competition(page, url)
+    sam.expect_on_console("status of 404")
+    sam.visit("/competitions/solubility-2027/")
+    expect(sam.main).to_contain_text("Not found")
+    olga.visit("/competitions/solubility-2027/")
+    expect(page.locator(".checklist .todo")).to_contain_text(["Phases", "Published"])
+    add_task(page, url)
+    add_phase(page, url)
+    add_board(page, url)
+    olga.visit("/competitions/solubility-2027/")
+    expect(page.locator(".checklist .todo")).to_have_count(1)
+    page.get_by_role("link", name="Change it").click()
+    page.get_by_label("Is published").check()
+    save(page)
+    olga.visit("/competitions/solubility-2027/")
+    expect(page.locator(".checklist")).to_have_count(0)
+
+    sam.join("solubility-2027")
+    expect(sam.main).to_contain_text("waits for an organizer")
+    page.goto(f"{url}/admin/teams/registration/")
+    row = page.get_by_role("row", name=re.compile("Solubility 2027"))
+    act(page, row.get_by_role("checkbox"), "Approve")
+    expect(row).to_contain_text("approved")
+    sam.create_team("solubility-2027", "Samplers")
+    submit(sam, "solubility-2027", tmp_path, 0.2)
+    sam.visit("/competitions/solubility-2027/leaderboard/")
+    expect(sam.page.locator("tr.pinned")).to_contain_text("0.2000")
+
+
+def submit(visitor: Visitor, slug: str, folder: Path, error: float) -> None:
+    page = visitor.visit(f"/competitions/{slug}/submissions/")
+    path = folder / OFFICIAL_NAME
+    path.write_bytes(prediction("test-dev", error))
+    page.get_by_label("File").set_input_files(path)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    badge = page.locator("table.submissions tbody tr").first.locator(".badge")
+    expect(badge).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
+
+
+def act(page: Page, checkbox: Locator, action: str, reason: str = "") -> None:
+    """Choose one row of the admin's list and run an action on it."""
+    checkbox.check()
+    page.get_by_label("Action:").select_option(label=next(
+        text for text in page.locator("select[name=action] option").all_inner_texts() if text.startswith(action)
+    ))  # fmt: skip
+    if reason:
+        page.get_by_label(re.compile("Reason")).fill(reason)
+    page.get_by_role("button", name="Go").click()
+
+
+def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(
+    new_visitor: NewVisitor, tmp_path: Path
+) -> None:
+    kim, olga = new_visitor("kim"), new_visitor("olga")
+    kim.join("gap")
+    kim.create_team("gap", "Kimchi")
+    submit(kim, "gap", tmp_path, 0.05)
+    page = olga.page
+
+    def choose() -> Locator:
+        page.goto(f"{olga.url}/admin/submissions/submission/?q=Kimchi")
+        return page.locator("#result_list tbody tr").first.get_by_role("checkbox")
+
+    act(page, choose(), "Disqualify")
+    expect(page.locator(".messagelist .error")).to_contain_text("Give the reason")
+    act(page, choose(), "Disqualify", reason="Two accounts of one person.")
+    expect(page.locator(".messagelist")).to_contain_text("1 of 1 disqualified")
+    kim.visit("/competitions/gap/submissions/")
+    expect(kim.page.locator("table.submissions tbody")).to_contain_text("Two accounts of one person.")
+    kim.visit("/competitions/gap/leaderboard/")
+    expect(kim.page.locator("table.board")).not_to_contain_text("Kimchi")
+    act(page, choose(), "Undo")
+    act(page, choose(), "Run again")
+    expect(page.locator(".messagelist")).to_contain_text("1 of 1 queued again")
+    kim.visit("/competitions/gap/submissions/")
+    row = kim.page.locator("table.submissions tbody tr").first
+    expect(row.locator(".badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
+    expect(row).to_contain_text("0.0500 eV")
+    row.get_by_role("link").first.click()
+    expect(kim.main).to_contain_text("attempt 2")
+    kim.visit("/competitions/gap/leaderboard/")
+    expect(kim.page.locator("tr.pinned")).to_contain_text("Kimchi")
+
+
+def test_sealed_scores_are_shown_to_nobody_without_the_right(new_visitor: NewVisitor) -> None:
+    for who in ("ada", "olga", "rita"):
+        visitor = new_visitor(who)
+        page = visitor.visit("/competitions/gap/leaderboard/?phase=test-challenge")
+        expect(visitor.main).to_contain_text("are sealed")
+        assert "0.1235" not in page.content()
+        visitor.visit("/competitions/gap/submissions/?phase=test-challenge")
+        assert "0.1235" not in page.content()
+
+
+def test_rita_gives_the_right_to_see_sealed_scores_and_then_olga_sees_them(new_visitor: NewVisitor) -> None:
+    rita = new_visitor("rita")
+    page = rita.visit("/admin/catalog/competition/?q=gap")
+    page.get_by_role("link", name="HOMO-LUMO gap").click()
+    right = page.locator("#id_competitionorganizer_set-0-can_see_sealed")
+    right.check()
+    save(page)
+    olga = new_visitor("olga")
+    olga.visit("/competitions/gap/leaderboard/?phase=test-challenge")
+    expect(olga.page.locator("table.board")).to_contain_text("0.1235")
+    expect(olga.main).to_contain_text("only you and other organizers with the right see this")
+    page.goto(f"{rita.url}/admin/catalog/competition/?q=gap")
+    page.get_by_role("link", name="HOMO-LUMO gap").click()
+    right.uncheck()
+    save(page)

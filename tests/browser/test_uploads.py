@@ -1,0 +1,107 @@
+"""Uploads over a network that breaks: nothing is lost, and what arrives is the file that was chosen."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.conftest import NewVisitor
+from tests.browser.seeding import prediction
+from tests.browser.visitor import Visitor
+
+PART_BYTES = 8 * 1024 * 1024
+UPLOADS = re.compile("/api/v1/uploads/[0-9a-f-]{36}/$")
+
+
+@pytest.fixture
+def big_code(tmp_path: Path) -> Path:
+    """A code submission of three parts, which no compression makes smaller."""
+    path = tmp_path / "code.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("metadata.yaml", "command: python3 $program/main.py\n")
+        archive.writestr("main.py", "import shutil\nshutil.copy('/app/program/answer.npz', '/app/output/answer.npz')\n")
+        archive.writestr("answer.npz", prediction("test-dev", 0.33))
+        archive.writestr("weights.bin", random.Random(4).randbytes(20 * 1024 * 1024))
+    return path
+
+
+def to_submit(new_visitor: NewVisitor, who: str) -> Visitor:
+    visitor = new_visitor(who)
+    visitor.visit("/competitions/gap/submissions/?phase=test-dev")
+    visitor.expect_on_console("net::ERR_")
+    return visitor
+
+
+def send(page: Page, path: Path) -> None:
+    page.get_by_role("radio", name=re.compile("Code")).check()
+    page.get_by_label("File").set_input_files(path)
+    page.get_by_role("button", name="Submit", exact=True).click()
+
+
+def sent_digest(page: Page) -> str:
+    """SHA-256 of the file that the newest submission holds."""
+    with page.expect_download() as download:
+        page.locator("table.submissions tbody tr").first.get_by_role("link").first.click()
+        page.locator(".facts").get_by_role("link", name="code.zip").click()
+    return hashlib.sha256(Path(download.value.path()).read_bytes()).hexdigest()
+
+
+def test_a_transfer_that_is_cut_goes_on_by_itself_and_the_file_is_the_same(
+    new_visitor: NewVisitor, big_code: Path
+) -> None:
+    page = to_submit(new_visitor, "ben").page
+    offsets: list[int] = []
+
+    def cut_the_second(route: Route) -> None:
+        if route.request.method == "PATCH":
+            offsets.append(int(route.request.headers["upload-offset"]))
+            if len(offsets) == 2:
+                route.abort("connectionreset")
+                return
+        route.continue_()
+
+    page.route(UPLOADS, cut_the_second)
+    send(page, big_code)
+    expect(page.locator(".upload-progress output")).to_contain_text("Connection lost")
+    expect(page.locator("table.submissions tbody tr").first).to_contain_text("code.zip", timeout=30_000)
+    assert offsets == [0, PART_BYTES, PART_BYTES, 2 * PART_BYTES]
+    assert sent_digest(page) == hashlib.sha256(big_code.read_bytes()).hexdigest()
+
+
+def test_after_the_page_is_loaded_again_the_same_file_goes_on_where_it_stopped(
+    new_visitor: NewVisitor, big_code: Path
+) -> None:
+    page = to_submit(new_visitor, "cleo").page
+    page.route(
+        UPLOADS, lambda route: route.abort() if route.request.headers.get("upload-offset") != "0" else route.continue_()
+    )
+    with page.expect_request_finished(lambda request: request.method == "PATCH"):
+        send(page, big_code)
+    expect(page.locator(".upload-progress output")).to_contain_text("Connection lost")
+    page.unroute(UPLOADS)
+    page.reload()
+    offsets: list[str] = []
+    page.on(
+        "request",
+        lambda request: offsets.append(request.headers["upload-offset"]) if request.method == "PATCH" else None,
+    )
+    send(page, big_code)
+    expect(page.locator("table.submissions tbody tr").first).to_contain_text("code.zip", timeout=30_000)
+    assert offsets == [str(PART_BYTES), str(2 * PART_BYTES)]
+    assert sent_digest(page) == hashlib.sha256(big_code.read_bytes()).hexdigest()
+
+
+def test_an_empty_file_is_refused_and_nothing_is_kept(new_visitor: NewVisitor, tmp_path: Path) -> None:
+    visitor = to_submit(new_visitor, "ben")
+    visitor.expect_on_console("status of 4")
+    empty = tmp_path / "empty.zip"
+    empty.touch()
+    send(visitor.page, empty)
+    expect(visitor.page.locator("[data-upload-error]")).to_contain_text("empty")
+    expect(visitor.page.get_by_role("button", name="Submit", exact=True)).to_be_enabled()
