@@ -7,14 +7,17 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
 import pytest
+import requests
 from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from accounts.models import Scope, token_create
 from competitions.compute import bell
 from competitions.leaderboards.models import Entry
 from competitions.refusals import Refusal
@@ -25,7 +28,7 @@ from competitions.submissions.services import submission_cancel, submission_crea
 from competitions.submissions.states import Kind, State
 from competitions.teams import services as teams
 from competitions.teams.models import Team
-from tests.worlds import World, lease, person, prediction_bytes, world
+from tests.worlds import FILE_NAME, World, lease, person, prediction_bytes, world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -206,3 +209,23 @@ def test_one_person_founds_one_team_however_often_they_click(site: World) -> Non
     outcomes = at_once(4, found)
     assert outcomes == Counter(accepted=1, already_in_a_team=3)
     assert Team.objects.filter(memberships__user=user).count() == 1
+
+
+def test_twenty_posts_at_once_over_http_share_one_last_slot(site: World, live_server: Any) -> None:
+    site.phase.max_submissions = 1
+    site.phase.save()
+    expires_at = timezone.now() + timedelta(hours=1)
+    _, secret = token_create(user=site.member(), name="robot", scopes=[Scope.SUBMIT], expires_at=expires_at)
+
+    def post(number: int) -> str:
+        answer = requests.post(
+            f"{live_server.url}/api/v1/submissions/",
+            headers={"Authorization": f"Bearer {secret}"},
+            data={"phase": site.phase.pk, "kind": "prediction"},
+            files={"file": (FILE_NAME, prediction_bytes())},
+            timeout=60,
+        )
+        return "accepted" if answer.status_code == 201 else str(answer.json()["code"])
+
+    assert at_once(20, post) == Counter(accepted=1, quota_used=19)
+    assert Submission.objects.count() == 1
