@@ -1,0 +1,19 @@
+"""The program `podium`: `podium score ...` checks and scores files, everything else is a command of the site's `manage.py`."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["score"]:
+        from scoring.cli import main as score  # without Django: `podium score check` answers at once
+
+        return score(arguments[1:], prog="podium score")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "podium.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["podium", *arguments])
+    return 0
