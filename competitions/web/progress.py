@@ -76,7 +76,7 @@ def _queued(run: Run, now: datetime) -> Progress:
     sentence = f"Waiting at place {place} of the queue"
     if run.queue.is_paused:
         sentence = f"Waiting at place {place}; the organizers have paused the queue"
-    elif run.not_before > now:
+    elif run.not_before > now and run.attempt > 1:
         sentence = f"Waiting for attempt {run.attempt}, after a fault on our side"
     return Progress(
         sentence=sentence, position=place, contact=run.queue.contact, worker_seen_at=seen_at,

@@ -1,0 +1,192 @@
+"""What the pages say of a submission on its way, what the parts served alone hold, and how many queries the pages take."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from competitions.catalog.readiness import ReadinessWarning
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_cancel
+from competitions.submissions.states import Kind
+from competitions.teams.services import invite, register
+from competitions.web.checklist import checklist
+from competitions.web.progress import progress_of, runs_with_places
+from tests.town import client_of
+from tests.worlds import World, person
+
+MAX_QUERIES = 8
+
+
+@pytest.fixture
+def member(site: World) -> Client:
+    return client_of(site.member())
+
+
+def seen(submission: Submission) -> Submission:
+    """The submission as a page reads it."""
+    from django.db.models import Prefetch
+
+    rows = Submission.objects.prefetch_related(Prefetch("runs", queryset=runs_with_places()))
+    return rows.select_related("phase").get(pk=submission.pk)
+
+
+def sentence(site: World, submission: Submission, after_s: float = 0) -> str:
+    return progress_of(seen(submission), now=site.now + timedelta(seconds=after_s)).sentence
+
+
+def test_places_in_the_queue_count_up_and_move_on(site: World) -> None:
+    sent = [site.submit(at=site.now + timedelta(seconds=number)) for number in range(3)]
+    assert [sentence(site, one) for one in sent] == [f"Waiting at place {place} of the queue" for place in (1, 2, 3)]
+    submission_cancel(submission=sent[0], actor="test", now=site.now)
+    assert sentence(site, sent[2]) == "Waiting at place 2 of the queue"
+
+
+def test_a_phase_with_priority_goes_before(site: World) -> None:
+    first = site.submit()
+    site.sealed.priority = 5
+    site.sealed.save()
+    urgent = site.submit(phase=site.sealed, at=site.now + timedelta(minutes=1))
+    assert (sentence(site, urgent), sentence(site, first)) == (
+        "Waiting at place 1 of the queue",
+        "Waiting at place 2 of the queue",
+    )
+
+
+def test_a_paused_queue_is_said(site: World) -> None:
+    sent = site.submit()
+    site.queue.is_paused = True
+    site.queue.save()
+    assert sentence(site, sent) == "Waiting at place 1; the organizers have paused the queue"
+
+
+def test_workers_that_fell_silent_are_noticed_after_a_minute(site: World) -> None:
+    site.worker()
+    sent = seen(site.submit())
+    assert not progress_of(sent, now=site.now + timedelta(seconds=59)).is_silent
+    assert progress_of(sent, now=site.now + timedelta(seconds=61)).is_silent
+
+
+def test_a_queue_without_workers_is_silent(site: World) -> None:
+    progress = progress_of(seen(site.submit()), now=site.now)
+    assert (progress.is_silent, progress.worker_seen_at) == (True, None)
+
+
+def test_a_held_run_is_being_prepared_and_costs_nothing_yet(site: World) -> None:
+    sent = site.submit(kind=Kind.CODE)
+    site.claim()
+    assert sentence(site, sent) == "A compute worker prepares the run; this is not charged to your budget"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "blame"),
+    [
+        ("time_limit", "Failed, over the time limit: why", "yours"),
+        ("scoring_error", "Failed, the scoring program failed: why", "the organizer's"),
+        ("output_invalid", "Failed, the output is not valid: why", "yours"),
+    ],
+)
+def test_a_failure_says_what_whose_fault_and_what_to_do(site: World, reason: str, said: str, blame: str) -> None:
+    made = site.answer(site.submit(), {"outcome": "failed", "reason": reason, "detail": "why"})
+    progress = progress_of(seen(made), now=site.now)
+    assert (progress.sentence, progress.blame) == (said, blame)
+    assert progress.advice
+
+
+def test_a_row_asks_again_until_its_submission_has_ended(site: World, member: Client) -> None:
+    sent = site.submit()
+    url = reverse("web:submission-row", args=[sent.pk])
+    assert f'hx-get="{url}"' in member.get(url).content.decode()
+    site.score(sent, 0.5)
+    assert "hx-get" not in member.get(url).content.decode()
+
+
+def test_the_row_served_alone_is_the_row_of_the_page(site: World, member: Client) -> None:
+    sent = site.score(site.submit(), 0.5)
+    row = member.get(reverse("web:submission-row", args=[sent.pk])).content.decode().strip()
+    page = member.get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+    assert row.startswith("<tr")
+    assert row in page
+
+
+def test_the_live_part_served_alone_is_part_of_the_page(site: World, member: Client) -> None:
+    sent = site.score(site.submit(), 0.5)
+    part = member.get(reverse("web:submission-live", args=[sent.pk])).content.decode().strip()
+    assert "<html" not in part
+    assert part in member.get(reverse("web:submission", args=[sent.pk])).content.decode()
+
+
+def test_scores_come_with_their_unit_and_the_one_that_counts_is_marked(site: World, member: Client) -> None:
+    worse, better = site.score(site.submit(), 0.9), site.score(site.submit(), 0.5)
+    rows = {one: member.get(reverse("web:submission-row", args=[one.pk])).content.decode() for one in (worse, better)}
+    assert "0.9000 eV" in rows[worse]
+    assert "counts now" not in rows[worse]
+    assert "counts now" in rows[better]
+
+
+def test_a_sealed_submission_does_not_say_that_it_counts(site: World, member: Client) -> None:
+    sent = site.score(site.submit(phase=site.sealed), 0.5)
+    row = member.get(reverse("web:submission-row", args=[sent.pk])).content.decode()
+    assert "sealed" in row
+    assert "counts now" not in row
+
+
+@pytest.mark.parametrize(
+    ("show", "count"), [("all", 3), ("finished", 1), ("failed", 1), ("running", 1), ("nonsense", 3)]
+)
+def test_the_list_can_be_narrowed(site: World, member: Client, show: str, count: int) -> None:
+    site.score(site.submit(), 0.5)
+    site.answer(site.submit(), {"outcome": "failed", "reason": "time_limit"})
+    site.submit()
+    page = member.get(reverse("web:submissions", args=[site.competition.slug]), {"show": show}).content.decode()
+    assert page.count('id="submission-') == count
+
+
+def test_an_invited_person_is_told_on_every_page_of_the_competition(site: World) -> None:
+    guest = person()
+    register(user=guest, competition=site.competition, rules_version=1, now=site.now)
+    client, told = client_of(guest), "You are invited to a team."
+    pages = [
+        reverse(f"web:{name}", args=[site.competition.slug]) for name in ("overview", "data", "rules", "leaderboard")
+    ]
+    assert all(told not in client.get(page).content.decode() for page in pages)
+    invite(team=site.team, by=site.team.captain, person=guest.username, now=site.now)
+    assert all(told in client.get(page).content.decode() for page in pages)
+
+
+@pytest.mark.parametrize("name", ["overview", "leaderboard", "submissions"])
+def test_a_members_page_takes_the_same_few_queries_with_many_rows(
+    site: World, member: Client, django_assert_max_num_queries: DjangoAssertNumQueries, name: str
+) -> None:
+    site.phase.max_submissions_per_day = None
+    site.phase.save()
+    for number in range(4):
+        site.score(site.submit(), 0.5 + number)
+    for number in range(20):
+        site.submit(phase=site.sealed if number % 5 == 0 else site.phase)
+    for _ in range(6):
+        site.join()
+    url: Any = reverse(f"web:{name}", args=[site.competition.slug])
+    with django_assert_max_num_queries(MAX_QUERIES):
+        assert member.get(url).status_code == 200
+
+
+def test_the_checklist_gathers_every_warning_under_its_step(site: World) -> None:
+    codes = ["no_rules", "no_task", "no_board", "queue_paused", "not_published", "never_heard_of"]
+    steps = checklist(site.competition, [ReadinessWarning(code, "where", code) for code in codes])
+    todo = {step.title: [one.code for one in step.todo] for step in steps if not step.is_done}
+    assert todo == {
+        "Rules": ["no_rules"], "Tasks and data": ["no_task"], "Leaderboards": ["no_board"],
+        "Compute workers": ["queue_paused"], "Published": ["not_published"], "Further": ["never_heard_of"],
+    }  # fmt: skip
+    assert [step.title for step in steps if step.is_done] == ["Phases"]
+
+
+def test_without_a_phase_what_belongs_to_phases_is_not_called_done(site: World) -> None:
+    steps = checklist(site.competition, [ReadinessWarning("no_phase", "Phases", "Add one.")])
+    assert {step.title for step in steps if step.is_later} == {"Tasks and data", "Leaderboards"}
