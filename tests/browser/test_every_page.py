@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import NewVisitor
 from tests.browser.gallery import GAP, PAGES
@@ -88,43 +88,41 @@ def test_a_file_can_be_submitted_without_script(new_visitor: NewVisitor, tmp_pat
 def test_signing_in_and_submitting_work_with_the_keyboard_alone(new_visitor: NewVisitor, tmp_path: Path) -> None:
     visitor = new_visitor()
     page, press = visitor.page, visitor.page.keyboard.press
+    path = tmp_path / "y_pred_pcqm4m-v2_test-dev.npz"
+    path.write_bytes(prediction("test-dev", 0.65))
+    page.on(
+        "filechooser", lambda chooser: chooser.set_files(path)
+    )  # early: the browser must know before a key opens it
     visitor.visit(f"{GAP}/")
 
-    def tab_to(role: str, name: str) -> None:
-        target = page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]  # one of ARIA's roles
+    def tab_to(target: Locator) -> None:
         for _ in range(60):
             press("Tab")
             if target.evaluate("one => one === document.activeElement"):
-                outline = target.evaluate("one => getComputedStyle(one).outlineStyle")
-                assert outline != "none", f"{name}: the focus cannot be seen"
+                assert target.evaluate("one => getComputedStyle(one).outlineStyle") != "none", (
+                    "the focus cannot be seen"
+                )
                 return
-        raise AssertionError(f"the Tab key does not reach {role} {name}")
+        raise AssertionError(f"the Tab key does not reach {target}")
 
     press("Tab")
     expect(page.locator(".skip")).to_be_focused()
-    tab_to("link", "Sign in")
+    tab_to(page.get_by_role("link", name="Sign in"))
     press("Enter")
     page.wait_for_url(re.compile("/accounts/login/"))
-    tab_to("textbox", "Login")
+    tab_to(page.get_by_label("Login"))
     page.keyboard.type("eva")
-    tab_to("textbox", "Password")
+    tab_to(page.get_by_label("Password"))
     page.keyboard.type(PASSWORD)
     press("Enter")
     page.wait_for_url(f"**{GAP}/")
-    tab_to("link", "Submit")
+    tab_to(page.get_by_role("link", name="Submit", exact=True))
     press("Enter")
     page.wait_for_url(re.compile("/submissions/"))
-    path = tmp_path / "y_pred_pcqm4m-v2_test-dev.npz"
-    path.write_bytes(prediction("test-dev", 0.65))
-    file = page.get_by_label("File")
-    for _ in range(60):
-        press("Tab")
-        if file.evaluate("one => one === document.activeElement"):
-            break
-    with page.expect_file_chooser() as chooser:
-        press("Enter")
-    chooser.value.set_files(path)
-    tab_to("button", "Submit")
+    tab_to(page.get_by_label("File"))
+    press("Enter")
+    expect(page.get_by_label("File")).to_have_value(re.compile(path.name))
+    tab_to(page.get_by_role("button", name="Submit", exact=True))
     press("Enter")
     expect(page.locator("table.submissions tbody tr").first).to_contain_text(path.name)
     expect(page.locator("table.submissions tbody tr")).to_have_count(4)
