@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from competitions.refusals import Refusal
 
@@ -18,4 +19,12 @@ class RefusalMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, Refusal):
             return None
-        return render(request, "web/refusal.html", {"refusal": error}, status=error.http_status)
+        context = {"refusal": error, "back": came_from(request)}
+        return render(request, "web/refusal.html", context, status=error.http_status)
+
+
+def came_from(request: HttpRequest) -> str:
+    """The page of this site that the form was on, or nothing."""
+    referer = request.headers.get("Referer", "")
+    known = url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()})
+    return referer if known and referer != request.build_absolute_uri() else ""

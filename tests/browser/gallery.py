@@ -9,7 +9,7 @@ import itertools
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -72,6 +72,51 @@ def submissions_of(visitor: Visitor) -> Iterator[tuple[str, str]]:
         yield f"submission-{number}", path
 
 
+def wrong_sign_in(visitor: Visitor) -> None:
+    page = visitor.visit("/accounts/login/")
+    page.get_by_label("Login").fill("ada")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign In").click()
+
+
+def wrong_sign_up(visitor: Visitor) -> None:
+    page = visitor.visit("/accounts/signup/")
+    for label, text in [("Username", "ada"), ("Email", "new@example.net")]:
+        page.get_by_label(label).fill(text)
+    page.get_by_label("Password", exact=True).fill("1234567")
+    page.get_by_label("Password (again)").fill("12345678")
+    page.get_by_role("button", name="Sign Up").click()
+
+
+def wrong_file(visitor: Visitor) -> None:
+    page = visitor.visit(f"{GAP}/submissions/?phase=test-dev")
+    page.get_by_label("File").set_input_files({"name": "results.csv", "mimeType": "text/csv", "buffer": b"1,2"})
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.locator("[data-upload-error]").wait_for()
+
+
+def refused(visitor: Visitor) -> None:
+    page = visitor.visit(f"{GAP}/team/")
+    page.get_by_label("Invite somebody").fill("nobody-at-all")
+    page.get_by_role("button", name="Invite").click()
+
+
+def new_token(visitor: Visitor) -> None:
+    page = visitor.visit("/profile/")
+    page.get_by_label("Name", exact=True).fill("cluster")
+    page.get_by_role("button", name="Make token").click()
+
+
+# Name -> who, and what they do before the picture is taken.
+MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
+    "login-wrong": ("", wrong_sign_in),
+    "signup-wrong": ("", wrong_sign_up),
+    "submit-wrong-file": ("ada", wrong_file),
+    "refused": ("ada", refused),
+    "profile-new-token": ("ada", new_token),
+}
+
+
 class Look:
     """Visitors with one size of window and one colour scheme, each signed in once."""
 
@@ -105,6 +150,10 @@ def pictures(browser: Browser, url: str, folder: Path, wanted: str) -> None:
         for name, (who, path) in todo.items():
             page = look.visitor(who).visit(path)
             page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)
+        for name, (who, do) in MOMENTS.items():
+            if wanted in name:
+                do(look.visitor(who))
+                look.visitor(who).page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)
         look.close()
 
 

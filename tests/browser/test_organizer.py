@@ -214,3 +214,25 @@ def test_rita_gives_the_right_to_see_sealed_scores_and_then_olga_sees_them(new_v
     page.get_by_role("link", name="HOMO-LUMO gap").click()
     right.uncheck()
     save(page)
+
+
+def test_revealing_a_sealed_phase_before_its_end_asks_to_be_confirmed(new_visitor: NewVisitor) -> None:
+    olga = new_visitor("olga")
+    page, board = olga.page, "/competitions/cluster/leaderboard/?phase=test-challenge"
+    olga.visit(board)
+    expect(olga.main).to_contain_text("are sealed")
+
+    def choose() -> Locator:
+        page.goto(f"{olga.url}/admin/catalog/phase/")
+        row = page.get_by_role("row").filter(has_text="Cluster benchmark").filter(has_text="test-challenge")
+        return row.get_by_role("checkbox")
+
+    act(page, choose(), "Reveal")
+    expect(page.locator(".messagelist .error")).to_contain_text("Confirm to reveal")
+    checkbox = choose()
+    page.locator("input[name=before_the_end]").check()
+    act(page, checkbox, "Reveal")
+    expect(page.locator(".messagelist")).to_contain_text("are public now")
+    new_visitor().visit(board)
+    olga.visit(board)
+    expect(olga.main).to_contain_text("Nobody has a score yet")

@@ -201,3 +201,16 @@ def test_who_waits_is_told_the_place_and_who_runs_the_workers(new_visitor: NewVi
     expect(row).to_contain_text("Waiting at place 1 of the queue")
     expect(row).to_contain_text("No compute worker has been heard of since")
     expect(row).to_contain_text("Cluster team, room 4.12")
+
+
+def test_a_team_name_that_is_taken_is_said_with_a_way_back(new_visitor: NewVisitor, site: BrowserSite) -> None:
+    visitor = new_visitor()
+    sign_up(visitor, site, "rosa")
+    visitor.join("gap")
+    visitor.expect_on_console("status of 409")
+    visitor.create_team("gap", "aromatics")
+    expect(visitor.main).to_contain_text("Another team of this competition is called")
+    visitor.page.get_by_role("link", name="Back").click()
+    visitor.page.get_by_label("Team name").fill("Roses")
+    visitor.page.get_by_role("button", name="Create team").click()
+    expect(visitor.page.locator(".message")).to_contain_text("Roses")
