@@ -1,0 +1,39 @@
+"""What the pages for participants and organizers say can be checked against the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from django.urls import resolve
+
+from competitions.bundles.schema import CompetitionSpec
+from competitions.submissions.states import REASONS, Blame, Reason, State
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PARTICIPANTS, ORGANIZERS = (DOCS / f"{name}.md" for name in ("participants", "organizers"))
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_the_table_of_verdicts_has_every_reason_and_its_price(reason: Reason) -> None:
+    row = re.search(rf"\| failed: {re.escape(reason.label)} \|[^|]*\| (yes|no) \|", PARTICIPANTS.read_text())
+    assert row, reason
+    assert (row[1] == "yes") == REASONS[reason].charged == (REASONS[reason].blame == Blame.PARTICIPANT)
+
+
+@pytest.mark.parametrize("state", [state for state in State if state != State.FAILED])
+def test_the_table_of_verdicts_has_every_state(state: State) -> None:
+    assert re.search(rf"^\| ([^|]*, )?{state.label}[ ,|]", PARTICIPANTS.read_text(), re.MULTILINE), state
+
+
+def test_the_bundle_of_the_example_is_one() -> None:
+    text = re.search(r"```yaml\n(.*?)```", ORGANIZERS.read_text(), re.DOTALL)
+    assert text
+    assert CompetitionSpec.model_validate(yaml.safe_load(text[1])).podium.slug == "pcqm4mv2-small"
+
+
+def test_every_call_of_the_examples_has_a_url() -> None:
+    calls = re.findall(r"\$PODIUM(/[^\s`]+)", PARTICIPANTS.read_text())
+    assert len(calls) >= 10
+    for call in calls:
+        resolve("/api/v1" + call.replace("KEY", "00000000-0000-0000-0000-000000000000"))
