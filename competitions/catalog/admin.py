@@ -58,6 +58,7 @@ class CompetitionForm(forms.ModelForm[Competition]):
 
     rules_text = forms.CharField(
         label="Rules",
+        strip=False,  # what comes back untouched must equal what is in force
         widget=forms.Textarea(attrs={"rows": 12, "class": "vLargeTextField"}),
         required=False,
         help_text="Markdown. A change is published as a new version, which participants must accept again.",
@@ -112,12 +113,17 @@ class CompetitionAdmin(OrganizerAdmin):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        text = form.cleaned_data.get("rules_text", "").replace("\r\n", "\n")
-        if text.strip() and "rules_text" in form.changed_data:
-            rules = rules_publish(competition=form.instance, text=text, now=timezone.now())
-            self.message_user(request, f"Version {rules.number} of the rules is in force.")
+        self._publish_rules(request, form.instance, form.cleaned_data.get("rules_text", ""))
         for warning in competition_warnings(form.instance):
             self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
+
+    def _publish_rules(self, request: HttpRequest, competition: Competition, text: str) -> None:
+        before = current_rules(competition)
+        if not text.strip():
+            return
+        rules = rules_publish(competition=competition, text=text.replace("\r\n", "\n"), now=timezone.now())
+        if rules != before:
+            self.message_user(request, f"Version {rules.number} of the rules is in force.")
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False  # scores stay reproducible; unpublish it instead
@@ -146,7 +152,28 @@ class PhaseForm(forms.ModelForm[Phase]):
         for task in cleaned.get("tasks") or []:
             if competition and task.competition_id != competition.pk:
                 self.add_error("tasks", f"The task “{task}” belongs to another competition.")
+        if self.instance.pk and self.instance.submissions.exists():
+            self._keep_what_submissions_rest_on(cleaned)
         return cleaned
+
+    def _keep_what_submissions_rest_on(self, cleaned: dict[str, Any]) -> None:
+        """Teams submitted under these: a form must not unseal their scores, nor hand them to another competition."""
+        phase = self.instance  # as stored; the form writes into it after this
+        if phase.is_sealed and cleaned.get("visibility") == Phase.Visibility.PUBLIC:
+            self.add_error(
+                "visibility",
+                "This phase has submissions whose scores are sealed. To show them, use the action Reveal in the list of phases.",
+            )
+        preset = PRESETS.get(cleaned.get("preset") or "")
+        if preset is not None and preset.visibility != phase.visibility:
+            self.add_error(
+                "preset",
+                f"This phase has submissions and is {phase.visibility}; the preset would make it {preset.visibility}. "
+                "Make a new phase for it, or set its numbers by hand.",
+            )
+        competition = cleaned.get("competition")
+        if competition is not None and competition.pk != phase.competition_id:
+            self.add_error("competition", f"This phase has submissions, so it stays with “{phase.competition}”.")
 
 
 @admin.register(Phase)

@@ -6,7 +6,7 @@ Rights follow from `CompetitionOrganizer`, not from Django's permission rows, wh
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
 from accounts.models import User
@@ -37,10 +37,22 @@ def choices_for(request: HttpRequest, model: type[Model]) -> QuerySet[Any] | Non
     if model is Task:
         return Task.objects.filter(competition__in=mine)
     if model is Resource:
-        return Resource.objects.filter(owner=user)
+        return Resource.objects.filter(Q(owner=user) | Q(pk__in=_resources_used_by(mine))).distinct()
     if model is Queue:
-        return Queue.objects.filter(owner=None) | Queue.objects.filter(owner=user)
+        return Queue.objects.filter(Q(owner=None) | Q(owner=user) | Q(pk__in=mine.values("queue"))).distinct()
     return None
+
+
+def _resources_used_by(competitions: QuerySet[Competition]) -> set[int]:
+    """Keys of the resources that these competitions point at already, whoever of their organizers owns them.
+
+    A choice that is missing from a form is blanked when the form is saved.
+    """
+    used: set[int | None] = set()
+    for rows in (Task.objects.filter(competition__in=competitions), Phase.objects.filter(competition__in=competitions)):
+        names = [field.attname for field in rows.model._meta.concrete_fields if field.related_model is Resource]
+        used.update(key for row in rows.values_list(*names) for key in row)
+    return {key for key in used if key is not None}
 
 
 class OwnCompetitions:

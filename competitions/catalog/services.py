@@ -16,13 +16,21 @@ def current_rules(competition: Competition) -> RulesVersion | None:
 
 @transaction.atomic
 def rules_publish(*, competition: Competition, text: str, now: datetime) -> RulesVersion:
-    """Publish the text as the next version; the same text again is no new version."""
+    """Publish the text as the next version; the same text again is no new version.
+
+    Texts that differ in the kind of their line ends or in white space at their end alone are the same.
+    """
     Competition.objects.select_for_update().get(pk=competition.pk)
     newest = current_rules(competition)
-    if newest is not None and newest.text == text:
+    if newest is not None and _comparable(newest.text) == _comparable(text):
         return newest
     highest = competition.rules_versions.aggregate(highest=Max("number"))["highest"] or 0
     return RulesVersion.objects.create(competition=competition, number=highest + 1, text=text, published_at=now)
+
+
+def _comparable(text: str) -> str:
+    """Browsers send CRLF for LF, and editors add or drop the last line end."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
 
 
 class NotSealed(Conflict):

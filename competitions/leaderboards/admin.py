@@ -18,7 +18,7 @@ class ColumnInline(OwnCompetitions, admin.TabularInline[Column, Leaderboard]):
 
 @admin.register(Leaderboard)
 class LeaderboardAdmin(OrganizerAdmin):
-    """A board: which submission counts, and its columns. Saving ranks everything again."""
+    """A board: which submission counts, and its columns. Saving it, new or changed, ranks everything again."""
 
     competition_path = "phase__competition"
     list_display = ["title", "phase", "rule", "is_hidden", "entry_count"]
@@ -28,6 +28,6 @@ class LeaderboardAdmin(OrganizerAdmin):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        if change and (form.has_changed() or any(formset.has_changed() for formset in formsets)):
+        if not change or form.has_changed() or any(formset.has_changed() for formset in formsets):
             board_rebuild(form.instance)
             self.message_user(request, "The leaderboard was ranked again.")

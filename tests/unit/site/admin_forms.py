@@ -1,0 +1,77 @@
+"""What a browser sends back for a form of the admin: exactly what the page offers, as it was filled in."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+from django.test import Client
+
+Fields = dict[str, list[str]]
+NO_DATA = ("submit", "file", "button", "search")
+
+
+class _FormReader(HTMLParser):
+    """Collects the values of inputs, selects and text areas; HTML makes a browser choose a select's first option."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fields: Fields = {}
+        self._select, self._multiple = "", False
+        self._first: str | None = None
+        self._area = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = dict(attrs)
+        name = said.get("name") or ""
+        if tag == "input" and name and said.get("type") not in NO_DATA:
+            if said.get("type") not in ("checkbox", "radio") or "checked" in said:
+                self.fields.setdefault(name, []).append(said.get("value") or "")
+        elif tag == "select" and name:
+            self._select, self._first, self._multiple = name, None, "multiple" in said
+        elif tag == "option" and self._select:
+            self._option(said.get("value") or "", chosen="selected" in said)
+        elif tag == "textarea" and name:
+            self._area = name
+            self.fields[name] = [""]
+
+    def _option(self, value: str, *, chosen: bool) -> None:
+        self._first = value if self._first is None else self._first
+        if chosen:
+            self.fields.setdefault(self._select, []).append(value)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "select" and self._select:
+            if not self._multiple and self._select not in self.fields:
+                self.fields[self._select] = [self._first or ""]
+            self._select = ""
+        elif tag == "textarea" and self._area:
+            text = self.fields[self._area][0].replace("\r\n", "\n").removeprefix("\n")
+            self.fields[self._area] = [text.replace("\n", "\r\n")]
+            self._area = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            self.fields[self._area][0] += data
+
+
+def fields_of(response: Any) -> Fields:
+    """Names and values of the page's form, without those that JavaScript alone would use."""
+    reader = _FormReader()
+    reader.feed(response.content.decode())
+    return {name: values for name, values in reader.fields.items() if "__prefix__" not in name and name != "action"}
+
+
+def save_form(client: Client, url: str, **changed: Any) -> Any:
+    """Open a form, change these fields (a list of values each, or None to untick), send it; returns the answer."""
+    fields = fields_of(client.get(url)) | {name: value for name, value in changed.items() if value is not None}
+    for name, value in changed.items():
+        if value is None:
+            fields.pop(name, None)
+    return client.post(url, fields)
+
+
+def errors_of(response: Any) -> dict[str, list[str]]:
+    """What the form that came back says against its fields."""
+    form = response.context["adminform"].form
+    return {name: [str(one) for one in errors] for name, errors in form.errors.items()}

@@ -1,0 +1,153 @@
+"""Saving a form of the admin changes what was typed, all that follows from it, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
+from competitions.catalog.organizer_admin import choices_for
+from competitions.catalog.services import current_rules, phase_reveal, rules_publish
+from competitions.leaderboards.models import Entry
+from competitions.resources.models import Resource
+from competitions.submissions.models import Submission
+from tests.unit.site.admin_forms import errors_of, save_form
+from tests.worlds import World, person, resource, world
+
+
+def login(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def co_organizer(site: World) -> User:
+    other = person(is_staff=True)
+    CompetitionOrganizer.objects.create(competition=site.competition, user=other)
+    return other
+
+
+def phase_url(phase: Phase) -> str:
+    return reverse("admin:catalog_phase_change", args=[phase.pk])
+
+
+@pytest.fixture
+def scored(site: World) -> Submission:
+    """A score in the sealed phase."""
+    return site.score(site.submit(phase=site.sealed), 0.1234)
+
+
+def test_the_form_does_not_unseal_scores(site: World, scored: Submission) -> None:
+    answer = save_form(login(site.organizer), phase_url(site.sealed), visibility=["public"])
+    assert "use the action Reveal" in errors_of(answer)["visibility"][0]
+    assert Phase.objects.get(pk=site.sealed.pk).is_sealed
+    board = reverse("api:leaderboard", args=[site.competition.slug, site.sealed.slug])
+    assert Client().get(board).status_code == 403
+
+
+def test_a_preset_does_not_unseal_scores(site: World, scored: Submission) -> None:
+    answer = save_form(login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-dev"])
+    assert "would make it public" in errors_of(answer)["preset"][0]
+    assert Phase.objects.get(pk=site.sealed.pk).is_sealed
+
+
+def test_a_preset_of_the_same_visibility_is_applied_to_a_phase_with_submissions(
+    site: World, scored: Submission
+) -> None:
+    assert (
+        save_form(login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-challenge"]).status_code == 302
+    )
+    assert Phase.objects.get(pk=site.sealed.pk).time_limit_s == 4 * 3600
+
+
+def test_a_phase_with_submissions_stays_with_its_competition(site: World, scored: Submission) -> None:
+    other = Competition.objects.create(slug="other", title="Other", queue=site.queue, is_published=True)
+    CompetitionOrganizer.objects.create(competition=other, user=site.organizer, can_see_sealed=True)
+    answer = save_form(login(site.organizer), phase_url(site.sealed), competition=[str(other.pk)], tasks=[])
+    assert "stays with" in errors_of(answer)["competition"][0]
+    assert Phase.objects.get(pk=site.sealed.pk).competition == site.competition
+
+
+def test_a_phase_without_submissions_can_be_made_public(site: World) -> None:
+    assert save_form(login(site.organizer), phase_url(site.sealed), visibility=["public"]).status_code == 302
+    assert not Phase.objects.get(pk=site.sealed.pk).is_sealed
+
+
+def test_a_revealed_phase_is_saved_as_any_other(site: World, scored: Submission) -> None:
+    phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
+    assert save_form(login(site.organizer), phase_url(site.sealed), description=["Over."]).status_code == 302
+    assert Phase.objects.get(pk=site.sealed.pk).description == "Over."
+
+
+def test_a_co_organizer_keeps_the_files_of_a_phase(site: World) -> None:
+    phase = site.phase
+    phase.public_data = resource(site.organizer, Resource.Kind.PUBLIC_DATA, b"data")
+    phase.starting_kit = resource(site.organizer, Resource.Kind.STARTING_KIT, b"kit")
+    phase.save()
+    assert save_form(login(co_organizer(site)), phase_url(phase), description=["New."]).status_code == 302
+    saved = Phase.objects.get(pk=phase.pk)
+    assert (saved.description, saved.public_data, saved.starting_kit) == ("New.", phase.public_data, phase.starting_kit)
+
+
+def test_a_co_organizer_keeps_the_hidden_labels_of_a_task(site: World) -> None:
+    task, other = site.phase.tasks.get(), co_organizer(site)
+    mine = resource(other, Resource.Kind.SCORING_PROGRAM, b"program")
+    url = reverse("admin:catalog_task_change", args=[task.pk])
+    assert save_form(login(other), url, scoring_program=[str(mine.pk)]).status_code == 302
+    labels = task.reference_data
+    task.refresh_from_db()
+    assert (task.scoring_program, task.reference_data) == (mine, labels)
+
+
+def test_a_co_organizer_keeps_the_private_queue(site: World) -> None:
+    site.queue.owner = site.organizer
+    site.queue.save()
+    url = reverse("admin:catalog_competition_change", args=[site.competition.pk])
+    assert save_form(login(co_organizer(site)), url, subtitle=["New"]).status_code == 302
+    assert Competition.objects.get(pk=site.competition.pk).queue == site.queue
+
+
+def test_an_organizer_is_offered_nothing_of_other_peoples_competitions(site: World) -> None:
+    other = world()
+    other.queue.owner = other.organizer
+    other.queue.save()
+    request = login(site.organizer).get(reverse("admin:index")).wsgi_request
+    files, queues = choices_for(request, Resource), choices_for(request, type(site.queue))
+    assert files is not None
+    assert queues is not None
+    assert files.filter(owner=site.organizer).exists()
+    assert site.queue in queues
+    assert not files.filter(owner=other.organizer).exists()
+    assert other.queue not in queues
+
+
+def test_saving_a_competition_publishes_no_rules_that_nobody_changed(site: World) -> None:
+    rules_publish(competition=site.competition, text="\n# Rules\n\nBe fair.\n", now=site.now)
+    url = reverse("admin:catalog_competition_change", args=[site.competition.pk])
+    for subtitle in ("one", "two"):
+        assert save_form(login(site.organizer), url, subtitle=[subtitle]).status_code == 302
+    rules = current_rules(site.competition)
+    assert rules is not None
+    assert rules.number == 2
+
+
+def test_saving_a_competition_publishes_the_rules_that_were_changed(site: World) -> None:
+    url = reverse("admin:catalog_competition_change", args=[site.competition.pk])
+    answer = save_form(login(site.organizer), url, rules_text=["Be fair.\r\nBe kind.\r\n"])
+    assert answer.status_code == 302
+    rules = current_rules(site.competition)
+    assert rules is not None
+    assert (rules.number, rules.text) == (2, "Be fair.\nBe kind.\n")
+
+
+def test_a_board_that_is_added_holds_what_was_scored_before(site: World) -> None:
+    site.score(site.submit(), 0.5)
+    site.phase.leaderboard.delete()
+    column = {"key": "mae", "title": "MAE", "index": "0", "sorting": "asc", "precision": "4"}
+    changed = {f"columns-0-{name}": [value] for name, value in column.items()}
+    changed |= {"phase": [str(site.phase.pk)], "title": ["Board"], "rule": ["best"], "columns-TOTAL_FORMS": ["1"]}
+    answer = save_form(login(site.organizer), reverse("admin:leaderboards_leaderboard_add"), **changed)
+    assert answer.status_code == 302, errors_of(answer)
+    assert Entry.objects.get(leaderboard__phase=site.phase).team == site.team
