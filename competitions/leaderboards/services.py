@@ -21,6 +21,16 @@ def board_follow(sender: type[Submission], submission: Submission, **kwargs: Any
 
 
 @transaction.atomic
+def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
+    """Receiver of `team_changed`: the boards with the team show its name and mark, and rank it, or no longer."""
+    boards = Leaderboard.objects.filter(pk__in=Entry.objects.filter(team=team).values("leaderboard"))
+    for board in boards.select_for_update().order_by("pk"):
+        if Entry.objects.filter(leaderboard=board, team=team).exclude(is_baseline=team.is_baseline).exists():
+            milestones_rebuild(board)
+        entry_refresh(board, team)
+
+
+@transaction.atomic
 def score_record(*, board: Leaderboard, submission: Submission) -> None:
     """Write, change or remove the submission's score, and bring its team's row up to date."""
     locked = Leaderboard.objects.select_for_update().get(pk=board.pk)  # updates of one board take turns

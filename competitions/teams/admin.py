@@ -1,5 +1,7 @@
 """Registrations and teams, for organizers."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -7,7 +9,7 @@ from django.http import HttpRequest
 from accounts.models import User
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
 from competitions.teams.models import Membership, Registration, Team
-from competitions.teams.services import registration_decide
+from competitions.teams.services import registration_decide, team_save
 
 
 @admin.register(Registration)
@@ -63,3 +65,6 @@ class TeamAdmin(OrganizerAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
+
+    def save_model(self, request: HttpRequest, obj: Team, form: Any, change: bool) -> None:
+        team_save(team=obj)

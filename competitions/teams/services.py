@@ -5,6 +5,7 @@ from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.dispatch import Signal
 
 from accounts.mail import mail_after_commit
 from accounts.models import User
@@ -15,10 +16,15 @@ from competitions.teams.models import Invitation, Membership, Registration, Team
 
 INVITATION_DAYS: Final = 14
 
+# Sent with `team`, inside the transaction that changed its name or its mark as a baseline.
+team_changed = Signal()
+
 
 @transaction.atomic
 def register(*, user: User, competition: Competition, rules_version: int, now: datetime) -> Registration:
     """Register by accepting the current rules, or accept them again after a change.
+
+    A registration that waited for an organizer is approved when the competition has become open to all since.
 
     Raises `NoRules`, `RulesVersionUnknown` (another version is in force) or `RegistrationDenied`.
     """
@@ -34,6 +40,9 @@ def register(*, user: User, competition: Competition, rules_version: int, now: d
     )
     if registration.state == Registration.State.DENIED:
         raise refusals.RegistrationDenied(competition)
+    if open_to_all and registration.state == Registration.State.PENDING:  # nobody has to decide any more
+        registration.state = state
+        registration.save(update_fields=["state"])
     if not created and registration.rules_version_id != rules.pk:
         registration.rules_version, registration.accepted_at = rules, now
         registration.save(update_fields=["rules_version", "accepted_at"])
@@ -121,7 +130,15 @@ def team_rename(*, team: Team, by: User, name: str) -> None:
     cleaned = clean_team_name(name)
     if Team.objects.filter(competition=team.competition, name__iexact=cleaned).exclude(pk=team.pk).exists():
         raise refusals.TeamNameTaken(cleaned)
-    Team.objects.filter(pk=team.pk).update(name=cleaned)
+    team.name = cleaned
+    team_save(team=team)
+
+
+@transaction.atomic
+def team_save(*, team: Team) -> None:
+    """Store a team's name and mark, and tell those that show them: sends `team_changed`."""
+    team.save(update_fields=["name", "is_baseline"])
+    team_changed.send(Team, team=team)
 
 
 def _require_captain(team: Team, by: User) -> None:

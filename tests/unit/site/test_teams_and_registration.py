@@ -180,3 +180,16 @@ def test_a_mail_server_that_is_away_undoes_nothing(
     with django_capture_on_commit_callbacks(execute=True):
         invitation, _ = invited(site)
     assert Invitation.objects.get(pk=invitation.pk).state == Invitation.State.OPEN
+
+
+def test_who_waited_for_approval_is_in_when_the_competition_opens_to_all(site: World) -> None:
+    Competition.objects.update(registration_policy=Competition.RegistrationPolicy.APPROVAL)
+    site.competition.refresh_from_db()
+    user = registered(site)
+    with pytest.raises(refusals.RegistrationPending):
+        services.require_registration(user=user, competition=site.competition)
+    Competition.objects.update(registration_policy=Competition.RegistrationPolicy.OPEN)
+    site.competition.refresh_from_db()
+    services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    state = services.require_registration(user=user, competition=site.competition).state
+    assert state == Registration.State.APPROVED
