@@ -25,6 +25,9 @@ DEBUG = env.bool("PODIUM_DEBUG", default=False)
 DATA_DIR = Path(env.str("PODIUM_DATA_DIR", default=str(BASE_DIR / "var" / "podium"))).resolve()
 SITE_URL = env.str("PODIUM_SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
 HTTPS = SITE_URL.startswith("https://")
+BEHIND_PROXY = env.bool("PODIUM_BEHIND_PROXY", default=False)
+# How many last entries of X-Forwarded-For the site believes. Without a proxy anybody can write that header.
+PROXIES = 1 if BEHIND_PROXY else 0
 
 
 def embedded_secret_key() -> str:
@@ -146,7 +149,8 @@ UPLOAD_EXPIRES_S = env.int("PODIUM_UPLOAD_EXPIRES_S", default=24 * 3600)
 
 # --- people ---------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = ["accounts.sign_in.PeopleBackend"]
+ACCOUNT_ADAPTER = "accounts.sign_in.AccountAdapter"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -164,6 +168,7 @@ ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 ACCOUNT_USERNAME_BLACKLIST = ["admin", "root", "podium", "organizer", "system"]
 ACCOUNT_SESSION_REMEMBER = None
+ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Podium"
 EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")
@@ -210,6 +215,11 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
+    "DEFAULT_PARSER_CLASSES": [
+        "competitions.api.parsers.JSONParser",
+        "rest_framework.parsers.FormParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "competitions.api.problems.exception_handler",
@@ -221,6 +231,7 @@ REST_FRAMEWORK = {
         "anon": env.str("PODIUM_API_RATE_ANON", default="600/min"),
         "user": env.str("PODIUM_API_RATE_USER", default="1200/min"),
     },
+    "NUM_PROXIES": PROXIES,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
@@ -247,7 +258,7 @@ SECURE_SSL_REDIRECT = HTTPS and env.bool("PODIUM_SSL_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_REFERRER_POLICY = "same-origin"
-if env.bool("PODIUM_BEHIND_PROXY", default=False):
+if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {

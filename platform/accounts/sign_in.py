@@ -1,0 +1,37 @@
+"""Who signs in with a password: people. A robot has API tokens, which say what it may do and when that ends."""
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.auth_backends import AuthenticationBackend
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from accounts.models import User
+
+ROBOT_SIGNS_IN = ValidationError(
+    "This is the account of a program. It signs in with API tokens alone, not with a password.", code="robot"
+)
+
+
+def is_robot(user: object) -> bool:
+    return isinstance(user, User) and user.is_robot
+
+
+class PeopleBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
+    """Knows people alone: a robot gets no session, and one that it had from before ends."""
+
+    def user_can_authenticate(self, user: Any) -> bool:
+        return super().user_can_authenticate(user) and not is_robot(user)
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """Says why a robot's right password is refused; allauth itself would take the account for a deactivated person's."""
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> AbstractBaseUser | None:
+        """Raises `ValidationError`, which the sign-in page shows, for a robot."""
+        user: AbstractBaseUser | None = super().authenticate(request, **credentials)
+        if is_robot(user):
+            raise ROBOT_SIGNS_IN
+        return user
