@@ -1,16 +1,31 @@
 """Files that competitions use, uploaded in the admin and kept by digest."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from django import forms
 from django.contrib import admin
+from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from accounts.models import User
+from competitions.refusals import InvalidFile
+from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.resources.models import Resource
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
+
+# What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
+UNPACKED_KINDS: Final = frozenset(
+    {
+        Resource.Kind.SCORING_PROGRAM,
+        Resource.Kind.INGESTION_PROGRAM,
+        Resource.Kind.INPUT_DATA,
+        Resource.Kind.REFERENCE_DATA,
+    }
+)
+RESOURCE_LIMITS: Final = ArchiveLimits(unpacked_bytes=64 * 1024**3, files=200_000, ratio=1100)
 
 
 class ResourceForm(forms.ModelForm[Resource]):
@@ -21,6 +36,16 @@ class ResourceForm(forms.ModelForm[Resource]):
     class Meta:
         model = Resource
         fields = ["name", "kind"]
+
+    def clean_upload(self) -> TemporaryUploadedFile:
+        """Refuse here what no worker could unpack, not in everybody's first run."""
+        upload: TemporaryUploadedFile = self.cleaned_data["upload"]  # the upload handler always writes to disk
+        if self.cleaned_data.get("kind") in UNPACKED_KINDS:
+            try:
+                check_zip(Path(upload.temporary_file_path()), limits=RESOURCE_LIMITS, what=f"The file {upload.name!r}")
+            except InvalidFile as refusal:
+                raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
+        return upload
 
 
 @admin.register(Resource)

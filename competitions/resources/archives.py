@@ -28,7 +28,7 @@ class ArchiveLimits:
     """What an archive may hold."""
 
     unpacked_bytes: int = 10 * 1024**3
-    files: int = 20_000
+    files: int = 20_000  # and folders, also those that only the paths of files name
     ratio: int = 1000  # unpacked / packed; text of one repeated byte reaches about 1030
 
 
@@ -53,11 +53,15 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
     with archive:
         entries = archive.infolist()
         members = [entry for entry in entries if not entry.filename.endswith("/")]  # is_dir() fails on ""
-        _check_counts(members, path.stat().st_size, limits, what)
+        if len(entries) > limits.files:
+            raise _too_many(limits, what)
+        _check_sizes(members, path.stat().st_size, limits, what)
         files: set[str] = set()
         folders: set[str] = set()
         for entry in entries:
             _check_entry(entry, files, folders, what)
+            if len(files) + len(folders) > limits.files:
+                raise _too_many(limits, what)
         _read_through(archive, members, limits, what)
     return [member.filename for member in members]
 
@@ -73,14 +77,16 @@ def _not_a_zip(path: Path, what: str) -> InvalidFile:
     return InvalidFile("not_a_zip", f"{what} is not a zip archive. Pack your files into a .zip and upload that.")
 
 
-def _check_counts(members: list[zipfile.ZipInfo], packed_bytes: int, limits: ArchiveLimits, what: str) -> None:
+def _too_many(limits: ArchiveLimits, what: str) -> InvalidFile:
+    return InvalidFile(
+        "zip_too_many_files",
+        f"{what} holds more than {limits.files:,} files and folders, which is the limit. Leave out what is not needed.",
+    )
+
+
+def _check_sizes(members: list[zipfile.ZipInfo], packed_bytes: int, limits: ArchiveLimits, what: str) -> None:
     if not members:
         raise InvalidFile("zip_empty", f"{what} holds no files. Put your files into the zip.")
-    if len(members) > limits.files:
-        raise InvalidFile(
-            "zip_too_many_files",
-            f"{what} holds {len(members):,} files; at most {limits.files:,} are allowed. Leave out what is not needed.",
-        )
     declared = sum(member.file_size for member in members)
     if declared > limits.unpacked_bytes or declared > packed_bytes * limits.ratio:
         raise InvalidFile(

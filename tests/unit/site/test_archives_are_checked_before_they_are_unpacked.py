@@ -94,6 +94,8 @@ def lying_size() -> bytes:
         (link("a"), "zip_link"),
         (encrypted(), "zip_encrypted"),
         (zip_of({f"{number}": "1" for number in range(21)}), "zip_too_many_files"),
+        (zip_of({"a.txt": "1"} | {f"{number}/": "" for number in range(20)}), "zip_too_many_files"),
+        (zip_of({"/".join("abcdefghijklmnopqrst") + "/a.txt": "1"}), "zip_too_many_files"),
         (bomb(), "zip_too_large"),
         (zip_of({"a": b"x" * 1_000_001}), "zip_too_large"),
         (bad_checksum(), "zip_crc_error"),
@@ -101,7 +103,7 @@ def lying_size() -> bytes:
     ],
     ids=[
         "empty", "html", "cut off", "no member", "parent", "hidden parent", "absolute", "backslash", "drive", "link",
-        "encrypted", "many", "ratio", "size", "checksum", "lying size",
+        "encrypted", "many", "many folders", "many implied folders", "ratio", "size", "checksum", "lying size",
     ],
 )  # fmt: skip
 def test_a_hostile_or_broken_archive_is_refused_by_name(tmp_path: Path, content: bytes, code: str) -> None:

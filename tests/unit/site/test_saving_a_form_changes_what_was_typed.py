@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
@@ -12,9 +15,10 @@ from competitions.catalog.organizer_admin import choices_for
 from competitions.catalog.services import current_rules, phase_reveal, rules_publish
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
+from competitions.resources.storage import open_stored
 from competitions.submissions.models import Submission
 from tests.unit.site.admin_forms import errors_of, save_form
-from tests.worlds import World, person, resource, world
+from tests.worlds import World, person, resource, world, zip_of
 
 
 def login(user: User) -> Client:
@@ -151,3 +155,39 @@ def test_a_board_that_is_added_holds_what_was_scored_before(site: World) -> None
     answer = save_form(login(site.organizer), reverse("admin:leaderboards_leaderboard_add"), **changed)
     assert answer.status_code == 302, errors_of(answer)
     assert Entry.objects.get(leaderboard__phase=site.phase).team == site.team
+
+
+def add_resource(site: World, kind: Resource.Kind, content: bytes) -> Any:
+    form = {"name": "New", "kind": kind.value, "upload": SimpleUploadedFile("new.zip", content)}
+    return login(site.organizer).post(reverse("admin:resources_resource_add"), form)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Resource.Kind.SCORING_PROGRAM,
+        Resource.Kind.INGESTION_PROGRAM,
+        Resource.Kind.INPUT_DATA,
+        Resource.Kind.REFERENCE_DATA,
+    ],
+)
+def test_what_a_worker_unpacks_must_be_a_zip(site: World, kind: Resource.Kind) -> None:
+    answer = add_resource(site, kind, b"not a zip")
+    assert "is not a zip archive" in errors_of(answer)["upload"][0]
+    assert not Resource.objects.filter(name="New").exists()
+
+
+def test_a_program_that_would_be_unpacked_outside_its_folder_is_refused(site: World) -> None:
+    answer = add_resource(site, Resource.Kind.SCORING_PROGRAM, zip_of({"../score.py": "print(1)"}))
+    assert "whose path is not allowed" in errors_of(answer)["upload"][0]
+
+
+def test_a_program_that_is_a_zip_is_kept_whole(site: World) -> None:
+    content = zip_of({"metadata.yaml": "command: python $program/score.py", "score.py": "print(1)"})
+    assert add_resource(site, Resource.Kind.SCORING_PROGRAM, content).status_code == 302
+    with open_stored(Resource.objects.get(name="New").file) as stored:
+        assert stored.read() == content
+
+
+def test_what_participants_download_can_be_any_file(site: World) -> None:
+    assert add_resource(site, Resource.Kind.PUBLIC_DATA, b"smiles\nC\n").status_code == 302
