@@ -1,6 +1,6 @@
 """What clients may say and what they are answered. Fields are listed one by one, so that none leaks."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -10,7 +10,7 @@ from competitions.leaderboards.board import Row, shown_values
 from competitions.leaderboards.models import Column
 from competitions.resources.models import Upload
 from competitions.submissions.models import Run, Submission
-from competitions.submissions.states import REASONS, Kind, Reason
+from competitions.submissions.states import REASONS, Kind, Reason, State
 from competitions.teams.models import Invitation, Registration, Team
 
 
@@ -98,7 +98,7 @@ class UploadOut(serializers.ModelSerializer[Upload]):
 class SubmissionIn(serializers.Serializer[Any]):
     """Either `upload`, the key of a finished upload, or `file`, the file itself."""
 
-    phase = serializers.IntegerField(help_text="Number of the phase.")
+    phase = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="Number of the phase.")
     kind = serializers.ChoiceField(choices=Kind.choices)
     description = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
     upload = serializers.UUIDField(required=False)
@@ -110,6 +110,20 @@ class SubmissionIn(serializers.Serializer[Any]):
                 "Give either `upload` (the key of a finished upload) or `file`, not both."
             )
         return attrs
+
+
+class SubmissionFilter(serializers.Serializer[Any]):
+    """What a list of submissions can be narrowed by."""
+
+    LOOKUPS: ClassVar = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}
+
+    competition = serializers.SlugField(required=False)
+    phase = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    status = serializers.ChoiceField(choices=State.choices, required=False)
+
+    def lookups(self) -> dict[str, Any]:
+        """The checked values as lookups of a queryset."""
+        return {self.LOOKUPS[name]: value for name, value in self.validated_data.items()}
 
 
 class RunOut(serializers.ModelSerializer[Run]):

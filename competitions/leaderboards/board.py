@@ -3,9 +3,10 @@
 import base64
 import binascii
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -15,6 +16,7 @@ from competitions.refusals import Refusal
 from competitions.teams.models import Team
 
 PAGE_SIZE = 50
+MAX_CURSOR = 200
 
 
 class InvalidCursor(Refusal):
@@ -98,11 +100,14 @@ def make_cursor(entry: Entry) -> str:
 def read_cursor(cursor: str) -> tuple[float, datetime, int]:
     """Raises `InvalidCursor`."""
     try:
-        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        raw = base64.b64decode(cursor[:MAX_CURSOR] + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         rank_value, achieved_at, pk = json.loads(raw)
-        return float(rank_value), datetime.fromisoformat(achieved_at), int(pk)
-    except (ValueError, TypeError, binascii.Error) as error:
+        position = float(rank_value), datetime.fromisoformat(achieved_at).astimezone(UTC), int(pk)
+    except (ValueError, TypeError, OverflowError, RecursionError, binascii.Error) as error:
         raise InvalidCursor from error
+    if not math.isfinite(position[0]) or not 0 <= position[2] < 2**63:
+        raise InvalidCursor
+    return position
 
 
 def entry_of(board: Leaderboard, team_id: int) -> Entry | None:

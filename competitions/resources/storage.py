@@ -1,8 +1,8 @@
 """Putting bytes into the object storage and reading them back. Objects are immutable and named by their digest."""
 
-import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from typing import IO
 
 from django.conf import settings
 from django.core.files import File
-from django.core.files.storage import FileSystemStorage, Storage, storages
+from django.core.files.storage import FileSystemStorage, storages
 
 from competitions.resources.models import StoredFile
 
@@ -24,29 +24,51 @@ def digest_of(path: Path) -> tuple[str, int]:
         return hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size
 
 
-def store_path(path: Path, *, consume: bool = False) -> StoredFile:
-    """Store a finished file on disk. The source is left where it is, or moved when it may be consumed, which costs no copy.
+def store_path(path: Path, *, link: bool = False) -> StoredFile:
+    """Store a finished file on disk; the source is left where it is.
 
-    Written before the row exists, so that every row finds its object, also after a crash in between.
+    `link` says that the source will never be written to again, so that on one file system no copy is needed.
+    The object is there in full before the row exists, so every row finds its object, also after a crash in between.
     """
     sha256, size_bytes = digest_of(path)
     stored = StoredFile(sha256=sha256, size_bytes=size_bytes)
     storage = storages["objects"]
-    if not storage.exists(stored.storage_name):
-        _save(path, storage, stored.storage_name, consume=consume)
+    if isinstance(storage, FileSystemStorage):
+        _place(path, Path(storage.path(stored.storage_name)), link=link)
+    elif not storage.exists(stored.storage_name) or storage.size(stored.storage_name) != size_bytes:
+        storage.delete(stored.storage_name)  # the rest of an upload that broke off
+        with path.open("rb") as file:
+            storage.save(stored.storage_name, File(file))
     return StoredFile.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})[0]
 
 
-def _save(path: Path, storage: Storage, name: str, *, consume: bool) -> None:
-    if consume and isinstance(storage, FileSystemStorage):
-        target = Path(storage.path(name))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        path.chmod(0o644)
-        with contextlib.suppress(OSError):  # another file system: copied below
-            path.replace(target)
-            return
-    with path.open("rb") as file:
-        storage.save(name, File(file))
+def _place(source: Path, target: Path, *, link: bool) -> None:
+    """Put the file under its final name, whole or not at all: a crash in between leaves nothing that could be taken for it."""
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix="arriving-")
+    os.close(handle)
+    arriving = Path(name)
+    try:
+        if not (link and _linked(source, arriving)):
+            shutil.copyfile(source, arriving)
+            with arriving.open("rb+") as file:
+                os.fsync(file.fileno())
+        arriving.chmod(0o644)
+        arriving.replace(target)
+    finally:
+        arriving.unlink(missing_ok=True)
+
+
+def _linked(source: Path, target: Path) -> bool:
+    """True when the file has a second name now; False on another file system."""
+    target.unlink()
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True
 
 
 def store_bytes(content: bytes) -> StoredFile:

@@ -18,7 +18,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.refusals import Conflict, Refusal
-from competitions.resources.models import Upload
+from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
 
 log = structlog.get_logger(__name__)
@@ -169,19 +169,24 @@ def upload_finish(upload: Upload) -> Upload:
     """Store the object once every byte is there; safe to call again after a crash in between. Else it does nothing."""
     if upload.is_complete or upload.received_bytes < upload.size_bytes:
         return upload
-    parts = sorted(path for path in upload.folder.iterdir() if path.name.isdigit())
-    with _disk_errors():
-        if len(parts) == 1:
-            stored = store_path(parts[0], consume=True)
-        else:
-            with spooled(itertools.chain.from_iterable(map(_read, parts))) as path:
-                stored = store_path(path, consume=True)
+    try:
+        stored = _store_parts(sorted(path for path in upload.folder.iterdir() if path.name.isdigit()))
+    except FileNotFoundError:  # another request was faster and has cleared the parts away
+        return Upload.objects.get(pk=upload.pk, file__isnull=False)
     if stored.size_bytes != upload.size_bytes:
         raise RuntimeError(f"the parts of upload {upload.key} hold {stored.size_bytes} of {upload.size_bytes} bytes")
     Upload.objects.filter(pk=upload.pk).update(file=stored)
     upload.file = stored
     shutil.rmtree(upload.folder, ignore_errors=True)
     return upload
+
+
+def _store_parts(parts: list[Path]) -> StoredFile:
+    with _disk_errors():
+        if len(parts) == 1:
+            return store_path(parts[0], link=True)
+        with spooled(itertools.chain.from_iterable(map(_read, parts))) as path:
+            return store_path(path, link=True)
 
 
 def _read(path: Path) -> Iterator[bytes]:
@@ -203,8 +208,11 @@ def upload_abort(*, upload: Upload) -> None:
 
 
 def remove_expired_uploads(*, now: datetime) -> int:
-    """Remove unfinished uploads past their time; returns how many. Safe to run twice."""
-    expired = list(Upload.objects.filter(expires_at__lte=now, file=None)[:500])
+    """Remove uploads past their time, with the parts of unfinished ones; returns how many. Safe to run twice.
+
+    What was submitted from a finished one has its own reference to the stored file.
+    """
+    expired = list(Upload.objects.filter(expires_at__lte=now)[:500])
     for upload in expired:
         upload_abort(upload=upload)
     return len(expired)

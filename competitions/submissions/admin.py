@@ -1,5 +1,6 @@
 """Submissions and runs, for organizers: they show everything, and act through the services."""
 
+import json
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -13,9 +14,12 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from accounts.models import User
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
 from competitions.refusals import Refusal
+from competitions.submissions.access import log_streams
 from competitions.submissions.models import Run, RunEvent, Submission
+from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import (
     submission_cancel,
     submission_disqualify,
@@ -135,7 +139,7 @@ class RunEventInline(OwnCompetitions, admin.TabularInline[RunEvent, Run]):
 # Scores of a run are left out here: one rule on visibility, and it lives in the leaderboards app.
 RUN_FIELDS = [
     "id", "submission", "task", "team", "queue", "state", "attempt", "worker", "queued_at", "started_at", "finished_at",
-    "lease_expires_at", "cancel_requested_at", "reason", "code", "detail", "meters", "receipt",
+    "lease_expires_at", "cancel_requested_at", "reason", "code", "detail", "meters", "shown_receipt",
 ]  # fmt: skip
 
 
@@ -148,6 +152,18 @@ class RunAdmin(ReadOnly, OrganizerAdmin):
     fields: ClassVar[Any] = RUN_FIELDS
     inlines = [RunEventInline]
     show_full_result_count = False
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Run | None:
+        run: Run | None = super().get_object(request, object_id, from_field)
+        if run is not None:  # the organizer's own view of it: see `receipt_for`
+            user = request.user
+            assert isinstance(user, User), "the admin lets nobody else in"
+            run.receipt = receipt_for(run, streams=log_streams(user, run.submission.phase))
+        return run
+
+    @admin.display(description="Receipt")
+    def shown_receipt(self, run: Run) -> str:
+        return json.dumps(run.receipt, indent=2, ensure_ascii=False)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
         return RUN_FIELDS

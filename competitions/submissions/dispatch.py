@@ -25,7 +25,8 @@ from competitions.submissions.states import HELD, Reason, State
 
 log = structlog.get_logger(__name__)
 BACKOFF_S: Final = (0, 60, 300)  # before the 2nd, 3rd, ... attempt
-WORKER_BREAKER: Final = 3  # infrastructure failures in a row
+WORKER_BREAKER: Final = 3  # infrastructure failures in a row, of different runs
+NOT_THE_WORKERS: Final = ("image_missing",)  # ours to mend, but on no particular host
 
 
 def waiting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> QuerySet[Run]:
@@ -117,14 +118,16 @@ def _actor(run: Run) -> str:
 
 
 @transaction.atomic
-def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: datetime) -> None:
-    """Take back a run whose containers never started: it keeps its place and its attempt number."""
+def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: datetime) -> State:
+    """Take back a run whose containers never started: it keeps its place and its attempt number, unless it was cancelled."""
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
+    target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.QUEUED, actor=_actor(run), now=now,
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=_actor(run), now=now,
         note=note or "released by the worker", worker=None,
     )  # fmt: skip
     transaction.on_commit(partial(ring, run.queue.bell))
+    return target
 
 
 @transaction.atomic
@@ -173,13 +176,18 @@ def _output_digests(run: Run) -> dict[str, str]:
 
 def _infrastructure_failed(run: Run, result: Result, now: datetime) -> State:
     """Our fault: count it against the worker, and try again elsewhere."""
-    if run.worker is not None:
+    if run.worker is not None and result.code not in NOT_THE_WORKERS and not _failed_here_before(run):
         run.worker.infrastructure_failures += 1
         if run.worker.infrastructure_failures >= WORKER_BREAKER and run.worker.quarantined_at is None:
             run.worker.quarantined_at = now
             log.error("worker_quarantined", worker=run.worker.name, run=str(run.pk))
         run.worker.save(update_fields=["infrastructure_failures", "quarantined_at"])
     return attempt_lost(run, code=result.code, detail=result.detail, actor=_actor(run), now=now, is_answered=True)
+
+
+def _failed_here_before(run: Run) -> bool:
+    """One bad run, tried again on the only worker, must not quarantine it for everybody."""
+    return Attempt.objects.filter(run=run, worker=run.worker, reason=Reason.INFRASTRUCTURE, is_answered=True).exists()
 
 
 def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime, is_answered: bool) -> State:

@@ -41,13 +41,14 @@ def _within_limit(run: Run, stream: str, pieces: list[RunLog]) -> list[RunLog]:
     """The pieces that still fit; the one that crosses the limit is replaced by a notice."""
     stored = RunLog.objects.filter(run=run, attempt=run.attempt, stream=stream)
     used = stored.aggregate(chars=Sum(Length("text")))["chars"] or 0
-    kept = []
+    kept: list[RunLog] = []
+    if stored.filter(text=CUT_NOTICE).exists():
+        return kept
     for piece in sorted(pieces, key=lambda piece: piece.seq):
-        if used > settings.LOG_LIMIT_BYTES:
-            break
         used += len(piece.text)
         if used > settings.LOG_LIMIT_BYTES:
             piece.text = CUT_NOTICE
+            return [*kept, piece]
         kept.append(piece)
     return kept
 

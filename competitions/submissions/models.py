@@ -133,7 +133,7 @@ class RunEvent(models.Model):
     attempt = models.PositiveSmallIntegerField()
     source = models.CharField(max_length=10, choices=State)
     target = models.CharField(max_length=10, choices=State)
-    actor = models.CharField(max_length=150)
+    actor = models.CharField(max_length=200)
     note = models.CharField(max_length=1000, blank=True)
     at = models.DateTimeField()
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from competitions.submissions.models import Run
+from competitions.submissions.jobs import column_keys
+from competitions.submissions.models import Run, RunLog
 
 
 def receipt_of_inputs(run: Run) -> dict[str, Any]:
@@ -17,6 +18,7 @@ def receipt_of_inputs(run: Run) -> dict[str, Any]:
     }
     return {
         "inputs": {name: f"sha256:{stored.sha256}" for name, stored in programs.items() if stored},
+        "columns": column_keys(phase),  # what the scores must be, also when the board changes meanwhile
         "image": phase.image_name,
         "attempt": run.attempt,
         "lease_id": str(run.lease_id),
@@ -29,3 +31,15 @@ def receipt_of_inputs(run: Run) -> dict[str, Any]:
             "scoring_time_limit_s": phase.scoring_time_limit_s,
         },
     }
+
+
+def receipt_for(run: Run, *, streams: list[str]) -> dict[str, Any]:
+    """The receipt for somebody who may read these logs.
+
+    Digests of the scoring program's log and output are left out for whoever may not read them: a score with few
+    possible values can be found by hashing guesses.
+    """
+    shown = dict(run.receipt)
+    if "outputs" in shown and RunLog.Stream.SCORING not in streams:
+        shown["outputs"] = {name: digest for name, digest in shown["outputs"].items() if not name.startswith("scoring")}
+    return shown

@@ -1,6 +1,7 @@
 """Reading what a worker answered. Whatever it sends is checked here before anything is written."""
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +9,7 @@ from competitions.refusals import Refusal
 from competitions.submissions.states import Reason, State
 
 MAX_STAGES = 4
+MAX_SCORE = sys.float_info.max
 
 
 class InvalidResult(Refusal):
@@ -62,15 +64,18 @@ def read_scores(value: Any, *, columns: list[str]) -> dict[str, float]:
             f"'scores' has unknown columns {unknown} and lacks {missing}; the board has {sorted(columns)}."
         )
     for key, number in value.items():
-        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-            raise InvalidResult(f"The score {key!r} is {number!r}; it must be a finite number.")
+        if not _is_number(number) or not -MAX_SCORE <= number <= MAX_SCORE:  # False for NaN too
+            raise InvalidResult(f"The score {key!r} is {str(number)[:40]}; it must be a finite number.")
     return {key: float(number) for key, number in value.items()}
 
 
+def printable(text: str) -> str:
+    """The text with blanks for what cannot be shown; NUL and lone surrogates, which a database refuses, are among it."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
 def _text(value: Any, limit: int) -> str:
-    """Printable text of bounded length; NUL, which PostgreSQL refuses, and other controls become blanks."""
-    text = value if isinstance(value, str) else ""
-    return "".join(char if char.isprintable() else " " for char in text)[:limit]
+    return printable(value[:limit]) if isinstance(value, str) else ""
 
 
 def _stages(value: Any) -> list[dict[str, Any]]:
@@ -99,20 +104,51 @@ def clean_numbers(value: Any, depth: int = 0) -> Any:
 
 
 METERED = (
-    "wall_s", "cpu_s", "memory_peak_bytes", "output_bytes", "gpu_s", "gpu_memory_peak_bytes",
+    "wall_s", "cpu_s", "memory_bytes", "memory_peak_bytes", "output_bytes", "gpu_s", "gpu_memory_peak_bytes",
 )  # fmt: skip
+
+
+def read_meters(value: Any) -> dict[str, float]:
+    """The known meters that are finite numbers of at least 0; all else is left out. Raises `InvalidResult`."""
+    if not isinstance(value, dict):
+        raise InvalidResult("The meters must be a mapping from name to number.")
+    found = {name: clean_numbers(value.get(name)) for name in METERED}
+    return {name: number for name, number in found.items() if _is_number(number) and number >= 0}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _meters(stages: list[dict[str, Any]]) -> dict[str, Any]:
     """The meters that are shown: those of the ingestion container, which is what the budget is about; else the last stage's."""
     chosen = next((stage for stage in stages if stage.get("name") == "ingestion"), stages[-1] if stages else {})
-    return {key: chosen.get(key) for key in METERED}
+    return read_meters(chosen)
+
+
+def mapping(body: dict[str, Any], key: str) -> dict[str, Any]:
+    """The mapping under `key`, empty where there is none. Raises `InvalidResult` for anything else."""
+    value = body.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidResult(f"{key!r} must be a mapping, not {type(value).__name__}.")
+    return value
+
+
+def read_host(body: dict[str, Any]) -> dict[str, Any]:
+    """What a worker says of its host: any mapping, but its `gpus` are a list of mappings. Raises `InvalidResult`."""
+    host: dict[str, Any] = clean_numbers(mapping(body, "host"))
+    gpus = host.setdefault("gpus", [])
+    if not isinstance(gpus, list) or not all(isinstance(gpu, dict) for gpu in gpus):
+        raise InvalidResult("'host.gpus' must be a list of mappings.")
+    return host
 
 
 def _receipt(body: dict[str, Any], stages: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "stages": stages,
-        "timings": clean_numbers(body.get("timings") or {}),
-        "host": clean_numbers(body.get("host") or {}),
+        "timings": clean_numbers(mapping(body, "timings")),
+        "host": read_host(body),
         "worker_version": _text(body.get("worker_version"), 50),
     }

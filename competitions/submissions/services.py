@@ -10,12 +10,13 @@ from competitions.catalog.models import Phase
 from competitions.compute.bell import ring
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
-from competitions.resources.uploads import UploadIncomplete, upload_finish
+from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.moves import run_move, run_reopen, submission_settled
 from competitions.submissions.preflight import check_upload
 from competitions.submissions.quota import allowances
+from competitions.submissions.results import printable
 from competitions.submissions.states import HELD, Kind, State
 from competitions.teams.models import Team
 from competitions.teams.services import require_registration, require_team
@@ -37,10 +38,13 @@ def submission_create(
     `InvalidFile`, `QuotaUsed`, `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload
     is still there. The same idempotency key gives the same submission again.
     """
+    idempotency_key = printable(idempotency_key)
     require_registration(user=user, competition=phase.competition)
     team = require_team(user=user, competition=phase.competition)
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
+    if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
+        raise UploadExpired
     stored = upload_finish(upload).file
     if stored is None:
         raise UploadIncomplete(upload)
@@ -72,7 +76,7 @@ def _accept(
         raise refusals.NothingToRun(phase)
     submission = Submission(
         phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
-        description=description[:500], received_at=upload.began_at, created_at=now, idempotency_key=idempotency_key,
+        description=printable(description)[:500], received_at=upload.began_at, created_at=now, idempotency_key=idempotency_key,
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)

@@ -27,7 +27,15 @@ from competitions.submissions import dispatch, jobs
 from competitions.submissions.logs import append_logs
 from competitions.submissions.models import Run, RunOutput
 from competitions.submissions.refusals import LeaseLost
-from competitions.submissions.results import InvalidResult, clean_numbers, read_result
+from competitions.submissions.results import (
+    InvalidResult,
+    clean_numbers,
+    mapping,
+    printable,
+    read_host,
+    read_meters,
+    read_result,
+)
 from competitions.submissions.states import HELD, State
 
 log = structlog.get_logger(__name__)
@@ -140,10 +148,10 @@ def register(request: HttpRequest) -> HttpResponse:
         raise InvalidResult("'name' must be printable text.")
     now = timezone.now()
     described = {
-        "instance": str(body.get("instance") or "")[:64],
-        "version": str(body.get("version") or "")[:50],
+        "instance": printable(str(body.get("instance") or ""))[:64],
+        "version": printable(str(body.get("version") or ""))[:50],
         "slots": integer(body, "slots", 1, 1000),
-        "host": clean_numbers(body.get("host") or {}),
+        "host": read_host(body),
         "last_seen_at": now,
     }
     worker, _ = ComputeWorker.objects.update_or_create(
@@ -198,7 +206,7 @@ def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     state = body.get("state")
     if state not in HELD:
         raise InvalidResult(f"'state' is {state!r}; it must be one of {', '.join(HELD)}.")
-    meters = clean_numbers(body.get("meters") or {})
+    meters: dict[str, Any] = read_meters(body.get("meters") or {})
     progress = clean_numbers(body.get("progress"))
     with transaction.atomic():
         run = dispatch.run_heartbeat(
@@ -257,7 +265,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
             raise DigestMismatch(
                 f"The body's SHA-256 is {actual}, announced was {announced or 'nothing'}. Send it again."
             )
-        stored = store_path(path, consume=True)
+        stored = store_path(path, link=True)
     with transaction.atomic():
         dispatch.held_run(**lease)
         RunOutput.objects.update_or_create(
@@ -271,13 +279,24 @@ def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     body = body_of(request)
     run = Run.objects.select_related("submission__phase").get(pk=run_id)
-    result = read_result(body, columns=jobs.column_keys(run.submission.phase))
+    result = read_result(body, columns=run.receipt.get("columns") or jobs.column_keys(run.submission.phase))
+    _require_outputs(run_id, lease["attempt"], mapping(body, "outputs"))
     state = dispatch.run_complete(**lease, result=result, now=timezone.now())
     return JsonResponse({"state": state})
+
+
+def _require_outputs(run_id: UUID, attempt: int, announced: dict[str, Any]) -> None:
+    """Every output that the answer names has arrived with the digest that it names."""
+    arrived = dict(RunOutput.objects.filter(run=run_id, attempt=attempt).values_list("name", "file_id"))
+    for name, described in announced.items():
+        digest = described.get("sha256") if isinstance(described, dict) else None
+        if arrived.get(name) != digest:
+            raise InvalidResult(
+                f"The output {name[:60]!r} has not arrived with the digest {str(digest)[:64]}. Send it first."
+            )
 
 
 @worker_view("POST")
 def release(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
-    dispatch.run_release(**lease, note="", now=timezone.now())
-    return JsonResponse({"state": State.QUEUED})
+    return JsonResponse({"state": dispatch.run_release(**lease, note="", now=timezone.now())})

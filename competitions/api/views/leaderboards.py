@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.board import board_page, visible_columns
+from competitions.leaderboards.board import board_page, read_cursor, visible_columns
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.visibility import Sealed, can_see_scores
@@ -42,6 +42,8 @@ class LeaderboardDetail(BoardView):
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:
         board = self.board(slug, phase_slug)
         cursor = request.query_params.get("cursor")
+        if cursor:
+            read_cursor(cursor)  # refused before it gets into a header
         etag = f'"{board.pk}-{board.version}-{cursor or ""}"'
         if request.headers.get("If-None-Match") == etag:
             return HttpResponseNotModified(headers={"ETag": etag})

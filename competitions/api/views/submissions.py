@@ -9,13 +9,14 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
+from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
 from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
+from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Phase
 from competitions.leaderboards.visibility import can_see_scores
@@ -26,6 +27,7 @@ from competitions.submissions.access import log_streams, submissions_of
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
+from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import require_team
@@ -79,11 +81,9 @@ class SubmissionList(SubmissionView):
         responses=s.SubmissionOut(many=True),
     )
     def get(self, request: Request) -> Response:
-        wanted = self.submissions()
-        names = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}
-        for name, lookup in names.items():
-            if value := request.query_params.get(name):
-                wanted = wanted.filter(**{lookup: value}) if name != "phase" or value.isdigit() else wanted.none()
+        asked = s.SubmissionFilter(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        wanted = self.submissions().filter(**asked.lookups())
         page = self.paginate_queryset(wanted)
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
@@ -157,7 +157,11 @@ class SubmissionReceipt(SubmissionView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        runs = [{"run": str(run.pk), "task": run.task.name, "receipt": run.receipt} for run in submission.runs.all()]
+        streams = log_streams(self.person(), submission.phase)
+        runs = [
+            {"run": str(run.pk), "task": run.task.name, "receipt": receipt_for(run, streams=streams)}
+            for run in submission.runs.all()
+        ]
         return Response({"submission": submission.pk, "sha256": submission.file_id, "runs": runs})
 
 

@@ -8,12 +8,14 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from competitions.api import serializers as s
+from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
+from competitions.numbers import is_number
 from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
@@ -77,7 +79,7 @@ class UploadDetail(ApiView):
     def patch(self, request: Request, key: UUID) -> Response:
         upload = self.upload(key)
         offset = request.headers.get("Upload-Offset", "")
-        if not offset.isdigit():
+        if not is_number(offset):
             raise OffsetMissing
         return self.answer(
             upload_append(

@@ -216,7 +216,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("actor", models.CharField(max_length=150)),
+                ("actor", models.CharField(max_length=200)),
                 ("note", models.CharField(blank=True, max_length=1000)),
                 ("at", models.DateTimeField()),
                 (

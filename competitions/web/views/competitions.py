@@ -14,6 +14,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Page
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
+from competitions.numbers import is_number
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.teams.services import register, require_registration
@@ -112,7 +113,7 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
     registration = register(
         user=request.user,
         competition=visited.competition,
-        rules_version=int(version) if version.isdigit() else 0,
+        rules_version=int(version) if is_number(version) else 0,
         now=timezone.now(),
     )
     messages.success(request, f"You accepted version {version} of the rules: {registration.get_state_display()}.")

@@ -15,6 +15,7 @@ from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.visibility import can_see_scores
+from competitions.numbers import is_number
 from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
@@ -23,6 +24,7 @@ from competitions.submissions.access import log_streams, submissions_of
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import RunLog, RunOutput, Submission
 from competitions.submissions.quota import allowances
+from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel, submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
@@ -57,7 +59,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     if FILTERS[show]:
         rows = rows.filter(status__in=FILTERS[show])
     before = request.GET.get("before", "")
-    if before.isdigit():
+    if is_number(before):
         rows = rows.filter(pk__lt=int(before))
     found = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
     context = {
@@ -213,6 +215,7 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
     runs = [
         {
             "run": run,
+            "receipt": receipt_for(run, streams=streams),
             "progress": progress_of(submission, now=timezone.now(), run=run),
             "logs": [
                 {

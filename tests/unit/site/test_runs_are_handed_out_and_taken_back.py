@@ -135,18 +135,47 @@ def test_the_second_attempt_comes_at_once_and_the_third_after_a_minute(site: Wor
         assert Run.objects.get().not_before == site.now + timedelta(seconds=wait_s)
 
 
-def test_a_worker_with_three_faults_in_a_row_is_quarantined_and_a_success_in_between_counts(site: World) -> None:
+def test_a_worker_with_faults_in_three_runs_in_a_row_is_quarantined_and_a_success_in_between_counts(
+    site: World,
+) -> None:
     worker = site.worker()
+    site.phase.max_submissions_per_day = None
+    site.phase.save()
     for number, body in enumerate(
         [failed(Reason.INFRASTRUCTURE)] * 2 + [FINISHED] + [failed(Reason.INFRASTRUCTURE)] * 3
     ):
-        if not Run.objects.filter(state=State.QUEUED).exists():
-            site.submit()
-        at = site.now + timedelta(hours=number)
-        run = site.claim(worker, at=at)
-        dispatch.run_complete(**lease(run), result=result(body), now=at)
+        run = Run.objects.get(submission=site.submit())
+        Run.objects.exclude(pk=run.pk).update(not_before=site.now + timedelta(days=1))  # out of the way
+        claimed = site.claim(worker)
+        assert claimed.pk == run.pk
+        dispatch.run_complete(**lease(claimed), result=result(body), now=site.now)
         worker.refresh_from_db()
         assert (worker.quarantined_at is not None) == (number == 5)
+
+
+def test_one_bad_run_does_not_quarantine_the_only_worker(site: World) -> None:
+    worker = site.worker()
+    site.submit()
+    for hours in (0, 1, 2):
+        run = site.claim(worker, at=site.now + timedelta(hours=hours))
+        dispatch.run_complete(**lease(run), result=result(failed(Reason.INFRASTRUCTURE)), now=site.now)
+    worker.refresh_from_db()
+    assert (worker.quarantined_at, worker.infrastructure_failures) == (None, 1)
+
+
+def test_a_cancelled_run_that_is_released_is_cancelled(site: World) -> None:
+    made = site.submit()
+    run = site.claim()
+    submission_cancel(submission=made, actor="test", now=site.now)
+    assert dispatch.run_release(**lease(run), note="", now=site.now) == State.CANCELLED
+
+
+def test_an_answer_without_meters_keeps_those_of_the_last_heartbeat(site: World) -> None:
+    site.submit(kind=Kind.CODE)
+    run = site.claim()
+    dispatch.run_heartbeat(**lease(run), state=State.INGESTING, meters={"wall_s": 3.0}, now=site.now)
+    dispatch.run_complete(**lease(run), result=result(FINISHED), now=site.now)
+    assert Run.objects.get().meters == {"wall_s": 3.0}
 
 
 @pytest.mark.parametrize("reason", list(Reason))
@@ -273,6 +302,9 @@ def test_the_reconciler_rings_for_what_waits_and_may_run_twice(site: World, rung
         ({"outcome": "finished"}, "scores"),
         ({"outcome": "finished", "scores": {"mae": float("nan")}}, "finite"),
         ({"outcome": "finished", "scores": {"mae": float("-inf")}}, "finite"),
+        ({"outcome": "finished", "scores": {"mae": 10**400}}, "finite"),
+        ({"outcome": "finished", "scores": {"mae": 1.0}, "host": []}, "host"),
+        ({"outcome": "finished", "scores": {"mae": 1.0}, "host": {"gpus": 3}}, "gpus"),
         ({"outcome": "finished", "scores": {"mae": True}}, "finite"),
         ({"outcome": "finished", "scores": {"mae": "0.1"}}, "finite"),
         ({"outcome": "finished", "scores": {}}, "lacks"),
@@ -295,7 +327,7 @@ def test_absurd_meters_and_texts_are_cut_to_what_can_be_stored(site: World) -> N
     run = made.runs.get()
     assert "\x00" not in run.detail
     assert len(run.detail) <= 1000
-    assert run.meters["wall_s"] is None
+    assert run.meters == {}
 
 
 def test_the_database_refuses_a_held_run_without_a_lease_and_a_failure_without_a_reason(site: World) -> None:

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from django.conf import settings
 
 from competitions.resources import uploads
 from competitions.resources.models import StoredFile, Upload
-from competitions.resources.storage import open_stored
+from competitions.resources.storage import open_stored, store_path
 from tests.worlds import World
 
 CONTENT = bytes(range(256)) * 40
@@ -80,16 +81,50 @@ def test_another_persons_upload_does_not_exist(site: World) -> None:
         uploads.upload_append(key=upload.key, user=other, offset=0, chunks=[CONTENT], now=site.now)
 
 
-def test_unfinished_uploads_are_removed_after_their_time_and_finished_ones_stay(site: World) -> None:
+def test_uploads_are_removed_after_their_time_and_what_was_stored_stays(site: World) -> None:
     stale, done = begin(site), begin(site)
-    append(site, done, 0, CONTENT)
+    whole = append(site, done, 0, CONTENT)
     later = site.now + timedelta(seconds=settings.UPLOAD_EXPIRES_S)
     with pytest.raises(uploads.UploadExpired):
         uploads.upload_append(key=stale.key, user=site.member(), offset=0, chunks=[b"x"], now=later)
-    assert uploads.remove_expired_uploads(now=later) == 1
-    assert not stale.folder.exists()
+    assert uploads.remove_expired_uploads(now=later - timedelta(seconds=1)) == 0
+    assert uploads.remove_expired_uploads(now=later) == 2
     assert uploads.remove_expired_uploads(now=later) == 0
-    assert Upload.objects.filter(pk=done.pk).exists()
+    assert not stale.folder.exists()
+    assert StoredFile.objects.filter(pk=whole.file_id).exists()
+
+
+def test_a_crash_while_an_object_is_copied_leaves_nothing_that_is_taken_for_it(
+    site: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def crash(source: Path, target: Path) -> None:
+        target.write_bytes(CONTENT[:100])
+        raise KeyboardInterrupt
+
+    file = tmp_path / "file"
+    content = CONTENT + b"of this test alone"
+    file.write_bytes(content)
+    with monkeypatch.context() as broken:
+        broken.setattr(shutil, "copyfile", crash)
+        with pytest.raises(KeyboardInterrupt):
+            store_path(file)
+    with open_stored(store_path(file)) as stored:
+        assert stored.read() == content
+
+
+def test_a_crash_between_the_object_and_its_row_is_mended_by_the_next_call(
+    site: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    upload = begin(site)
+    with monkeypatch.context() as broken:
+        broken.setattr(StoredFile.objects, "get_or_create", crash)
+        with pytest.raises(KeyboardInterrupt):
+            append(site, upload, 0, CONTENT)
+    upload.refresh_from_db()
+    assert uploads.upload_finish(upload).file_id == hashlib.sha256(CONTENT).hexdigest()
 
 
 def test_equal_files_are_stored_once(site: World) -> None:
@@ -137,7 +172,7 @@ def test_two_requests_at_one_offset_do_not_mix_their_bytes(site: World) -> None:
 def test_a_crash_between_the_last_byte_and_the_object_is_mended_by_the_next_call(
     site: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def crash(path: Path, *, consume: bool) -> StoredFile:
+    def crash(path: Path, *, link: bool) -> StoredFile:
         raise KeyboardInterrupt
 
     upload = begin(site)

@@ -1,0 +1,10 @@
+"""Whole numbers in what clients send."""
+
+
+def is_number(text: str) -> bool:
+    """True for 1 to 18 ASCII digits: a number that `int` reads and every database column holds.
+
+    >>> [is_number(text) for text in ("17", "", "-1", "1.0", "²", "9" * 19)]
+    [True, False, False, False, False, False]
+    """
+    return text.isascii() and text.isdecimal() and len(text) <= 18
