@@ -12,7 +12,7 @@ from django.urls import reverse
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import RunLog, RunOutput
+from competitions.submissions.models import Run, RunLog, RunOutput
 from tests.town import PAGES, Town, body_of, named_patterns, url_of
 from tests.worlds import World
 
@@ -110,6 +110,27 @@ def test_after_the_reveal_everybody_sees_it(sealed: Town) -> None:
         reverse("api:leaderboard", args=[sealed.site.competition.slug, sealed.site.sealed.slug])
     )
     assert answer.json()["rows"][0]["scores"] == {"mae": "0.9877"}
+
+
+def test_a_receipt_does_not_show_digests_by_which_a_score_could_be_guessed(sealed: Town) -> None:
+    run = Run.objects.get(pk=sealed.arguments["run_id"])
+    run.receipt = run.receipt | {
+        "outputs": {"scoring.log": "a" * 64, "scoring.zip": "b" * 64, "predictions.zip": "c" * 64}
+    }
+    run.save()
+    pages = {
+        reverse("api:submission-receipt", args=[sealed.arguments["pk"]]): "MOR",
+        reverse("web:submission", args=[sealed.arguments["pk"]]): "MOR",
+        reverse("admin:submissions_run_change", args=[run.pk]): "OR",
+    }
+    for url, letters in pages.items():
+        for letter in letters:
+            said = body_of(sealed.people[letter].get(url))
+            assert "c" * 64 in said, (url, letter)
+            assert "a" * 64 not in said, (url, letter)
+            assert "b" * 64 not in said, (url, letter)
+    CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
+    assert all("a" * 64 in body_of(sealed.people["O"].get(url)) for url in pages)
 
 
 def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: World) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from competitions.catalog.services import rules_publish
 from competitions.refusals import InvalidFile, Refusal
-from competitions.resources.uploads import UploadIncomplete, upload_begin
+from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_begin
 from competitions.submissions import refusals
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.services import submission_create
@@ -91,6 +91,17 @@ def test_an_upload_that_began_in_time_counts_although_it_was_sent_in_after_the_e
     late = site.phase.closes_at + timedelta(hours=1)
     made = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=late)
     assert made.received_at == site.phase.closes_at - timedelta(minutes=1)
+
+
+def test_a_file_that_was_uploaded_in_time_cannot_be_chosen_after_the_reveal(site: World) -> None:
+    assert site.sealed.closes_at is not None
+    name = FILE_NAME.replace("test-dev", "test-challenge")
+    upload = site.upload(prediction_bytes(), name, at=site.sealed.closes_at - timedelta(minutes=1))
+    with pytest.raises(UploadExpired):
+        submission_create(
+            user=site.member(), phase=site.sealed, upload=upload, kind=Kind.PREDICTION, now=upload.expires_at
+        )
+    assert not Submission.objects.exists()
 
 
 def test_an_unfinished_upload_is_refused_and_kept(site: World) -> None:
