@@ -130,7 +130,7 @@ class Stager:
                 mount.file, unpacked=mount.unpack, secret=mount.secret, fetch=self._fetch
             )
         except ArchiveRefused as error:
-            raise Unrunnable(_bad_archive(stage, mount, error)) from error
+            raise Unrunnable(archive_verdict(stage, mount.target, error)) from error
         except OSError as error:
             raise SandboxError("staging_failed", f"{mount.file.name} could not be staged: {error}") from error
         self.staged.cache_keys.append(key)
@@ -160,16 +160,37 @@ class Stager:
         try:
             return read_command(program, stage.name)
         except CommandMissing as error:
-            reason = "scoring_error" if stage.name == "scoring" else "program_error"
-            raise Unrunnable(failed(reason, error.code, error.detail)) from error
+            raise Unrunnable(command_verdict(stage, error)) from error
 
 
-def _bad_archive(stage: StageJob, mount: InputMount, error: ArchiveRefused) -> Verdict:
-    """Whose archive it is tells whose fault it is."""
-    if mount.target == "/app/input/res":
+def command_verdict(stage: StageJob, error: CommandMissing) -> Verdict:
+    """A program that does not say how to run it: a failure of whoever wrote that program."""
+    if stage.name == "scoring":
+        return failed("scoring_error", error.code, error.detail)
+    return _ingestion_verdict(stage, stage.command_from, error)
+
+
+def archive_verdict(stage: StageJob, target: str, error: ArchiveRefused) -> Verdict:
+    """An archive that cannot be unpacked to `target`: a failure of whoever uploaded it."""
+    if target == "/app/input/res":
         return failed("output_invalid", error.code, error.detail)
     if stage.name == "scoring":
         return failed("scoring_error", error.code, error.detail)
-    if mount.target in ("/app/program", "/app/ingested_program"):
+    return _ingestion_verdict(stage, target, error)
+
+
+def _ingestion_verdict(stage: StageJob, target: str, error: ArchiveRefused | CommandMissing) -> Verdict:
+    """The submission is the participant's, all else in this stage is the organizer's; the code says which file it was."""
+    if target == _submission_target(stage):
         return failed("program_error", error.code, error.detail)
-    return failed("infrastructure", error.code, error.detail)
+    if target == "/app/program":
+        return failed(
+            "scoring_error", f"ingestion_program_{error.code}", f"The organizer's ingestion program: {error.detail}"
+        )
+    return failed("scoring_error", f"input_data_{error.code}", f"The organizer's input data: {error.detail}")
+
+
+def _submission_target(stage: StageJob) -> str:
+    """Where the ingestion stage sees the submission: beside the organizer's ingestion program, or in its place."""
+    beside = "/app/ingested_program"
+    return beside if any(mount.target == beside for mount in stage.mounts) else "/app/program"
