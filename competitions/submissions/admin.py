@@ -59,17 +59,8 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
 
     competition_path = "phase__competition"
     list_display = [
-        "id",
-        "team",
-        "phase",
-        "kind",
-        "status",
-        "reason",
-        "is_charged",
-        "created_at",
-        "disqualified_at",
-        "page",
-    ]
+        "id", "status", "team", "phase", "kind", "page", "reason", "is_charged", "created_at", "disqualified_at",
+    ]  # fmt: skip
     list_filter = ["status", "reason", "kind"]
     list_select_related = ["team", "phase__competition"]
     search_fields = ["team__name", "file_name", "submitted_by__username"]
@@ -78,10 +69,11 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
     actions = ["rerun", "cancel", "disqualify", "reinstate"]
     show_full_result_count = False
 
-    @admin.display(description="Page")
+    @admin.display(description="Page and file")
     def page(self, submission: Submission) -> SafeString:
+        page = reverse("web:submission", args=[submission.pk])
         download = reverse("api:submission-download", args=[submission.pk])
-        return format_html('<a href="{}">download</a>', download)
+        return format_html('<a href="{}">page</a> <a href="{}">download</a>', page, download)
 
     def _each(
         self, request: HttpRequest, queryset: QuerySet[Submission], word: str, act: Callable[[Submission], Any]
