@@ -1,7 +1,15 @@
-from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from datetime import timedelta
+from typing import Final
 
-from accounts.models import ApiToken, User
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from accounts.models import ApiToken, Scope, User, token_create
+
+ROBOT_TOKEN_DAYS: Final = 365
 
 
 @admin.register(User)
@@ -14,11 +22,26 @@ class UserAdmin(DjangoUserAdmin[User]):
         *DjangoUserAdmin.fieldsets,  # type: ignore[misc]  # a tuple at run time, typed as any sequence
         ("Podium", {"fields": ["affiliation", "is_robot"]}),
     )
+    actions = ["make_robot_tokens"]
+
+    @admin.action(description=f"Make an API token for robots ({ROBOT_TOKEN_DAYS} days)", permissions=["change"])
+    def make_robot_tokens(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Robots cannot sign in to make their own. Nobody makes one that stands for a person."""
+        expires_at = timezone.now() + timedelta(days=ROBOT_TOKEN_DAYS)
+        for user in queryset:
+            if not user.is_robot:
+                self.message_user(request, f"{user} is a person, who makes tokens in the profile.", messages.ERROR)
+                continue
+            token, secret = token_create(
+                user=user, name="made by an administrator", scopes=list(Scope.values), expires_at=expires_at
+            )
+            self.log_change(request, user, f"Made the API token {token}.")
+            self.message_user(request, f"Token of {user}, shown only now: {secret}", messages.WARNING)
 
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
-    """API tokens; they are made by their owners, an administrator can only revoke them."""
+    """API tokens; people make their own, robots' are made on the page of users; here they are revoked."""
 
     list_display = ["name", "hint", "user", "created_at", "expires_at", "last_used_at", "revoked_at"]
     list_select_related = ["user"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from django.conf import settings as site_settings
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
@@ -73,6 +75,28 @@ def test_the_session_of_an_account_that_becomes_a_robots_ends() -> None:
     assert client.get(reverse("accounts:profile")).status_code == 200
     User.objects.filter(pk=user.pk).update(is_robot=True)
     assert client.get(reverse("accounts:profile")).status_code == 302
+
+
+def make_tokens(*users: User) -> Any:
+    client = Client()
+    client.force_login(person(is_staff=True, is_superuser=True))
+    chosen = {"action": "make_robot_tokens", ACTION_CHECKBOX_NAME: [str(user.pk) for user in users]}
+    return client.post(reverse("admin:accounts_user_changelist"), chosen, follow=True).content.decode()
+
+
+def test_an_administrator_makes_the_token_of_a_robot() -> None:
+    robot = person(is_robot=True)
+    found = re.search(r"shown only now: (podium_[\w-]+)", make_tokens(robot))
+    assert found
+    call = Client().get(reverse("api:submissions"), headers={"Authorization": f"Bearer {found[1]}"})
+    assert call.status_code == 200
+    assert robot.api_tokens.count() == 1
+
+
+def test_an_administrator_makes_no_token_that_stands_for_a_person() -> None:
+    someone = person()
+    assert "is a person" in make_tokens(someone)
+    assert not someone.api_tokens.exists()
 
 
 @pytest.mark.parametrize(("behind_proxy", "counts"), [("true", [1, 1]), ("false", [0, 0])])
