@@ -68,7 +68,21 @@ legacy_path() {
     printf '%s:' "$var/iptables-legacy"
 }
 
+# Removes what an engine that was killed left behind. A new one would take a zombie, or another program that has got the number
+# since, for the old engine, and refuse to start.
+clear_stale_pids() {
+    local name file pid
+    while read -r name file; do
+        pid=$(as_root cat "$file" 2>/dev/null) || continue
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$name" ] && ! grep -qs '^State:[[:space:]]*Z' "/proc/$pid/status" && continue
+        say "removing $file of an engine that is gone"
+        as_root rm -f "$file"
+    done <<<"dockerd /var/run/docker.pid
+containerd /var/run/docker/containerd/containerd.pid"
+}
+
 start_engine() {
+    clear_stale_pids
     if [ -d /run/systemd/system ]; then
         say "starting the service docker"
         as_root systemctl start docker && { answers || sleep 2; answers; } && return 0
