@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,14 +45,14 @@ def bare_pair_s(bench: Bench) -> float:
 
 
 def test_runs_in_a_row_and_a_single_run_beside_the_bare_containers(
-    live_server: Any, settings: Any, tmp_path: Path, runtime_image: str, capsys: pytest.CaptureFixture[str]
+    two_web_processes: int, tmp_path: Path, runtime_image: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings.SITE_URL = live_server.url
+    url = f"http://127.0.0.1:{two_web_processes}"
     (tmp_path / "files").mkdir()
     bench = Bench(make_worker(tmp_path / "bare", runtime_image), tmp_path / "files", runtime_image)
     bare_pair_s(bench)
     before = [bare_pair_s(bench) for _ in range(COUNT)]
-    site = SmallSite(live_server.url)
+    site = SmallSite(url)
     worker = WorkerProcess(site, tmp_path, name=f"bench-{site.queue.name}").start()
     ended(site.submit())  # the cache is warm afterwards
     singles = []
