@@ -90,6 +90,7 @@ def use_database(url: str) -> None:
     database = settings.DATABASES["default"]
     database.clear()
     database.update(environ.Env.db_url_config(url))
+    database["OPTIONS"] = dict(settings.POSTGRES_OPTIONS)  # as in production
     connections.configure_settings(settings.DATABASES)
     if hasattr(connections._connections, "default"):  # type: ignore[attr-defined]
         del connections["default"]
