@@ -10,12 +10,12 @@ from competitions.numbers import is_number
 
 
 class IdCursorPagination(CursorPagination):
-    """Newest first, 50 a page, at most 500 with `page_size`."""
+    """Newest first, 25 a page, at most 500 with `page_size`."""
 
     ordering = "-id"
-    page_size = 50
+    page_size = 25
     page_size_query_param = "page_size"
-    max_page_size = 500
+    max_page_size = 250
 
     def decode_cursor(self, request: Request) -> Any:
         """The position inside the cursor, which is the number of a row."""

@@ -127,7 +127,7 @@ class SubmissionFilter(serializers.Serializer[Any]):
 
 
 class RunOut(serializers.ModelSerializer[Run]):
-    task = serializers.CharField(source="task.name")
+    task = serializers.CharField(source="task_name")
 
     class Meta:
         model = Run
@@ -150,8 +150,8 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
 
     phase = serializers.CharField(source="phase.slug")
     competition = serializers.CharField(source="phase.competition.slug")
-    team = serializers.CharField(source="team.name")
-    submitted_by = serializers.CharField(source="submitted_by.username")
+    team = serializers.CharField(source="team_name")
+    submitted_by = serializers.CharField(source="submitted_by_name")
     sha256 = serializers.CharField(source="file_id")
     verdict = serializers.SerializerMethodField()
     scores = serializers.SerializerMethodField()

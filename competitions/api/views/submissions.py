@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, Prefetch, QuerySet
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -25,7 +25,7 @@ from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.access import log_streams, submissions_of
 from competitions.submissions.logs import log_text
-from competitions.submissions.models import Submission
+from competitions.submissions.models import Run, Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel, submission_create
@@ -45,8 +45,14 @@ class SubmissionView(ApiView):
     def submissions(self) -> QuerySet[Submission]:
         return (
             submissions_of(self.person())
-            .select_related("phase__competition", "phase__leaderboard", "team", "submitted_by", "score")
-            .prefetch_related("runs__task", "phase__leaderboard__columns")
+            .select_related("score")
+            .annotate(team_name=F("team__name"), submitted_by_name=F("submitted_by__username"))
+            .prefetch_related(
+                # Each phase and board once, however many submissions of theirs the page lists.
+                Prefetch("phase", Phase.objects.select_related("competition", "leaderboard")),
+                Prefetch("runs", Run.objects.defer("receipt", "scores").annotate(task_name=F("task__name"))),
+                "phase__leaderboard__columns",
+            )
         )
 
     def submission(self, pk: int) -> Submission:

@@ -1,6 +1,7 @@
 """The Leaderboard page: one phase's board, its history, its CSV. Unchanged boards answer 304."""
 
 import hashlib
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -8,6 +9,7 @@ from django.conf import settings
 from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import redirect
+from django.template.loader import get_template
 from django.views.decorators.http import require_GET
 
 from competitions.catalog.models import Phase
@@ -20,7 +22,7 @@ from competitions.leaderboards.board import (
     visible_columns,
 )
 from competitions.leaderboards.export import csv_response
-from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.services import primary_column
 from competitions.leaderboards.visibility import Sealed
 from competitions.web.plots import score_plot
@@ -76,9 +78,33 @@ def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboa
     return response
 
 
+@dataclass(frozen=True)
+class DrawnPage:
+    """The rows of one page of a board as HTML, each with its team's id: the same for everybody who may see the board."""
+
+    rows: list[tuple[int, str]]
+    next_cursor: str | None
+
+
+def _drawn(board: Leaderboard, columns: list[Column], cursor: str | None) -> DrawnPage:
+    """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
+    key = f"rows:{RELEASE}:{board.pk}:{board.version}:{hashlib.sha256((cursor or '').encode()).hexdigest()}"
+    drawn: DrawnPage | None = caches["pages"].get(key)
+    if drawn is None:
+        page = board_page(board, cursor=cursor)
+        template = get_template("web/_board_row.html")
+        rows = [
+            (row.entry.team_id, template.render({"rank": row.rank, "entry": row.entry, "columns": columns}))
+            for row in page.rows
+        ]
+        drawn = DrawnPage(rows, page.next_cursor)
+        caches["pages"].set(key, drawn)
+    return drawn
+
+
 def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, Any]:
-    page = board_page(board, cursor=request.GET.get("cursor"))
     columns = visible_columns(board)
+    page = _drawn(board, columns, request.GET.get("cursor"))
     mine = entry_of(board, visited.team_id) if visited.team_id else None
     return {
         "phase": phase,

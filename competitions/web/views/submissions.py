@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, prefetch_related_objects
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -13,7 +13,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.models import Entry
+from competitions.leaderboards.board import visible_columns
+from competitions.leaderboards.models import Column, Entry
 from competitions.leaderboards.visibility import can_see_scores
 from competitions.numbers import is_number
 from competitions.refusals import Refusal
@@ -22,7 +23,7 @@ from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.access import log_streams, submissions_of
 from competitions.submissions.logs import log_text
-from competitions.submissions.models import RunLog, RunOutput, Submission
+from competitions.submissions.models import Run, RunLog, RunOutput, Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel, submission_create
@@ -33,7 +34,7 @@ from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 
-PAGE_SIZE = 25
+PAGE_SIZE = 20
 LOG_TAIL_CHARS = 100_000
 
 
@@ -55,32 +56,64 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     phase = visited.phase(request.GET.get("phase"))
     show = request.GET.get("show", "")
     show = show if show in FILTERS else "all"
-    rows = _rows(Submission.objects.filter(team=team_id) if team_id is not None else Submission.objects.none())
+    rows = Submission.objects.filter(team=team_id) if team_id is not None else Submission.objects.none()
     if FILTERS[show]:
         rows = rows.filter(status__in=FILTERS[show])
     before = request.GET.get("before", "")
     if is_number(before):
         rows = rows.filter(pk__lt=int(before))
-    found = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
+    found = _listed(rows.order_by("-pk")[: PAGE_SIZE + 1], visited)
+    columns = {phase.pk: shown_columns(phase) for phase in visited.phases}
     context = {
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": [row_context(one, sees=visited.can_see_scores(one.phase)) for one in found[:PAGE_SIZE]],
+        "rows": [
+            row_context(one, columns=columns[one.phase_id], sees=visited.can_see_scores(one.phase))
+            for one in found[:PAGE_SIZE]
+        ],
         "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "submissions", context)
 
 
-def _rows(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
-    """With everything that a row shows, in the same three queries for any number of rows."""
+def _standing(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+    """With the score, and the row of the board that it stands in now.
+
+    Not as `Exists`: PostgreSQL answers that by hashing the whole board once a page.
+    """
     standing = Entry.objects.filter(score__submission=OuterRef("pk"))
+    return submissions.select_related("score").annotate(stands=Subquery(standing.values("pk")[:1]))
+
+
+def _rows(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+    """With everything that a row shows, whatever competition it is of."""
     return (
-        submissions.select_related("phase__competition", "phase__leaderboard", "team", "submitted_by", "score")
+        _standing(submissions)
+        .select_related("phase__competition", "phase__leaderboard", "team", "submitted_by")
         .prefetch_related(Prefetch("runs", queryset=runs_with_places()), "phase__leaderboard__columns")
-        .annotate(stands=Exists(standing))
     )
+
+
+def _listed(submissions: QuerySet[Submission], visited: Visit) -> list[Submission]:
+    """With everything that a row shows, of the one competition that is visited: its phases are at hand already,
+    and places in the queue are counted only when something waits."""
+    found = list(_standing(submissions))
+    phases = {phase.pk: phase for phase in visited.phases}
+    for submission in found:
+        submission.phase = phases[submission.phase_id]
+    ended = all(submission.is_final for submission in found)
+    runs = Run.objects.defer("receipt", "scores") if ended else runs_with_places()
+    prefetch_related_objects(found, Prefetch("runs", queryset=runs))
+    prefetch_related_objects(visited.phases, "leaderboard__columns")
+    return found
+
+
+def shown_columns(phase: Phase) -> list[Column]:
+    """The columns of the phase's board that people see."""
+    board = getattr(phase, "leaderboard", None)
+    return visible_columns(board) if board else []
 
 
 def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
@@ -101,11 +134,9 @@ def _expected_file_name(phase: Phase) -> str | None:
     return official_filename(wanted["dataset"], wanted["split"]) if wanted else None
 
 
-def row_context(submission: Submission, *, sees: bool) -> dict[str, Any]:
+def row_context(submission: Submission, *, columns: list[Column], sees: bool) -> dict[str, Any]:
     """What a row, or the head of the submission's page, shows; `sees`: this person may see scores of its phase."""
-    board = getattr(submission.phase, "leaderboard", None)
     score = getattr(submission, "score", None)
-    columns = [column for column in board.columns.all() if not column.is_hidden] if board else []
     values = [
         (column, column.shown(score.values[column.key])) for column in columns if score and column.key in score.values
     ]
@@ -113,7 +144,7 @@ def row_context(submission: Submission, *, sees: bool) -> dict[str, Any]:
         "submission": submission,
         "scores": values if sees else [],
         "is_sealed": bool(score) and not sees,
-        "counts_now": sees and submission.stands,  # type: ignore[attr-defined]  # an annotation
+        "counts_now": sees and submission.stands is not None,  # type: ignore[attr-defined]  # an annotation
         "progress": progress_of(submission, now=timezone.now()),
     }
 
@@ -191,7 +222,7 @@ def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
     sees = can_see_scores(request.user, submission.phase)
-    return render(request, "web/_submission_row.html", row_context(submission, sees=sees))
+    return render(request, "web/_submission_row.html", row_context(submission, columns=shown_columns(submission.phase), sees=sees))
 
 
 @require_GET
@@ -230,7 +261,8 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
         }
         for run in submission.runs.all()
     ]
-    return row_context(submission, sees=can_see_scores(user, submission.phase)) | {
+    columns, sees = shown_columns(submission.phase), can_see_scores(user, submission.phase)
+    return row_context(submission, columns=columns, sees=sees) | {
         "runs": runs,
         "is_organizer": organizes(user, submission.phase),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -190,3 +191,17 @@ def test_the_checklist_gathers_every_warning_under_its_step(site: World) -> None
 def test_without_a_phase_what_belongs_to_phases_is_not_called_done(site: World) -> None:
     steps = checklist(site.competition, [ReadinessWarning("no_phase", "Phases", "Add one.")])
     assert {step.title for step in steps if step.is_later} == {"Tasks and data", "Leaderboards"}
+
+
+def test_each_team_sees_its_own_row_marked_and_no_other_on_a_board_that_is_drawn_once(site: World) -> None:
+    other = site.join("Other team")
+    site.score(site.submit(), 0.5)
+    site.score(site.submit(team=other), 0.25)
+    url = f"{reverse('web:leaderboard', args=[site.competition.slug])}?phase={site.phase.slug}"
+    for team in (site.team, other, site.team):
+        page = client_of(site.member(team)).get(url).content.decode()
+        rows = re.findall(r'<tr class="([^"]*)">\s*<td class="num">(\d)</td>\s*<th scope="row">([^<]*?)\s*<', page)
+        rank = {site.team: "2", other: "1"}
+        assert rows[0] == ("own pinned", rank[team], team.name)
+        assert rows[1:] == [("own" if one == team else "", rank[one], one.name) for one in (other, site.team)]
+    assert "own" not in Client().get(url).content.decode().split("<tbody>")[1].split("</tbody>")[0]
