@@ -57,6 +57,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-file": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:submission-output": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:submission-cancel": ("post", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-pick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
+    "web:submission-unpick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "accounts:profile": ("get", SIGNED_IN, {"A": 302}),
     "accounts:token-make": ("post", "", {"A": 302, "SMTOXR": 422}),
     "accounts:token-revoke": ("post", "", {"A": 302, "SMTOXR": 404}),
@@ -78,6 +80,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:submissions": ("get", SIGNED_IN, {"A": 401}),
     "api:submission": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-cancel": ("post", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-board": ("put", "", {"A": 401, "OR": 403, "M": 409, "STX": 404}),
     "api:submission-logs": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-receipt": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-download": ("get", "MOR", {"A": 401, "STX": 404}),
@@ -134,7 +137,7 @@ def make_town(site: World) -> Town:
         people={"A": Client(), **{letter: client_of(user) for letter, user in people.items()}},
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
-            "name": "predictions.zip", "key": invitation.key, "upload": upload.key,
+            "name": "predictions.zip", "key": invitation.key, "board_key": "main", "upload": upload.key,
         },
     )  # fmt: skip
 

@@ -6,8 +6,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from competitions.catalog.models import Competition, Phase
-from competitions.leaderboards.board import Row, shown_values
+from competitions.leaderboards.board import Row, TaskColumn, shown_values
 from competitions.leaderboards.models import Column
+from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
@@ -146,7 +147,7 @@ class VerdictOut(serializers.Serializer[Any]):
 
 
 class SubmissionOut(serializers.ModelSerializer[Submission]):
-    """`scores` is null while there are none, and for a sealed phase until its reveal."""
+    """`scores` is null while there are none, and those of a sealed board are left out until its reveal."""
 
     phase = serializers.CharField(source="phase.slug")
     competition = serializers.CharField(source="phase.competition.slug")
@@ -155,6 +156,8 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     sha256 = serializers.CharField(source="file_id")
     verdict = serializers.SerializerMethodField()
     scores = serializers.SerializerMethodField()
+    counts_on = serializers.SerializerMethodField(help_text="Keys of the boards on which it counts now.")
+    selected_on = serializers.SerializerMethodField(help_text="Keys of the boards that its team chose it for.")
     runs = RunOut(many=True)
 
     class Meta:
@@ -162,7 +165,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
         fields = [
             "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description", "received_at",
             "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason", "scores",
-            "runs",
+            "counts_on", "selected_on", "runs",
         ]  # fmt: skip
 
     @extend_schema_field(VerdictOut(allow_null=True))
@@ -181,11 +184,15 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     @extend_schema_field(serializers.DictField(child=serializers.CharField(), allow_null=True))
     def get_scores(self, submission: Submission) -> dict[str, str] | None:
         """The values as the board shows them; a caller that may not see them gets null."""
-        score = getattr(submission, "score", None)
-        if score is None or not self.context["can_see_scores"](submission.phase):
-            return None
-        columns = [column for column in submission.phase.leaderboard.columns.all() if not column.is_hidden]
-        return {column.key: column.shown(score.values[column.key]) for column in columns if column.key in score.values}
+        values = standing_of(submission, self.context["can_see_scores"]).values
+        return {column.key: value for column, value in values} or None
+
+    def get_counts_on(self, submission: Submission) -> list[str]:
+        return [board.key for board in standing_of(submission, self.context["can_see_scores"]).counting]
+
+    def get_selected_on(self, submission: Submission) -> list[str]:
+        choices = standing_of(submission, self.context["can_see_scores"]).choices
+        return [choice.board.key for choice in choices if choice.is_picked]
 
 
 class LogOut(serializers.Serializer[Any]):
@@ -205,7 +212,7 @@ class AllowanceOut(serializers.Serializer[Any]):
 class ColumnOut(serializers.ModelSerializer[Column]):
     class Meta:
         model = Column
-        fields = ["key", "title", "unit", "sorting", "precision", "is_primary"]
+        fields = ["key", "title", "unit", "kind", "sorting", "precision", "is_primary"]
 
 
 class RowOut(serializers.Serializer[Any]):
@@ -218,7 +225,7 @@ class RowOut(serializers.Serializer[Any]):
     last_at = serializers.DateTimeField()
 
 
-def row_out(row: Row, columns: list[Column]) -> dict[str, Any]:
+def row_out(row: Row, columns: list[Column | TaskColumn]) -> dict[str, Any]:
     """A board's row as JSON, its values as shown."""
     entry = row.entry
     values = zip(columns, shown_values(columns, entry.values), strict=True)
@@ -235,7 +242,10 @@ def row_out(row: Row, columns: list[Column]) -> dict[str, Any]:
 
 class LeaderboardOut(serializers.Serializer[Any]):
     phase = serializers.CharField()
+    board = serializers.SlugField()
+    title = serializers.CharField()
     rule = serializers.CharField()
+    sorted_by = serializers.CharField(allow_null=True, help_text="Null: by the primary column.")
     columns = ColumnOut(many=True)
     entry_count = serializers.IntegerField()
     rows = RowOut(many=True)

@@ -43,6 +43,9 @@ urlpatterns = [
     path("submissions/", submissions.SubmissionList.as_view(), name="submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="submission"),
     path("submissions/<int:pk>/cancel/", submissions.SubmissionCancel.as_view(), name="submission-cancel"),
+    path(
+        "submissions/<int:pk>/boards/<slug:board_key>/", submissions.SubmissionBoard.as_view(), name="submission-board"
+    ),
     path("submissions/<int:pk>/logs/", submissions.SubmissionLogs.as_view(), name="submission-logs"),
     path("submissions/<int:pk>/receipt/", submissions.SubmissionReceipt.as_view(), name="submission-receipt"),
     path("submissions/<int:pk>/download/", submissions.SubmissionDownload.as_view(), name="submission-download"),

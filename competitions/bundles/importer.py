@@ -15,10 +15,9 @@ from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
 from competitions.compute.models import Queue
 from competitions.leaderboards.models import Column, Leaderboard
+from competitions.leaderboards.rules import CODABENCH_RULES
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_path
-
-RULES = {"Add": Leaderboard.Rule.BEST, "Force_Best": Leaderboard.Rule.BEST, "Force_Last": Leaderboard.Rule.LAST}
 
 
 def bundle_import(*, folder: Path, owner: User, queue: Queue, now: datetime) -> Competition:
@@ -114,7 +113,7 @@ class _Import:
 
     def leaderboard(self, phase: Phase, spec: LeaderboardSpec) -> None:
         board = Leaderboard.objects.create(
-            phase=phase, title=spec.title, rule=RULES[spec.submission_rule], is_hidden=spec.hidden
+            phase=phase, title=spec.title, rule=CODABENCH_RULES[spec.submission_rule], is_hidden=spec.hidden
         )
         for column in spec.columns:
             Column.objects.create(

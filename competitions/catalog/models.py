@@ -2,7 +2,7 @@
 
 import uuid
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -288,6 +288,22 @@ class Phase(models.Model):
     def is_sealed(self) -> bool:
         """True while the scores of this phase must not leave the server."""
         return self.visibility == self.Visibility.SEALED and self.revealed_at is None
+
+    @property
+    def leaderboard(self) -> Any:
+        """The phase's main board. Boards are an app above this one, so their type has no name here.
+
+        Raises `AttributeError` where there is none, as the accessor of a one-to-one relation does.
+        """
+        board = next(iter(self.leaderboards.all()), None)
+        if board is None:
+            raise AttributeError(f"The phase “{self.name}” has no leaderboard.")
+        return board
+
+    @property
+    def holds_sealed_scores(self) -> bool:
+        """True while anything that a run of this phase produced may tell of a sealed score."""
+        return self.revealed_at is None and (self.is_sealed or any(board.is_sealed for board in self.leaderboards.all()))
 
 
 def validate_prediction_format(value: object) -> None:

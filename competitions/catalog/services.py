@@ -57,7 +57,7 @@ def phase_reveal(*, phase: Phase, now: datetime, before_the_end: bool = False) -
     Raises `NotSealed`, or `StillOpen` unless `before_the_end` says that this is meant; then nothing is changed.
     """
     locked = Phase.objects.select_for_update().get(pk=phase.pk)
-    if not locked.is_sealed:
+    if not locked.holds_sealed_scores:
         raise NotSealed(locked)
     if not before_the_end and (locked.closes_at is None or now < locked.closes_at):
         raise StillOpen(locked)

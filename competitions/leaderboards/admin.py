@@ -21,9 +21,14 @@ class LeaderboardAdmin(OrganizerAdmin):
     """A board: which submission counts, and its columns. Saving it, new or changed, ranks everything again."""
 
     competition_path = "phase__competition"
-    list_display = ["title", "phase", "rule", "is_hidden", "entry_count"]
+    list_display = ["title", "phase", "rule", "visibility", "is_hidden", "freeze_at", "entry_count"]
     list_select_related = ["phase__competition"]
-    fields = ["phase", "title", "rule", "is_hidden"]
+    fieldsets = [
+        (None, {"fields": ["phase", "title", "key", "index"]}),
+        ("What counts", {"fields": ["rule", "max_selected", "selection_closes_at"]}),
+        ("Who sees what", {"fields": ["visibility", "is_hidden", "freeze_at"]}),
+        ("Display", {"fields": ["is_transposed", "shows_tasks"]}),
+    ]
     inlines = [ColumnInline]
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

@@ -4,14 +4,16 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from competitions.leaderboards.models import Column, Entry, Leaderboard, Milestone, Score
+from competitions.leaderboards.cells import MISSING
+from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard, Milestone, Score
+from competitions.leaderboards.values import task_key
 from competitions.refusals import Refusal
 from competitions.teams.models import Team
 
@@ -40,6 +42,13 @@ class BoardPage:
     next_cursor: str | None
 
 
+class UnknownSort(Refusal):
+    code = "unknown_sort"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"This leaderboard cannot be sorted by {key[:60]!r}. Sort it by one of its columns of numbers.")
+
+
 def _ordered(board: Leaderboard) -> QuerySet[Entry]:
     return Entry.objects.filter(leaderboard=board).select_related("team").order_by("rank_value", "achieved_at", "id")
 
@@ -52,8 +61,15 @@ def rank_of(entry: Entry) -> int | None:
     return better.count() + 1
 
 
-def board_page(board: Leaderboard, *, cursor: str | None = None, size: int = PAGE_SIZE) -> BoardPage:
-    """One page in the order of the board. Two queries for the first page and three for the others, at any size of board."""
+def board_page(
+    board: Leaderboard, *, cursor: str | None = None, size: int = PAGE_SIZE, sort: str | None = None
+) -> BoardPage:
+    """One page in the order of the board. Two queries for the first page and three for the others, at any size of board.
+
+    `sort`: the key of another column, or `key@task`; ranks are then those in that column. Raises `InvalidCursor`, `UnknownSort`.
+    """
+    if sort:
+        return sorted_page(board, key=sort, cursor=cursor, size=size)
     entries = _ordered(board)
     if cursor:
         entries = entries.filter(_after(*read_cursor(cursor)))
@@ -63,6 +79,49 @@ def board_page(board: Leaderboard, *, cursor: str | None = None, size: int = PAG
     ranks = _ranks(shown, first_page=not cursor)
     rows = [Row(rank, entry) for rank, entry in zip(ranks, shown, strict=True)]
     return BoardPage(rows=rows, next_cursor=make_cursor(shown[-1]) if more else None)
+
+
+def sorted_page(board: Leaderboard, *, key: str, cursor: str | None = None, size: int = PAGE_SIZE) -> BoardPage:
+    """One page in the order of another column or of one task, best first, read from an index as `board_page` is."""
+    cells = Cell.objects.filter(leaderboard=board, key=key).select_related("entry__team").order_by("sort_value", "entry")
+    first_rank = 1
+    if cursor:
+        value, _, pk = read_cursor(cursor)
+        cells = cells.filter(Q(sort_value__gt=value) | Q(sort_value=value, entry__gt=pk))
+    found = list(cells[: size + 1])
+    if not found and not cursor and board.entry_count:
+        raise UnknownSort(key)
+    shown = found[:size]
+    if cursor and shown:
+        first_rank = _cell_place(shown[0])
+    more = make_sorted_cursor(shown[-1]) if len(found) > size else None
+    return BoardPage(rows=list(_sorted_rows(board, shown, first_rank)), next_cursor=more)
+
+
+def _cell_place(cell: Cell) -> int:
+    """One more than the number of ranked rows before this one."""
+    before = Q(sort_value__lt=cell.sort_value) | Q(sort_value=cell.sort_value, entry__lt=cell.entry_id)
+    return 1 + Cell.objects.filter(before, leaderboard=cell.leaderboard_id, key=cell.key, is_baseline=False).count()
+
+
+def _sorted_rows(board: Leaderboard, cells: list[Cell], place: int) -> Iterator[Row]:
+    """Rows with ranks in this column; equal values share one. A row without the value has none."""
+    rank, value = place, None
+    for cell in cells:
+        cell.entry.leaderboard = board
+        if cell.is_baseline or cell.sort_value == MISSING:
+            yield Row(None, cell.entry)
+            continue
+        if value is None and place > 1:
+            better = Cell.objects.filter(
+                leaderboard=board, key=cell.key, is_baseline=False, sort_value__lt=cell.sort_value
+            )
+            rank = better.count() + 1
+        elif cell.sort_value != value:
+            rank = place
+        value = cell.sort_value
+        place += 1
+        yield Row(rank, cell.entry)
 
 
 def _ranks(entries: list[Entry], *, first_page: bool) -> Iterator[int | None]:
@@ -97,6 +156,11 @@ def make_cursor(entry: Entry) -> str:
     return base64.urlsafe_b64encode(raw.encode()).decode().rstrip("=")
 
 
+def make_sorted_cursor(cell: Cell) -> str:
+    raw = json.dumps([cell.sort_value, cell.entry.achieved_at.isoformat(), cell.entry_id])
+    return base64.urlsafe_b64encode(raw.encode()).decode().rstrip("=")
+
+
 def read_cursor(cursor: str) -> tuple[float, datetime, int]:
     """Raises `InvalidCursor`."""
     try:
@@ -111,8 +175,9 @@ def read_cursor(cursor: str) -> tuple[float, datetime, int]:
 
 
 def entry_of(board: Leaderboard, team_id: int) -> Entry | None:
-    """A team's row, with its team and the score that counts."""
-    return Entry.objects.filter(leaderboard=board, team_id=team_id).select_related("team", "score").first()
+    """A team's row, its best one where it has several, with its team and the score that counts."""
+    rows = Entry.objects.filter(leaderboard=board, team_id=team_id).select_related("team", "score")
+    return rows.order_by("rank_value", "achieved_at", "id").first()
 
 
 def all_rows(board: Leaderboard) -> Iterator[Row]:
@@ -121,13 +186,44 @@ def all_rows(board: Leaderboard) -> Iterator[Row]:
     yield from (Row(rank, entry) for rank, entry in zip(_ranks(entries, first_page=True), entries, strict=True))
 
 
-def shown_values(columns: list[Column], values: dict[str, Any]) -> list[str | None]:
-    """A row's values as shown, in the order of the columns; None where there is none."""
-    return [column.shown(values[column.key]) if column.key in values else None for column in columns]
+@dataclass(frozen=True)
+class TaskColumn:
+    """A score column for one task of several; templates and exports take it for a column."""
+
+    column: Column
+    task_id: int
+    title: str
+
+    @property
+    def key(self) -> str:
+        return task_key(self.column.key, self.task_id)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("unit", "sorting", "precision", "shown", "get_sorting_display", "is_hidden"):
+            return getattr(self.column, name)
+        raise AttributeError(name)
 
 
 def visible_columns(board: Leaderboard) -> list[Column]:
     return [column for column in board.columns.all() if not column.is_hidden]
+
+
+def page_columns(board: Leaderboard, columns: list[Column]) -> list[Column | TaskColumn]:
+    """The columns of the page and of exports: where the board shows tasks, each score once more for each task."""
+    tasks = list(board.phase.tasks.all()) if board.shows_tasks else []
+    if len(tasks) < 2:
+        return list(columns)
+    shown: list[Column | TaskColumn] = []
+    for column in columns:
+        shown.append(column)
+        if column.kind == Column.Kind.SCORE:
+            shown += [TaskColumn(column, task.pk, f"{column.title}: {task.name}") for task in tasks]
+    return shown
+
+
+def shown_values(columns: Sequence[Column | TaskColumn], values: dict[str, Any]) -> list[str | None]:
+    """A row's values as shown, in the order of the columns; None where there is none."""
+    return [column.shown(values[column.key]) if column.key in values else None for column in columns]
 
 
 def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:

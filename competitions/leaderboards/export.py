@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-from competitions.leaderboards.board import all_rows, shown_values, visible_columns
+from competitions.leaderboards.board import all_rows, page_columns, shown_values, visible_columns
 from competitions.leaderboards.models import Leaderboard
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -26,7 +26,7 @@ def safe_cell(text: str) -> str:
 
 def csv_lines(board: Leaderboard) -> Iterator[str]:
     """Header and rows. Values are as shown on the page; a baseline has no rank."""
-    columns = visible_columns(board)
+    columns = page_columns(board, visible_columns(board))
     writer: Any = csv.writer(_Echo())
     yield writer.writerow(
         ["rank", "team", *(column.key for column in columns), "submissions", "achieved_at", "last_at", "baseline"]
@@ -48,7 +48,8 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
 
 def csv_response(board: Leaderboard) -> StreamingHttpResponse:
     """A download that is written while the rows are read."""
-    name = f"{board.phase.competition.slug}-{board.phase.slug}.csv"
+    which = "" if board.key == "main" else f"-{board.key}"
+    name = f"{board.phase.competition.slug}-{board.phase.slug}{which}.csv"
     return StreamingHttpResponse(
         csv_lines(board),
         content_type="text/csv; charset=utf-8",

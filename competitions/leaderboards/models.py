@@ -3,26 +3,58 @@
 A row's rank is not stored: it is one more than the number of better rows, which the index on `rank_value` counts.
 """
 
-from django.core.validators import MaxValueValidator
+from datetime import datetime
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
+from competitions.submissions.results import METERED
 from competitions.teams.models import Team
 
 
 class Leaderboard(models.Model):
-    """The board of one phase."""
+    """A board of a phase. A phase has one for everybody and may have more: a final one that stays sealed, for instance."""
 
     class Rule(models.TextChoices):
+        """Which scored submissions of a team stand on the board; `rules.py` says what each means."""
+
         BEST = "best", "the best submission counts"
         LAST = "last", "the last submission counts"
+        SELECTED = "selected", "the submissions that the team selected count, else its best public one"
+        ADD = "add", "the team puts one submission on the board"
+        ADD_AND_DELETE = "add_and_delete", "the team puts one submission on the board and may take it off"
+        ADD_AND_DELETE_MULTIPLE = "add_multiple", "the team puts submissions on the board and may take them off"
+        ALL = "all", "every scored submission counts"
 
-    phase = models.OneToOneField(Phase, on_delete=models.CASCADE, related_name="leaderboard")
+    class Visibility(models.TextChoices):
+        AS_PHASE = "phase", "As the phase"
+        SEALED = "sealed", "Sealed until the reveal, also in a public phase"
+
+    phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="leaderboards")
+    key = models.SlugField(max_length=36, default="main", help_text="In addresses; unique within the phase.")
     title = models.CharField(max_length=64, default="Leaderboard")
-    rule = models.CharField("which submission counts", max_length=10, choices=Rule, default=Rule.BEST)
+    index = models.PositiveSmallIntegerField(default=0, help_text="The lowest is the phase's main board.")
+    rule = models.CharField("which submission counts", max_length=20, choices=Rule, default=Rule.BEST)
+    max_selected = models.PositiveSmallIntegerField(
+        "final submissions of a team", default=2, validators=[MinValueValidator(1)],
+        help_text="How many a team may select, where the selected ones count.",
+    )  # fmt: skip
+    selection_closes_at = models.DateTimeField(
+        null=True, blank=True, help_text="Empty: when the phase closes. Nothing is selected, put on or taken off after it."
+    )
+    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.AS_PHASE)
     is_hidden = models.BooleanField(default=False, help_text="Seen by organizers alone.")
+    is_transposed = models.BooleanField(default=False, help_text="Teams as columns, and columns as rows.")
+    shows_tasks = models.BooleanField(default=False, help_text="Show each score for each task too.")
+    freeze_at = models.DateTimeField(
+        null=True, blank=True,
+        help_text="Submissions received from then on stay off the board until this is emptied or the phase is revealed.",
+    )  # fmt: skip
     version = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Raised by every change; pages are cached by it."
     )
@@ -30,19 +62,49 @@ class Leaderboard(models.Model):
     score_count = models.PositiveIntegerField(default=0, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
+    class Meta:
+        ordering = ["index", "pk"]
+        constraints = [models.UniqueConstraint(fields=["phase", "key"], name="board_key_once_per_phase")]
+
     def __str__(self) -> str:
         return f"{self.phase}: {self.title}"
 
+    @property
+    def is_sealed(self) -> bool:
+        """True while this board, and any order that follows from it, must not leave the server."""
+        return self.phase.is_sealed or (self.visibility == self.Visibility.SEALED and self.phase.revealed_at is None)
+
+    @property
+    def selection_ends_at(self) -> datetime | None:
+        return self.selection_closes_at or self.phase.closes_at
+
 
 class Column(models.Model):
-    """One number of a board. `key` is the key in the scoring program's `scores.json`."""
+    """One value of a board: a score of the scoring program, a meter of the run, or computed from other columns."""
 
     class Sorting(models.TextChoices):
         ASC = "asc", "lower is better"
         DESC = "desc", "higher is better"
 
+    class Kind(models.TextChoices):
+        SCORE = "score", "score of the scoring program"
+        COMPUTED = "computed", "computed from other columns"
+        METER = "meter", "measured while running"
+
+    class Computation(models.TextChoices):
+        AVG = "avg", "average"
+        SUM = "sum", "sum"
+        MIN = "min", "smallest"
+        MAX = "max", "largest"
+        AVG_RANK = "avg_rank", "average rank"
+
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="columns")
-    key = models.CharField(max_length=36)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.SCORE)
+    key = models.CharField(
+        max_length=36, help_text="For a score its key in scores.json; for a measurement its name, for instance wall_s."
+    )
+    computation = models.CharField(max_length=10, choices=Computation, blank=True)
+    sources = models.JSONField(default=list, blank=True, help_text='Keys of the columns it is computed from: ["acc", "f1"].')
     title = models.CharField(max_length=36)
     unit = models.CharField(max_length=20, blank=True)
     index = models.PositiveSmallIntegerField(default=0)
@@ -64,10 +126,30 @@ class Column(models.Model):
                 fields=["leaderboard"], condition=Q(is_primary=True), name="one_primary_column_per_board",
                 violation_error_message="Only one column can be the primary one.",
             ),
+            models.CheckConstraint(
+                name="column_computation_iff_computed",
+                condition=(Q(kind="computed") & ~Q(computation="")) | (~Q(kind="computed") & Q(computation="")),
+                violation_error_message="A computed column says how it is computed, and no other column does.",
+            ),
         ]  # fmt: skip
 
     def __str__(self) -> str:
         return self.title
+
+    def clean(self) -> None:
+        if self.kind == self.Kind.METER and self.key not in METERED:
+            raise ValidationError({"key": f"There is no measurement {self.key!r}; there are {', '.join(METERED)}."})
+        if self.kind != self.Kind.COMPUTED:
+            return
+        if not isinstance(self.sources, list) or not self.sources or not all(isinstance(key, str) for key in self.sources):
+            raise ValidationError({"sources": 'Give the keys of other columns as a list, for instance ["acc", "f1"].'})
+        if self.key in self.sources:
+            raise ValidationError({"sources": f"The column {self.key!r} cannot be computed from itself."})
+
+    @property
+    def is_relative(self) -> bool:
+        """Its value depends on the other teams of the board."""
+        return self.computation == self.Computation.AVG_RANK
 
     def shown(self, value: float) -> str:
         """The value at the column's precision."""
@@ -80,17 +162,22 @@ class Column(models.Model):
 
 
 class Score(models.Model):
-    """What a finished submission reached on its phase's board."""
+    """What a finished submission reached on a board of its phase."""
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="scores")
-    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="score")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="scores")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="scores")
-    values = models.JSONField(default=dict, help_text="Column key to exact value.")
+    values = models.JSONField(
+        default=dict, help_text="Column key to exact value; with several tasks also `key@task` to the task's value."
+    )
     rank_value = models.FloatField()
     received_at = models.DateTimeField()
     is_eligible = models.BooleanField(default=True, help_text="May stand on the board.")
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "leaderboard"], name="one_score_per_submission_and_board")
+        ]
         indexes = [
             models.Index(
                 fields=["leaderboard", "team", "is_eligible", "rank_value", "received_at"], name="score_best_of_team"
@@ -102,12 +189,32 @@ class Score(models.Model):
         return f"{self.submission}: {self.values}"
 
 
+class Pick(models.Model):
+    """A submission that its team selected for a board, or put on it."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="picks")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="picks")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="picks")
+    picked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    picked_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["picked_at", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "leaderboard"], name="picked_once_per_submission_and_board")
+        ]
+        indexes = [models.Index(fields=["leaderboard", "team"], name="pick_of_team")]
+
+    def __str__(self) -> str:
+        return f"{self.team} picked {self.submission}"
+
+
 class Entry(models.Model):
-    """A team's row on a board: the score that counts."""
+    """A row of a board: a score that counts. A team has one, or several where the board's rule says so."""
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="entries")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="entries")
-    score = models.ForeignKey(Score, on_delete=models.CASCADE, related_name="+")
+    score = models.OneToOneField(Score, on_delete=models.CASCADE, related_name="entry")
     values = models.JSONField(default=dict)
     rank_value = models.FloatField()
     is_baseline = models.BooleanField(default=False)
@@ -116,14 +223,34 @@ class Entry(models.Model):
     last_at = models.DateTimeField(help_text="When the team's newest scored submission was received.")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["leaderboard", "team"], name="one_entry_per_team_and_board")]
         indexes = [
+            models.Index(fields=["leaderboard", "team"], name="entry_of_team"),
             models.Index(fields=["leaderboard", "rank_value", "achieved_at", "id"], name="entry_order"),
             models.Index(fields=["leaderboard", "rank_value"], condition=Q(is_baseline=False), name="entry_rank"),
         ]
 
     def __str__(self) -> str:
         return f"{self.team}: {self.values}"
+
+
+class Cell(models.Model):
+    """One value of a row, for boards that are sorted by it. The primary column needs none: rows are in its order."""
+
+    entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="cells")
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=60, help_text="As in the row's values: a column's key, or `key@task`.")
+    sort_value = models.FloatField(help_text="Smaller is better; the largest number where the row has no such value.")
+    is_baseline = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["entry", "key"], name="one_cell_per_entry_and_key")]
+        indexes = [
+            models.Index(fields=["leaderboard", "key", "sort_value", "entry"], name="cell_order"),
+            models.Index(fields=["leaderboard", "key", "sort_value"], condition=Q(is_baseline=False), name="cell_rank"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.entry} by {self.key}"
 
 
 class Milestone(models.Model):

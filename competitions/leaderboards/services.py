@@ -1,110 +1,107 @@
-"""Keeping a board true: every settled submission updates its team's row, under the board's lock."""
+"""Keeping boards true: every settled submission updates its team's rows, under the board's lock."""
 
 import math
-from statistics import fmean
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
+from competitions.leaderboards.cells import cells_write
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Milestone, Score
+from competitions.leaderboards.relative import average_ranks_refresh
+from competitions.leaderboards.rules import counting_scores, eligible_scores
+from competitions.leaderboards.values import column_values, deciding_column
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
 
+def boards_locked(phase_id: int) -> list[Leaderboard]:
+    """A phase's boards under their locks: updates of one board take turns, and boards are locked in order of their key."""
+    locked = Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase_id).select_related("phase")
+    return list(locked.order_by("pk"))
 
+
+@transaction.atomic
 def board_follow(sender: type[Submission], submission: Submission, **kwargs: Any) -> None:
     """Receiver of `submission_settled`; runs inside the transaction that moved the run."""
-    board = Leaderboard.objects.filter(phase=submission.phase_id).first()
-    if board is not None:
+    boards = boards_locked(submission.phase_id)
+    for board in boards:
         score_record(board=board, submission=submission)
+    for board in boards:  # after all of them are recorded: what counts on one may follow from another
+        entries_refresh(board, submission.team)
 
 
 @transaction.atomic
 def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
     """Receiver of `team_changed`: the boards with the team show its name and mark, and rank it, or no longer."""
     boards = Leaderboard.objects.filter(pk__in=Entry.objects.filter(team=team).values("leaderboard"))
-    for board in boards.select_for_update().order_by("pk"):
+    for board in boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"):
         if Entry.objects.filter(leaderboard=board, team=team).exclude(is_baseline=team.is_baseline).exists():
             milestones_rebuild(board)
-        entry_refresh(board, team)
+        entries_refresh(board, team)
+
+
+def score_record(*, board: Leaderboard, submission: Submission) -> None:
+    """Write, change or remove the submission's score. The board's lock must be held; its rows are refreshed after it."""
+    score, created = _score_write(board, submission, list(board.columns.all()))
+    if score is not None and created:
+        _milestone_if_best(board, score)
+    elif score is not None or Score.objects.filter(leaderboard=board, submission=submission).delete()[0]:
+        milestones_rebuild(board)  # what was there before has changed, or has gone
+
+
+def _score_write(board: Leaderboard, submission: Submission, columns: Sequence[Column]) -> tuple[Score | None, bool]:
+    """The submission's score on the board and whether it is new; None where it has no value to be ranked by."""
+    deciding = deciding_column(columns)
+    values = column_values(submission, columns)
+    if deciding is None or deciding.key not in values or submission.status != State.FINISHED:
+        return None, False
+    return Score.objects.update_or_create(
+        submission=submission,
+        leaderboard=board,
+        defaults={
+            "team": submission.team,
+            "values": values,
+            "rank_value": deciding.rank_value(values[deciding.key]),
+            "received_at": submission.received_at,
+            "is_eligible": submission.may_rank,
+        },
+    )
 
 
 @transaction.atomic
-def score_record(*, board: Leaderboard, submission: Submission) -> None:
-    """Write, change or remove the submission's score, and bring its team's row up to date."""
-    locked = Leaderboard.objects.select_for_update().get(pk=board.pk)  # updates of one board take turns
-    columns = list(locked.columns.all())
-    values = column_values(submission, columns)
-    primary = primary_column(columns)
-    before = Score.objects.filter(submission=submission).first()
-    if primary is None or primary.key not in values or submission.status != State.FINISHED:
-        if before is not None:
-            before.delete()
-            _retract(locked, submission.team)
+def entries_refresh(board: Leaderboard, team: Team) -> None:
+    """Make the team's rows show the scores that count now. The board's lock must be held."""
+    columns = list(board.columns.all())
+    _entries_write(board, team, columns)
+    average_ranks_refresh(board, columns)
+    _touch(board)
+
+
+def _entries_write(board: Leaderboard, team: Team, columns: list[Column]) -> None:
+    counting = counting_scores(board, team, columns)
+    Entry.objects.filter(leaderboard=board, team=team).exclude(score__in=counting).delete()
+    if not counting:
         return
-    score, created = Score.objects.update_or_create(
-        submission=submission,
-        defaults={
-            "leaderboard": locked,
-            "team": submission.team,
-            "values": values,
-            "rank_value": primary.rank_value(values[primary.key]),
-            "received_at": submission.received_at,
-            "is_eligible": submission.disqualified_at is None,
-        },
-    )
-    if created:
-        _milestone_if_best(locked, score)
-    else:
-        milestones_rebuild(locked)
-    entry_refresh(locked, submission.team)
-
-
-def _retract(board: Leaderboard, team: Team) -> None:
-    milestones_rebuild(board)
-    entry_refresh(board, team)
-
-
-def primary_column(columns: list[Column]) -> Column | None:
-    """The column that decides the rank: the marked one, else the first."""
-    return next((column for column in columns if column.is_primary), columns[0] if columns else None)
-
-
-def column_values(submission: Submission, columns: list[Column]) -> dict[str, float]:
-    """Finite values by column, averaged over the submission's tasks; a column that any task lacks is left out."""
-    runs = [run.scores for run in submission.runs.all()]
-    values = {}
-    for column in columns:
-        numbers = [scores.get(column.key) for scores in runs]
-        if numbers and all(isinstance(number, int | float) and math.isfinite(number) for number in numbers):
-            values[column.key] = fmean(float(number) for number in numbers if number is not None)
-    return values
-
-
-def entry_refresh(board: Leaderboard, team: Team) -> None:
-    """Make the team's row show the score that counts now, or remove it. The board's lock must be held."""
-    scores = Score.objects.filter(leaderboard=board, team=team, is_eligible=True)
-    by_best, by_last = ("rank_value", "received_at", "pk"), ("-received_at", "-pk")
-    counting = scores.order_by(*(by_best if board.rule == Leaderboard.Rule.BEST else by_last)).first()
-    if counting is None:
-        Entry.objects.filter(leaderboard=board, team=team).delete()
-    else:
-        newest = scores.order_by(*by_last).first() or counting
-        Entry.objects.update_or_create(
-            leaderboard=board,
-            team=team,
+    scores = eligible_scores(board).filter(team=team)
+    newest = scores.order_by("-received_at").values_list("received_at", flat=True)[0]  # one that counts is there
+    count = scores.count()
+    for score in counting:
+        entry, _ = Entry.objects.update_or_create(
+            score=score,
             defaults={
-                "score": counting,
-                "values": counting.values,
-                "rank_value": counting.rank_value,
+                "leaderboard": board,
+                "team": team,
+                "values": score.values,
+                "rank_value": score.rank_value,
                 "is_baseline": team.is_baseline,
-                "submissions": scores.count(),
-                "achieved_at": counting.received_at,
-                "last_at": newest.received_at,
+                "submissions": count,
+                "achieved_at": score.received_at,
+                "last_at": newest,
             },
         )
-    _touch(board)
+        cells_write(entry, columns)
 
 
 def _touch(board: Leaderboard) -> None:
@@ -118,7 +115,7 @@ def _touch(board: Leaderboard) -> None:
 
 def _milestone_if_best(board: Leaderboard, score: Score) -> None:
     """Note a score that beats all before it. One that was received earlier than a noted one asks for a rebuild."""
-    if not score.is_eligible or score.team.is_baseline:
+    if score.team.is_baseline or not eligible_scores(board).filter(pk=score.pk).exists():
         return
     newest = Milestone.objects.filter(leaderboard=board).order_by("-received_at").first()
     if newest is not None and score.received_at < newest.received_at:
@@ -136,9 +133,7 @@ def milestones_rebuild(board: Leaderboard) -> None:
     """Walk the board's history again; for the rare changes of what was scored before."""
     best = math.inf
     milestones = []
-    history = Score.objects.filter(leaderboard=board, is_eligible=True, team__is_baseline=False).order_by(
-        "received_at", "pk"
-    )
+    history = eligible_scores(board).filter(team__is_baseline=False).order_by("received_at", "pk")
     for score in history.iterator(chunk_size=5000):
         if score.rank_value < best:
             best = score.rank_value
@@ -150,10 +145,22 @@ def milestones_rebuild(board: Leaderboard) -> None:
 @transaction.atomic
 def board_rebuild(board: Leaderboard) -> None:
     """Make the whole board again from the scores of its runs, for instance after its columns changed."""
-    locked = Leaderboard.objects.select_for_update().get(pk=board.pk)
+    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
+    columns = list(locked.columns.all())
     Score.objects.filter(leaderboard=locked).delete()
-    for submission in (
-        Submission.objects.filter(phase=locked.phase_id, status=State.FINISHED).order_by("pk").iterator(2000)
-    ):
-        score_record(board=locked, submission=submission)
-    _touch(locked)
+    finished = Submission.objects.filter(phase=locked.phase_id, status=State.FINISHED).select_related("team")
+    for submission in finished.prefetch_related("runs").order_by("pk").iterator(2000):
+        _score_write(locked, submission, columns)
+    rows_rebuild(locked, columns)
+
+
+@transaction.atomic
+def rows_rebuild(board: Leaderboard, columns: list[Column] | None = None) -> None:
+    """Make the board's rows again from its scores, for instance when a freeze begins or ends. The lock must be held."""
+    columns = list(board.columns.all()) if columns is None else columns
+    Entry.objects.filter(leaderboard=board).delete()
+    for team in Team.objects.filter(scores__leaderboard=board).distinct().order_by("pk").iterator(2000):
+        _entries_write(board, team, columns)
+    average_ranks_refresh(board, columns)
+    milestones_rebuild(board)
+    _touch(board)

@@ -6,6 +6,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import has_sealed_right
+from competitions.leaderboards.models import Leaderboard
 from competitions.refusals import NotAllowed
 
 if TYPE_CHECKING:
@@ -15,17 +16,18 @@ if TYPE_CHECKING:
 class Sealed(NotAllowed):
     code = "sealed"
 
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(f"The scores of “{phase.name}” are sealed until the organizers reveal them.")
+    def __init__(self, what: Phase | Leaderboard) -> None:
+        name = what.name if isinstance(what, Phase) else f"{what.phase.name}: {what.title}"
+        super().__init__(f"The scores of “{name}” are sealed until the organizers reveal them.")
 
 
-def scores_visible(phase: Phase, *, sealed_right: bool) -> bool:
-    """The rule itself. Public and revealed phases: everybody who sees the competition. Sealed ones: those with the
+def scores_visible(board: Leaderboard, *, sealed_right: bool) -> bool:
+    """The rule itself. Public and revealed boards: everybody who sees the competition. Sealed ones: those with the
     right "see sealed scores" and nobody else, administrators included (they can give themselves the right, on record).
     """
-    return sealed_right or not phase.is_sealed
+    return sealed_right or not board.is_sealed
 
 
-def can_see_scores(user: "User | AnonymousUser", phase: Phase) -> bool:
-    """True when scores of this phase, and any order that follows from them, may be shown to this person."""
-    return scores_visible(phase, sealed_right=phase.is_sealed and has_sealed_right(user, phase))
+def can_see_scores(user: "User | AnonymousUser", board: Leaderboard) -> bool:
+    """True when scores of this board, and any order that follows from them, may be shown to this person."""
+    return scores_visible(board, sealed_right=board.is_sealed and has_sealed_right(user, board.phase))

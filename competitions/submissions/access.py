@@ -34,8 +34,8 @@ def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
 
 def log_streams(user: User | AnonymousUser, phase: Phase) -> list[str]:
     """Logs this person may read. The scoring program's may quote labels and scores: organizers only, and while
-    the phase is sealed only those with the right to see sealed scores."""
+    the phase holds sealed scores only those with the right to see sealed scores."""
     streams: list[str] = [RunLog.Stream.INGESTION, RunLog.Stream.WORKER]
-    if organizes(user, phase) and (not phase.is_sealed or has_sealed_right(user, phase)):
+    if organizes(user, phase) and (not phase.holds_sealed_scores or has_sealed_right(user, phase)):
         streams.append(RunLog.Stream.SCORING)
     return streams

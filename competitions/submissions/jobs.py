@@ -62,9 +62,10 @@ def file_urls(run: Run) -> dict[str, str]:
 
 
 def column_keys(phase: Phase) -> list[str]:
-    # By name, because boards are an app above this one; every phase has at most one board.
-    board = getattr(phase, "leaderboard", None)
-    return [column.key for column in board.columns.all()] if board else []
+    """Keys of the scores that the phase's boards show, each once. Boards are an app above this one, reached by relation."""
+    boards = phase.leaderboards.all()
+    columns = [column for board in boards for column in board.columns.all() if column.kind == "score"]
+    return list(dict.fromkeys(column.key for column in columns))
 
 
 def _file(run: Run, stored: StoredFile, name: str) -> dict[str, Any]:

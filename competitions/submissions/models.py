@@ -61,6 +61,11 @@ class Submission(models.Model):
     def is_final(self) -> bool:
         return self.status in FINAL
 
+    @property
+    def may_rank(self) -> bool:
+        """May stand on a board."""
+        return self.disqualified_at is None
+
 
 class Run(models.Model):
     """One submission on one task. Only `run_move` writes `state`; a lost worker raises `attempt`."""

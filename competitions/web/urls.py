@@ -35,6 +35,18 @@ urlpatterns = [
     path("submissions/<int:pk>/row/", submissions.row, name="submission-row"),
     path("submissions/<int:pk>/live/", submissions.live, name="submission-live"),
     path("submissions/<int:pk>/cancel/", submissions.cancel, name="submission-cancel"),
+    path(
+        "submissions/<int:pk>/boards/<slug:board_key>/add/",
+        submissions.pick,
+        {"action": "add"},
+        name="submission-pick",
+    ),
+    path(
+        "submissions/<int:pk>/boards/<slug:board_key>/remove/",
+        submissions.pick,
+        {"action": "remove"},
+        name="submission-unpick",
+    ),
     path("submissions/<int:pk>/file/", submissions.source, name="submission-file"),
     path("submissions/<int:pk>/outputs/<str:name>/", submissions.output, name="submission-output"),
 ]

@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
 from competitions.compute.models import ComputeWorker
+from competitions.leaderboards.loading import attach_boards
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.visibility import scores_visible
 from competitions.teams.models import Invitation, Registration, Team
@@ -87,10 +88,11 @@ class Visit:
 
     @cached_property
     def phases(self) -> list[Phase]:
-        """Phases in order, each with its competition and, where it has one, its board."""
-        phases = list(self.competition.phases.select_related("leaderboard"))
+        """Phases in order, each with its competition and its boards."""
+        phases = list(self.competition.phases.all())
         for phase in phases:
             phase.competition = self.competition
+        attach_boards(phases)
         return phases
 
     @property
@@ -103,11 +105,11 @@ class Visit:
             return next((phase for phase in self.phases if phase.slug == slug), None)
         return next(iter(self.open_phases), self.phases[-1] if self.phases else None)
 
-    def can_see_scores(self, phase: Phase) -> bool:
-        return scores_visible(phase, sealed_right=bool(self._fact("sees_sealed")))
+    def can_see_scores(self, board: Leaderboard) -> bool:
+        return scores_visible(board, sealed_right=bool(self._fact("sees_sealed")))
 
     def can_see_board(self, board: Leaderboard) -> bool:
-        return self.can_see_scores(board.phase) and (not board.is_hidden or self.is_organizer)
+        return self.can_see_scores(board) and (not board.is_hidden or self.is_organizer)
 
     def url(self, name: str) -> str:
         return reverse(f"web:{name}", args=[self.competition.slug])

@@ -1,10 +1,10 @@
 """Boards as JSON and CSV, with ETags: an unchanged board costs one small query."""
 
 from typing import Any
+from urllib.parse import quote
 
 from django.core.cache import caches
-from django.http import HttpResponseBase, HttpResponseNotModified
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpResponseBase, HttpResponseNotModified
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -13,11 +13,15 @@ from rest_framework.response import Response
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.board import board_page, read_cursor, visible_columns
+from competitions.leaderboards.board import UnknownSort, board_page, page_columns, read_cursor, visible_columns
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.values import primary_column
 from competitions.leaderboards.visibility import Sealed, can_see_scores
 from competitions.refusals import NotAllowed
+
+
+BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 
 
 class BoardView(ApiView):
@@ -27,38 +31,57 @@ class BoardView(ApiView):
 
     def board(self, slug: str, phase_slug: str) -> Leaderboard:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        board = get_object_or_404(Leaderboard.objects.select_related("phase__competition"), phase=phase)
-        if not can_see_scores(self.request.user, phase):
-            raise Sealed(phase)
+        boards = Leaderboard.objects.select_related("phase__competition").filter(phase=phase)
+        key = self.request.query_params.get("board")
+        board = boards.filter(key=key).first() if key else boards.first()
+        if board is None:
+            raise Http404
+        if not can_see_scores(self.request.user, board):
+            raise Sealed(board)
         if board.is_hidden and not organizes(self.request.user, phase):
             raise NotAllowed("The organizers have hidden this leaderboard.")
         return board
 
 
 class LeaderboardDetail(BoardView):
-    """One page of a board, best first."""
+    """One page of a board, best first; by its primary column or, with `sort`, by another column or `column@task`."""
 
-    @extend_schema(parameters=[OpenApiParameter("cursor", str)])
+    @extend_schema(parameters=[BOARD, OpenApiParameter("cursor", str), OpenApiParameter("sort", str)])
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:
         board = self.board(slug, phase_slug)
         cursor = request.query_params.get("cursor")
         if cursor:
             read_cursor(cursor)  # refused before it gets into a header
-        etag = f'"{board.pk}-{board.version}-{cursor or ""}"'
+        sort = _sort(board, request.query_params.get("sort", ""))
+        etag = f'"{board.pk}-{board.version}-{cursor or ""}-{quote(sort)}"'
         if request.headers.get("If-None-Match") == etag:
             return HttpResponseNotModified(headers={"ETag": etag})
         # The same for everybody who may see the board, so it is put together once for each version of it.
-        body = caches["pages"].get_or_set(f"json{etag}", lambda: page_out(board, cursor))
+        body = caches["pages"].get_or_set(f"json{etag}", lambda: page_out(board, cursor, sort))
         return Response(body, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 
-def page_out(board: Leaderboard, cursor: str | None) -> dict[str, Any]:
+def _sort(board: Leaderboard, asked: str) -> str:
+    """What to sort by: a known key, which may stand in a header, or nothing for the board's own order. Raises `UnknownSort`."""
+    columns = visible_columns(board)
+    known = {column.key for column in page_columns(board, columns)}
+    if asked and asked not in known:
+        raise UnknownSort(asked)
+    primary = primary_column(list(board.columns.all()))
+    return "" if primary is not None and asked == primary.key else asked
+
+
+def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, Any]:
     """One page of a board as JSON."""
-    page, columns = board_page(board, cursor=cursor), visible_columns(board)
+    page, visible = board_page(board, cursor=cursor, sort=sort), visible_columns(board)
+    columns = page_columns(board, visible)
     return {
         "phase": board.phase.slug,
+        "board": board.key,
+        "title": board.title,
         "rule": board.rule,
-        "columns": list(s.ColumnOut(columns, many=True).data),
+        "sorted_by": sort or None,
+        "columns": list(s.ColumnOut(visible, many=True).data),
         "entry_count": board.entry_count,
         "rows": [s.row_out(row, columns) for row in page.rows],
         "next_cursor": page.next_cursor,
@@ -68,6 +91,6 @@ def page_out(board: Leaderboard, cursor: str | None) -> dict[str, Any]:
 class LeaderboardCsv(BoardView):
     """The whole board as CSV."""
 
-    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.STR})
+    @extend_schema(parameters=[BOARD], responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:
         return csv_response(self.board(slug, phase_slug))

@@ -1,5 +1,6 @@
 """Submissions: make, list, follow, cancel, download."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,9 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
-from competitions.catalog.models import Phase
+from competitions.leaderboards.loading import attach_standings, phases_of
+from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.visibility import can_see_scores
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
@@ -45,25 +48,23 @@ class SubmissionView(ApiView):
     def submissions(self) -> QuerySet[Submission]:
         return (
             submissions_of(self.person())
-            .select_related("score")
             .annotate(team_name=F("team__name"), submitted_by_name=F("submitted_by__username"))
             .prefetch_related(
-                # Each phase and board once, however many submissions of theirs the page lists.
-                Prefetch("phase", Phase.objects.select_related("competition", "leaderboard")),
-                Prefetch("runs", Run.objects.defer("receipt", "scores").annotate(task_name=F("task__name"))),
-                "phase__leaderboard__columns",
+                Prefetch("runs", Run.objects.defer("receipt", "scores").annotate(task_name=F("task__name")))
             )
         )
 
     def submission(self, pk: int) -> Submission:
-        return get_object_or_404(self.submissions(), pk=pk)
+        found: Submission = get_object_or_404(self.submissions(), pk=pk)
+        attach_standings([found], phases_of([found]))
+        return found
 
     def get_serializer_context(self) -> dict[str, Any]:
         user = self.request.user
 
         @cache
-        def visible(phase: Phase) -> bool:
-            return can_see_scores(user, phase)
+        def visible(board: Leaderboard) -> bool:
+            return can_see_scores(user, board)
 
         return {**super().get_serializer_context(), "can_see_scores": visible}
 
@@ -91,6 +92,7 @@ class SubmissionList(SubmissionView):
         asked.is_valid(raise_exception=True)
         wanted = self.submissions().filter(**asked.lookups())
         page = self.paginate_queryset(wanted)
+        attach_standings(page or [], phases_of(page or []))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(
@@ -140,6 +142,24 @@ class SubmissionCancel(SubmissionView):
         submission = self.submission(pk)
         submission_cancel(submission=submission, actor=f"user:{self.person().username}", now=timezone.now())
         return self.answer(self.submission(pk))
+
+
+class SubmissionBoard(SubmissionView):
+    """Choose a submission for a board of its phase (a final selection, or what stands on it), or take the choice back."""
+
+    def act(self, act: Callable[..., Any], pk: int, board_key: str) -> Response:
+        submission = self.submission(pk)
+        board = get_object_or_404(Leaderboard.objects.select_related("phase"), phase=submission.phase_id, key=board_key)
+        act(board=board, submission=submission, by=self.person(), now=timezone.now())
+        return self.answer(self.submission(pk))
+
+    @extend_schema(request=None, responses=s.SubmissionOut)
+    def put(self, request: Request, pk: int, board_key: str) -> Response:
+        return self.act(pick_add, pk, board_key)
+
+    @extend_schema(request=None, responses={200: s.SubmissionOut})
+    def delete(self, request: Request, pk: int, board_key: str) -> Response:
+        return self.act(pick_remove, pk, board_key)
 
 
 class SubmissionLogs(SubmissionView):

@@ -8,6 +8,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from competitions.leaderboards.board import TaskColumn
 from competitions.leaderboards.models import Column
 from competitions.submissions.states import State
 from competitions.web import text
@@ -88,7 +89,7 @@ def status_icon(status: str) -> str:
 
 
 @register.filter
-def shown(values: dict[str, float], column: Column) -> str:
+def shown(values: dict[str, float], column: Column | TaskColumn) -> str:
     """A row's value at the column's precision, or a dash."""
     return column.shown(values[column.key]) if column.key in values else "-"
 

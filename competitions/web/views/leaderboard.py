@@ -14,16 +14,20 @@ from django.views.decorators.http import require_GET
 
 from competitions.catalog.models import Phase
 from competitions.leaderboards.board import (
+    BoardPage,
+    TaskColumn,
+    UnknownSort,
     best_over_time,
     board_page,
     entry_of,
+    page_columns,
     rank_of,
     team_over_time,
     visible_columns,
 )
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Column, Leaderboard
-from competitions.leaderboards.services import primary_column
+from competitions.leaderboards.values import deciding_column, primary_column
 from competitions.leaderboards.visibility import Sealed
 from competitions.web.plots import score_plot
 from competitions.web.views.competitions import render_tab
@@ -32,15 +36,21 @@ from competitions.web.visit import Visit, team_of_visit, visit
 RELEASE = version("podium")  # a new release may draw the page differently
 
 
-def board_of(phase: Phase | None) -> Leaderboard | None:
-    """The phase's board, fetched with it; None where there is none."""
-    return getattr(phase, "leaderboard", None) if phase else None
+def board_of(phase: Phase | None, key: str | None = None) -> Leaderboard | None:
+    """The phase's board of that key, else its main one, fetched with it; None where there is none."""
+    boards = list(phase.leaderboards.all()) if phase else []
+    if key:
+        return next((board for board in boards if board.key == key), None)
+    return boards[0] if boards else None
 
 
 def etag_of(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     """Changes with the board, with who looks, and with what of the competition they are shown."""
     competition = visited.competition
-    phases = [(one.slug, one.name, one.closes_at, one.revealed_at, one.is_open(visited.now)) for one in visited.phases]
+    phases = [
+        (one.slug, one.name, one.closes_at, one.revealed_at, one.is_open(visited.now), boards_shown(visited, one))
+        for one in visited.phases
+    ]
     parts: list[Any] = [
         RELEASE, board.pk, board.version, phases, competition.title, competition.subtitle, competition.host,
         competition.is_published, visited.user.pk, visited.team_id, visited.next_step, visited.registration_state,
@@ -53,11 +63,12 @@ def etag_of(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
-    if phase is None and request.GET.get("phase"):
+    board = board_of(phase, request.GET.get("board"))
+    if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
-    board = board_of(phase)
     if phase is None or board is None or not visited.can_see_board(board):
-        return render_tab(request, visited, "leaderboard", {"phase": phase, "board": board, "rows": None})
+        shown = {"phase": phase, "board": board, "boards": boards_shown(visited, phase), "rows": None}
+        return render_tab(request, visited, "leaderboard", shown)
     etag = etag_of(request, visited, board)
     if request.headers.get("If-None-Match") == etag:
         return HttpResponseNotModified(headers={"ETag": etag})
@@ -78,23 +89,30 @@ def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboa
     return response
 
 
+def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
+    """The boards to choose from: a hidden one is no secret to those who may see it alone."""
+    boards = phase.leaderboards.all() if phase else []
+    return [board for board in boards if not board.is_hidden or visited.is_organizer]
+
+
 @dataclass(frozen=True)
 class DrawnPage:
-    """The rows of one page of a board as HTML, each with its team's id: the same for everybody who may see the board."""
+    """The rows of one page of a board as HTML, each with its number: the same for everybody who may see the board."""
 
     rows: list[tuple[int, str]]
     next_cursor: str | None
 
 
-def _drawn(board: Leaderboard, columns: list[Column], cursor: str | None) -> DrawnPage:
+def _drawn(board: Leaderboard, columns: list[Column | TaskColumn], cursor: str | None, sort: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
-    key = f"rows:{RELEASE}:{board.pk}:{board.version}:{hashlib.sha256((cursor or '').encode()).hexdigest()}"
+    asked = hashlib.sha256(repr((cursor, sort)).encode()).hexdigest()
+    key = f"rows:{RELEASE}:{board.pk}:{board.version}:{asked}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
-        page = board_page(board, cursor=cursor)
+        page = board_page(board, cursor=cursor, sort=sort)
         template = get_template("web/_board_row.html")
         rows = [
-            (row.entry.team_id, template.render({"rank": row.rank, "entry": row.entry, "columns": columns}))
+            (row.entry.pk, template.render({"rank": row.rank, "entry": row.entry, "columns": columns}))
             for row in page.rows
         ]
         drawn = DrawnPage(rows, page.next_cursor)
@@ -104,13 +122,24 @@ def _drawn(board: Leaderboard, columns: list[Column], cursor: str | None) -> Dra
 
 def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, Any]:
     columns = visible_columns(board)
-    page = _drawn(board, columns, request.GET.get("cursor"))
+    primary = primary_column(list(board.columns.all()))
+    sort = request.GET.get("sort", "")
+    shown = page_columns(board, columns)
+    if sort and sort not in {column.key for column in shown}:
+        raise UnknownSort(sort)
+    sort = "" if primary is not None and sort == primary.key else sort
+    cursor = request.GET.get("cursor")
+    page: BoardPage | DrawnPage = (
+        board_page(board, cursor=cursor, sort=sort) if board.is_transposed else _drawn(board, shown, cursor, sort)
+    )
     mine = entry_of(board, visited.team_id) if visited.team_id else None
     return {
         "phase": phase,
         "board": board,
-        "columns": columns,
-        "primary": primary_column(columns),
+        "boards": boards_shown(visited, phase),
+        "columns": shown,
+        "primary": primary if primary in columns else None,
+        "sort": sort,
         "rows": page.rows,
         "next_cursor": page.next_cursor,
         "is_first_page": not request.GET.get("cursor"),
@@ -123,11 +152,11 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
 def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
-    board = board_of(phase)
+    board = board_of(phase, request.GET.get("board"))
     if phase is None or board is None:
         raise Http404
     if not visited.can_see_board(board):
-        raise Sealed(phase)
+        raise Sealed(board)
     return csv_response(board)
 
 
@@ -136,13 +165,13 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Score over time: the board's best and, for a member, the team's own submissions; a plot and its table."""
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
-    board = board_of(phase)
+    board = board_of(phase, request.GET.get("board"))
     if phase is None or board is None:
         raise Http404
-    if not visited.can_see_board(board):
-        return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}")  # which says why there is nothing to see
-    primary = primary_column(visible_columns(board))
-    if primary is None:
+    if not visited.can_see_board(board):  # the board's page says why there is nothing to see
+        return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}&board={board.key}")
+    primary = deciding_column(list(board.columns.all()))
+    if primary is None or primary.is_hidden:
         raise Http404
     best = [(one.received_at, one.score.values[primary.key], one.score.team.name) for one in best_over_time(board)]
     team = team_of_visit(visited)

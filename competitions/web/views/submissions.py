@@ -1,20 +1,25 @@
 """The Submissions page with its upload panel, and a submission's own page, which follow a run while it goes."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, prefetch_related_objects
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from accounts.models import User
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.board import visible_columns
-from competitions.leaderboards.models import Column, Entry
+from competitions.leaderboards.loading import attach_boards, attach_standings, several_boards, with_main_score
+from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
+from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_scores
 from competitions.numbers import is_number
 from competitions.refusals import Refusal
@@ -28,6 +33,7 @@ from competitions.submissions.quota import allowances
 from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel, submission_create
 from competitions.submissions.states import LIVE, Kind, State
+from competitions.teams.models import Membership
 from competitions.teams.services import require_registration
 from competitions.web.progress import progress_of, runs_with_places
 from competitions.web.views.competitions import render_tab
@@ -63,57 +69,28 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     if is_number(before):
         rows = rows.filter(pk__lt=int(before))
     found = _listed(rows.order_by("-pk")[: PAGE_SIZE + 1], visited)
-    columns = {phase.pk: shown_columns(phase) for phase in visited.phases}
     context = {
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": [
-            row_context(one, columns=columns[one.phase_id], sees=visited.can_see_scores(one.phase))
-            for one in found[:PAGE_SIZE]
-        ],
+        "rows": [row_context(one, sees=visited.can_see_scores) for one in found[:PAGE_SIZE]],
         "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "submissions", context)
 
 
-def _standing(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
-    """With the score, and the row of the board that it stands in now.
-
-    Not as `Exists`: PostgreSQL answers that by hashing the whole board once a page.
-    """
-    standing = Entry.objects.filter(score__submission=OuterRef("pk"))
-    return submissions.select_related("score").annotate(stands=Subquery(standing.values("pk")[:1]))
-
-
-def _rows(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
-    """With everything that a row shows, whatever competition it is of."""
-    return (
-        _standing(submissions)
-        .select_related("phase__competition", "phase__leaderboard", "team", "submitted_by")
-        .prefetch_related(Prefetch("runs", queryset=runs_with_places()), "phase__leaderboard__columns")
-    )
-
-
 def _listed(submissions: QuerySet[Submission], visited: Visit) -> list[Submission]:
     """With everything that a row shows, of the one competition that is visited: its phases are at hand already,
     and places in the queue are counted only when something waits."""
-    found = list(_standing(submissions))
     phases = {phase.pk: phase for phase in visited.phases}
-    for submission in found:
-        submission.phase = phases[submission.phase_id]
+    is_joined = not several_boards(phases.values())
+    found = list(with_main_score(submissions, phases.values()) if is_joined else submissions)
     ended = all(submission.is_final for submission in found)
     runs = Run.objects.defer("receipt", "scores") if ended else runs_with_places()
     prefetch_related_objects(found, Prefetch("runs", queryset=runs))
-    prefetch_related_objects(visited.phases, "leaderboard__columns")
+    attach_standings(found, phases, is_joined=is_joined)
     return found
-
-
-def shown_columns(phase: Phase) -> list[Column]:
-    """The columns of the phase's board that people see."""
-    board = getattr(phase, "leaderboard", None)
-    return visible_columns(board) if board else []
 
 
 def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
@@ -134,18 +111,19 @@ def _expected_file_name(phase: Phase) -> str | None:
     return official_filename(wanted["dataset"], wanted["split"]) if wanted else None
 
 
-def row_context(submission: Submission, *, columns: list[Column], sees: bool) -> dict[str, Any]:
-    """What a row, or the head of the submission's page, shows; `sees`: this person may see scores of its phase."""
-    score = getattr(submission, "score", None)
-    values = [
-        (column, column.shown(score.values[column.key])) for column in columns if score and column.key in score.values
-    ]
+def row_context(submission: Submission, *, sees: Callable[[Leaderboard], bool]) -> dict[str, Any]:
+    """What a row, or the head of the submission's page, shows; `sees`: this person may see the scores of a board."""
+    now = timezone.now()
+    standing = standing_of(submission, sees)
     return {
         "submission": submission,
-        "scores": values if sees else [],
-        "is_sealed": bool(score) and not sees,
-        "counts_now": sees and submission.stands is not None,  # type: ignore[attr-defined]  # an annotation
-        "progress": progress_of(submission, now=timezone.now()),
+        "scores": standing.values,
+        "is_sealed": standing.sealed,
+        "counting": standing.counting,
+        "several_boards": len(submission.phase.leaderboards.all()) > 1,
+        "choices": [choice for choice in standing.choices if may_choose(choice.board, now) or choice.is_picked],
+        "may_choose": any(may_choose(choice.board, now) for choice in standing.choices),
+        "progress": progress_of(submission, now=now),
     }
 
 
@@ -213,7 +191,11 @@ def _uuid(text: str) -> UUID:
 
 def find(request: HttpRequest, pk: int) -> Submission:
     """A submission that the person may see; any other does not exist."""
-    return get_object_or_404(_rows(submissions_of(person(request))), pk=pk)
+    rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
+    found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs_with_places())), pk=pk)
+    attach_boards([found.phase])
+    attach_standings([found], {found.phase_id: found.phase})
+    return found
 
 
 @require_GET
@@ -221,8 +203,11 @@ def find(request: HttpRequest, pk: int) -> Submission:
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
-    sees = can_see_scores(request.user, submission.phase)
-    return render(request, "web/_submission_row.html", row_context(submission, columns=shown_columns(submission.phase), sees=sees))
+    return render(request, "web/_submission_row.html", row_context(submission, sees=_sees(person(request))))
+
+
+def _sees(user: User) -> Callable[[Leaderboard], bool]:
+    return partial(can_see_scores, user)
 
 
 @require_GET
@@ -261,10 +246,10 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
         }
         for run in submission.runs.all()
     ]
-    columns, sees = shown_columns(submission.phase), can_see_scores(user, submission.phase)
-    return row_context(submission, columns=columns, sees=sees) | {
+    return row_context(submission, sees=_sees(user)) | {
         "runs": runs,
         "is_organizer": organizes(user, submission.phase),
+        "is_of_my_team": Membership.objects.filter(team=submission.team_id, user=user).exists(),
     }
 
 
@@ -299,4 +284,15 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     submission_cancel(submission=submission, actor=f"user:{person(request).username}", now=timezone.now())
     messages.info(request, f"Submission #{pk} is being cancelled.")
+    return redirect("web:submission", pk)
+
+
+@require_POST
+@login_required
+def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResponse:
+    """Choose the submission for a board of its phase, or take the choice back."""
+    submission, user = find(request, pk), person(request)
+    board = get_object_or_404(Leaderboard.objects.select_related("phase"), phase=submission.phase_id, key=board_key)
+    act = {"add": pick_add, "remove": pick_remove}[action]
+    act(board=board, submission=submission, by=user, now=timezone.now())
     return redirect("web:submission", pk)

@@ -12,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from competitions.leaderboards import board as reading
 from competitions.leaderboards.export import csv_lines, safe_cell
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Score
-from competitions.leaderboards.services import board_rebuild, column_values
+from competitions.leaderboards.services import board_rebuild
+from competitions.leaderboards.values import column_values
 from competitions.submissions.models import Run
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason
@@ -103,7 +104,7 @@ def test_every_change_raises_the_version_that_pages_are_cached_by(site: World) -
 def many(site: World, count: int) -> Leaderboard:
     """A board of many teams with many ties, written in bulk."""
     board = site.phase.leaderboard
-    template = site.score(site.submit(), 1.0).score
+    template = site.score(site.submit(), 1.0).scores.get()
     chosen = random.Random(7)
     from competitions.submissions.models import Submission
     from competitions.teams.models import Team

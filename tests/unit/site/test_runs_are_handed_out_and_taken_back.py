@@ -103,7 +103,7 @@ def test_a_lost_worker_costs_an_attempt_and_no_quota_and_its_late_answer_changes
         beat(site, old, State.SCORING)
     dispatch.run_complete(**lease(new), result=result(FINISHED), now=expired(site))
     made.refresh_from_db()
-    assert (made.status, made.score.values) == (State.FINISHED, {"mae": 0.25})
+    assert (made.status, made.scores.get().values) == (State.FINISHED, {"mae": 0.25})
 
 
 def test_a_heartbeat_keeps_a_lease_for_hours(site: World) -> None:

@@ -1,0 +1,133 @@
+"""A team's own choice of what stands on a board: final submissions, and what is put on or taken off by hand."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from competitions.leaderboards.models import Leaderboard, Pick
+from competitions.leaderboards.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
+from competitions.leaderboards.services import entries_refresh
+from competitions.refusals import Conflict, NotAllowed
+from competitions.submissions.models import Submission
+from competitions.submissions.states import State
+from competitions.teams.models import Membership, Team
+
+
+class NothingToPick(Conflict):
+    code = "nothing_to_pick"
+
+    def __init__(self, board: Leaderboard) -> None:
+        super().__init__(
+            f"On the leaderboard “{board.title}” {board.get_rule_display()}, so there is nothing to choose by hand."
+        )
+
+
+class SelectionClosed(Conflict):
+    code = "selection_closed"
+
+    def __init__(self, board: Leaderboard) -> None:
+        super().__init__(
+            f"What counts on the leaderboard “{board.title}” could be chosen until "
+            f"{board.selection_ends_at:%Y-%m-%d %H:%M} UTC. It stays as it was then."
+        )
+
+
+class TooManySelected(Conflict):
+    code = "too_many_selected"
+
+    def __init__(self, board: Leaderboard) -> None:
+        super().__init__(
+            f"Your team has selected {board.max_selected} of {board.max_selected} submissions for “{board.title}”. "
+            "Take one of them back first.",
+            limit=board.max_selected,
+        )
+
+
+class CannotCount(Conflict):
+    code = "cannot_count"
+
+    def __init__(self, submission: Submission, why: str) -> None:
+        super().__init__(f"Submission #{submission.pk} cannot be chosen: {why}.")
+
+
+class StaysOnBoard(Conflict):
+    code = "stays_on_board"
+
+    def __init__(self, board: Leaderboard) -> None:
+        super().__init__(
+            f"A submission cannot be taken off the leaderboard “{board.title}”, only replaced: put another one on it."
+        )
+
+
+class NotOfYourTeam(NotAllowed):
+    code = "not_of_your_team"
+
+    def __init__(self, submission: Submission) -> None:
+        super().__init__(f"Submission #{submission.pk} is another team's. Only its own team chooses what counts.")
+
+
+@transaction.atomic
+def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datetime) -> Pick:
+    """Choose the submission for the board; chosen before, the same again. Where one counts, it replaces the team's former one.
+
+    Raises `NotOfYourTeam`, `NothingToPick`, `SelectionClosed`, `CannotCount` or `TooManySelected`; then nothing is changed.
+    """
+    _require_choice(board, submission, by, now)
+    Team.objects.select_for_update().get(pk=submission.team_id)  # a team's choices take turns: the limit holds
+    submission.refresh_from_db()
+    _require_usable(board, submission)
+    mine = Pick.objects.filter(leaderboard=board, team=submission.team_id)
+    if (made := mine.filter(submission=submission).first()) is not None:
+        return made
+    if board.rule in ONE_REPLACES:
+        mine.delete()
+    if board.rule == Rule.SELECTED and mine.count() >= board.max_selected:
+        raise TooManySelected(board)
+    made = Pick.objects.create(
+        leaderboard=board, submission=submission, team_id=submission.team_id, picked_by=by, picked_at=now
+    )
+    _refresh(board, submission)
+    return made
+
+
+@transaction.atomic
+def pick_remove(*, board: Leaderboard, submission: Submission, by: User, now: datetime) -> bool:
+    """Take the choice back; False when it was not chosen. Raises as `pick_add`, and `StaysOnBoard`."""
+    _require_choice(board, submission, by, now)
+    if board.rule not in REMOVABLE:
+        raise StaysOnBoard(board)
+    Team.objects.select_for_update().get(pk=submission.team_id)
+    removed, _ = Pick.objects.filter(leaderboard=board, submission=submission).delete()
+    if removed:
+        _refresh(board, submission)
+    return bool(removed)
+
+
+def _require_choice(board: Leaderboard, submission: Submission, by: User, now: datetime) -> None:
+    if not Membership.objects.filter(team=submission.team_id, user=by).exists():
+        raise NotOfYourTeam(submission)
+    if board.rule not in PICKED or board.phase_id != submission.phase_id:
+        raise NothingToPick(board)
+    if not may_choose(board, now):
+        raise SelectionClosed(board)
+
+
+def may_choose(board: Leaderboard, now: datetime) -> bool:
+    """True while a team may change what counts on this board."""
+    ends_at = board.selection_ends_at
+    return board.rule in PICKED and (ends_at is None or now < ends_at)
+
+
+def _require_usable(board: Leaderboard, submission: Submission) -> None:
+    if submission.status in (State.FAILED, State.CANCELLED):
+        raise CannotCount(submission, "it has no score")
+    if not submission.may_rank:
+        raise CannotCount(submission, "it is disqualified, late, or not one of the competition")
+    if board.rule != Rule.SELECTED and not submission.scores.filter(leaderboard=board).exists():
+        raise CannotCount(submission, "it has no score on this leaderboard yet")
+
+
+def _refresh(board: Leaderboard, submission: Submission) -> None:
+    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
+    entries_refresh(locked, submission.team)

@@ -1,0 +1,105 @@
+"""Which of a team's scored submissions stand on a board: one function for each rule."""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.db.models import QuerySet
+
+from competitions.leaderboards.models import Column, Leaderboard, Pick, Score
+from competitions.leaderboards.values import primary_column
+from competitions.teams.models import Team
+
+Rule = Leaderboard.Rule
+
+# The names of Codabench's `submission_rule`.
+CODABENCH_RULES: Final[dict[str, Rule]] = {
+    "Add": Rule.ADD,
+    "Add_And_Delete": Rule.ADD_AND_DELETE,
+    "Add_And_Delete_Multiple": Rule.ADD_AND_DELETE_MULTIPLE,
+    "Force_Last": Rule.LAST,
+    "Force_Latest_Multiple": Rule.ALL,
+    "Force_Best": Rule.BEST,
+}
+PICKED: Final = (Rule.SELECTED, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
+ONE_REPLACES: Final = (Rule.ADD, Rule.ADD_AND_DELETE)
+REMOVABLE: Final = (Rule.SELECTED, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
+# Where what counts follows from times and the team's own choice, saying it tells nothing about a score.
+TELLS_NO_SCORE: Final = (Rule.LAST, Rule.ALL, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
+
+
+def eligible_scores(board: Leaderboard) -> QuerySet[Score]:
+    """Scores that may stand on the board: not disqualified, in time, and received before a freeze."""
+    scores = Score.objects.filter(leaderboard=board, is_eligible=True)
+    if board.freeze_at is not None and board.phase.revealed_at is None:
+        scores = scores.filter(received_at__lt=board.freeze_at)
+    return scores
+
+
+def counting_scores(board: Leaderboard, team: Team, columns: list[Column]) -> list[Score]:
+    """The team's scores that stand on the board now; empty when none does."""
+    scores = eligible_scores(board).filter(team=team)
+    return _COUNTING[Rule(board.rule)](board, team, scores, columns)
+
+
+def _best(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
+    """By the primary column, then by the others in their order, then the earliest."""
+    first = scores.order_by("rank_value").values_list("rank_value", flat=True)[:1]
+    equal = list(scores.filter(rank_value=first[0]).order_by("received_at", "pk")[:1000]) if first else []
+    return [min(equal, key=lambda score: _further(score, columns))] if equal else []
+
+
+def _further(score: Score, columns: list[Column]) -> list[float]:
+    """A score's other columns, smaller is better; a missing value comes last."""
+    primary = primary_column(columns)
+    others = [column for column in columns if column != primary]
+    return [column.rank_value(score.values[column.key]) if column.key in score.values else float("inf") for column in others]
+
+
+def _last(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
+    return list(scores.order_by("-received_at", "-pk")[:1])
+
+
+def _all(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
+    return list(scores.order_by("received_at", "pk"))
+
+
+def _added(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
+    return list(scores.filter(submission__in=_picked(board, team)).order_by("received_at", "pk"))
+
+
+def _selected(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
+    """The best of those selected. None selected, or none of them scored: the team's best public submission."""
+    chosen = _best(board, team, scores.filter(submission__in=_picked(board, team)), columns)
+    return chosen or _best_public(board, team, scores, columns)
+
+
+def _best_public(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
+    public = public_board(board)
+    if public is None:
+        return _best(board, team, scores, columns)
+    candidates = eligible_scores(public).filter(team=team, submission__in=scores.values("submission"))
+    best = _best(public, team, candidates, list(public.columns.all()))
+    return list(scores.filter(submission=best[0].submission_id)) if best else []
+
+
+def public_board(board: Leaderboard) -> Leaderboard | None:
+    """The board that everybody saw while teams selected: the phase's first one that is not sealed."""
+    if board.phase.visibility != board.phase.Visibility.PUBLIC or board.visibility != Leaderboard.Visibility.SEALED:
+        return None
+    others = Leaderboard.objects.filter(phase=board.phase_id, visibility=Leaderboard.Visibility.AS_PHASE)
+    return others.exclude(pk=board.pk).select_related("phase").first()
+
+
+def _picked(board: Leaderboard, team: Team) -> QuerySet[Pick]:
+    return Pick.objects.filter(leaderboard=board, team=team).values("submission")  # type: ignore[return-value]  # a subquery
+
+
+_COUNTING: Final[dict[Rule, Callable[[Leaderboard, Team, QuerySet[Score], list[Column]], list[Score]]]] = {
+    Rule.BEST: _best,
+    Rule.LAST: _last,
+    Rule.SELECTED: _selected,
+    Rule.ADD: _added,
+    Rule.ADD_AND_DELETE: _added,
+    Rule.ADD_AND_DELETE_MULTIPLE: _added,
+    Rule.ALL: _all,
+}

@@ -1,0 +1,63 @@
+"""How one submission stands on the boards of its phase, as far as somebody may see it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from competitions.leaderboards.models import Column, Leaderboard, Score
+from competitions.leaderboards.rules import PICKED, REMOVABLE, TELLS_NO_SCORE, Rule
+from competitions.submissions.models import Submission
+
+@dataclass(frozen=True)
+class Choice:
+    """A board on which the team chooses what counts."""
+
+    board: Leaderboard
+    is_picked: bool
+
+    @property
+    def is_selection(self) -> bool:
+        return self.board.rule == Rule.SELECTED
+
+    @property
+    def is_removable(self) -> bool:
+        return self.board.rule in REMOVABLE
+
+
+@dataclass
+class Standing:
+    """`values` are those that may be seen; `sealed` says that there are others. `counting`: boards it counts on now."""
+
+    values: list[tuple[Column, str]] = field(default_factory=list)
+    sealed: bool = False
+    counting: list[Leaderboard] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
+
+
+def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> Standing:
+    """The submission's standing for somebody who `sees` the scores of these boards; fetched with `attach_standings`."""
+    standing = Standing()
+    scores = {score.leaderboard_id: score for score in submission.scores.all()}
+    picked = {pick.leaderboard_id for pick in submission.picks.all()}
+    for board in submission.phase.leaderboards.all():
+        score = scores.get(board.pk)
+        if board.rule in PICKED and submission.may_rank:
+            standing.choices.append(Choice(board, board.pk in picked))
+        if score is None:
+            continue
+        if sees(board):
+            standing.values += values_of(board, score)
+        else:
+            standing.sealed = True
+        if _counts(score) and (sees(board) or board.rule in TELLS_NO_SCORE):
+            standing.counting.append(board)
+    return standing
+
+
+def values_of(board: Leaderboard, score: Score) -> list[tuple[Column, str]]:
+    """The score's values as the board shows them."""
+    columns = [column for column in board.columns.all() if not column.is_hidden and column.key in score.values]
+    return [(column, column.shown(score.values[column.key])) for column in columns]
+
+
+def _counts(score: Score) -> bool:
+    return hasattr(score, "entry")

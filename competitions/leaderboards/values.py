@@ -1,0 +1,89 @@
+"""The values of a submission, by column: scores over its tasks, measurements, and what is computed from them."""
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from competitions.leaderboards.models import Column
+from competitions.submissions.models import Run, Submission
+
+Values = dict[str, float]
+
+COMPUTE: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    Column.Computation.AVG: statistics.fmean,
+    Column.Computation.SUM: math.fsum,
+    Column.Computation.MIN: min,
+    Column.Computation.MAX: max,
+}
+
+
+def task_key(key: str, task_id: int) -> str:
+    """Where a task's own value stands in a row's values, beside the value over all tasks."""
+    return f"{key}@{task_id}"
+
+
+def column_values(submission: Submission, columns: Sequence[Column]) -> Values:
+    """Finite values by column; a column that any task lacks is left out, and so is what is computed from it.
+
+    A score is averaged over the submission's tasks, and kept for each task too where there are several.
+    """
+    runs = list(submission.runs.all())
+    values: Values = {}
+    for column in columns:
+        numbers = _by_task(column, columns, runs)
+        if numbers is None:
+            continue
+        values[column.key] = _over_tasks(column, numbers)
+        if column.kind == Column.Kind.SCORE and len(runs) > 1:
+            values |= {task_key(column.key, run.task_id): number for run, number in zip(runs, numbers, strict=True)}
+    return {key: value for key, value in values.items() if math.isfinite(value)}  # a sum may overflow
+
+
+def _over_tasks(column: Column, numbers: list[float]) -> float:
+    if column.kind == Column.Kind.COMPUTED:
+        return float(COMPUTE[column.computation](numbers))
+    if column.kind == Column.Kind.METER:  # times add up, peaks do not
+        return math.fsum(numbers) if column.key.endswith("_s") else max(numbers)
+    return statistics.fmean(numbers)
+
+
+def _by_task(column: Column, columns: Sequence[Column], runs: list[Run], above: frozenset[str] = frozenset()) -> list[float] | None:
+    """The numbers that a column's value is made of; None when one of them is missing or not finite.
+
+    A computed column takes its sources' numbers of every task, so that an average weighs all of them alike.
+    """
+    if column.is_relative or column.key in above or not runs:  # a circle of columns has no value
+        return None
+    if column.kind != Column.Kind.COMPUTED:
+        return _finite(run.scores.get(column.key) if column.kind == Column.Kind.SCORE else run.meters.get(column.key) for run in runs)
+    known = {one.key: one for one in columns}
+    numbers: list[float] = []
+    for key in column.sources:
+        found = _by_task(known[key], columns, runs, above | {column.key}) if key in known else None
+        if found is None:
+            return None
+        numbers += [_over_tasks(known[key], found)] if known[key].kind == Column.Kind.COMPUTED else found
+    return numbers
+
+
+def _finite(values: Iterable[Any]) -> list[float] | None:
+    numbers = list(values)
+    usable = all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in numbers)
+    return [float(one) for one in numbers] if numbers and usable else None
+
+
+def primary_column(columns: Sequence[Column]) -> Column | None:
+    """The column that decides the rank: the marked one, else the first."""
+    return next((column for column in columns if column.is_primary), columns[0] if columns else None)
+
+
+def deciding_column(columns: Sequence[Column]) -> Column | None:
+    """The column by which a team's own submissions are compared: the primary one.
+
+    An average rank needs the other teams, so there it is the first column that the ranks are taken of.
+    """
+    primary = primary_column(columns)
+    if primary is None or not primary.is_relative:
+        return primary
+    return next((column for column in columns if column.key in primary.sources and not column.is_relative), None)
