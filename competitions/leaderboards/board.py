@@ -46,7 +46,9 @@ class UnknownSort(Refusal):
     code = "unknown_sort"
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"This leaderboard cannot be sorted by {key[:60]!r}. Sort it by one of its columns of numbers.")
+        super().__init__(
+            f"This leaderboard cannot be sorted by {key[:60]!r}. Sort it by one of its columns of numbers."
+        )
 
 
 def _ordered(board: Leaderboard) -> QuerySet[Entry]:
@@ -83,7 +85,9 @@ def board_page(
 
 def sorted_page(board: Leaderboard, *, key: str, cursor: str | None = None, size: int = PAGE_SIZE) -> BoardPage:
     """One page in the order of another column or of one task, best first, read from an index as `board_page` is."""
-    cells = Cell.objects.filter(leaderboard=board, key=key).select_related("entry__team").order_by("sort_value", "entry")
+    cells = (
+        Cell.objects.filter(leaderboard=board, key=key).select_related("entry__team").order_by("sort_value", "entry")
+    )
     first_rank = 1
     if cursor:
         value, _, pk = read_cursor(cursor)

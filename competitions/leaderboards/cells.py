@@ -22,7 +22,9 @@ def sort_keys(columns: Iterable[Column], values: dict[str, Any]) -> dict[str, Co
 def cells_write(entry: Entry, columns: list[Column]) -> None:
     """Keep the entry's sort values. A board of one column and one task needs none."""
     primary = primary_column(columns)
-    wanted = {key: column for key, column in sort_keys(columns, entry.values).items() if primary is None or key != primary.key}
+    wanted = {
+        key: column for key, column in sort_keys(columns, entry.values).items() if primary is None or key != primary.key
+    }
     if not wanted:
         return
     Cell.objects.filter(entry=entry).delete()

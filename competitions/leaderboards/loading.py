@@ -21,12 +21,12 @@ def _fill(owner: Model, name: str, rows: list[Any]) -> None:
 
 def _joined(boards: QuerySet[Leaderboard]) -> list[Leaderboard]:
     """Boards with their columns, both in one query: a row for each column, or one without where there is none."""
-    rows = boards.annotate(joined=FilteredRelation("columns")).select_related("joined")
+    rows = boards.annotate(joined=FilteredRelation("columns")).select_related("joined")  # type: ignore[misc]  # the annotation
     found: dict[int, Leaderboard] = {}
     columns: dict[int, list[Any]] = {}
     for row in rows.order_by("index", "pk", "joined__index", "joined__pk"):
         board = found.setdefault(row.pk, row)
-        column = row.joined  # type: ignore[attr-defined]  # an annotation
+        column = row.joined
         if column is not None:
             columns.setdefault(row.pk, []).append(column)
     for board in found.values():
@@ -67,7 +67,7 @@ def with_main_score(submissions: QuerySet[Submission], phases: Iterable[Phase]) 
     """Submissions joined with their score on their phase's main board, where the phases have no further boards."""
     main = [board.pk for phase in phases for board in phase.leaderboards.all()]
     joined = FilteredRelation("scores", condition=Q(scores__leaderboard__in=main or [0]))
-    return submissions.annotate(main_score=joined).select_related("main_score__entry")
+    return submissions.annotate(main_score=joined).select_related("main_score__entry")  # type: ignore[misc]  # the annotation
 
 
 def attach_standings(submissions: Sequence[Submission], phases: dict[int, Phase], *, is_joined: bool = False) -> None:

@@ -45,7 +45,9 @@ class Leaderboard(models.Model):
         help_text="How many a team may select, where the selected ones count.",
     )  # fmt: skip
     selection_closes_at = models.DateTimeField(
-        null=True, blank=True, help_text="Empty: when the phase closes. Nothing is selected, put on or taken off after it."
+        null=True,
+        blank=True,
+        help_text="Empty: when the phase closes. Nothing is selected, put on or taken off after it.",
     )
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.AS_PHASE)
     is_hidden = models.BooleanField(default=False, help_text="Seen by organizers alone.")
@@ -104,7 +106,9 @@ class Column(models.Model):
         max_length=36, help_text="For a score its key in scores.json; for a measurement its name, for instance wall_s."
     )
     computation = models.CharField(max_length=10, choices=Computation, blank=True)
-    sources = models.JSONField(default=list, blank=True, help_text='Keys of the columns it is computed from: ["acc", "f1"].')
+    sources = models.JSONField(
+        default=list, blank=True, help_text='Keys of the columns it is computed from: ["acc", "f1"].'
+    )
     title = models.CharField(max_length=36)
     unit = models.CharField(max_length=20, blank=True)
     index = models.PositiveSmallIntegerField(default=0)
@@ -141,7 +145,11 @@ class Column(models.Model):
             raise ValidationError({"key": f"There is no measurement {self.key!r}; there are {', '.join(METERED)}."})
         if self.kind != self.Kind.COMPUTED:
             return
-        if not isinstance(self.sources, list) or not self.sources or not all(isinstance(key, str) for key in self.sources):
+        if (
+            not isinstance(self.sources, list)
+            or not self.sources
+            or not all(isinstance(key, str) for key in self.sources)
+        ):
             raise ValidationError({"sources": 'Give the keys of other columns as a list, for instance ["acc", "f1"].'})
         if self.key in self.sources:
             raise ValidationError({"sources": f"The column {self.key!r} cannot be computed from itself."})

@@ -59,6 +59,8 @@ def _column_ranks(entries: list[Entry], column: Column) -> list[float]:
     teams = iter(ranks(ranked))
     known = [value for value in ranked if value is not None]
     return [
-        float(1 + sum(other < value for other in known) if value is not None else len(known) + 1) if entry.is_baseline else next(teams)
+        float(1 + sum(other < value for other in known) if value is not None else len(known) + 1)
+        if entry.is_baseline
+        else next(teams)
         for entry, value in zip(entries, values, strict=True)
     ]

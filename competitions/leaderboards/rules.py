@@ -52,7 +52,9 @@ def _further(score: Score, columns: list[Column]) -> list[float]:
     """A score's other columns, smaller is better; a missing value comes last."""
     primary = primary_column(columns)
     others = [column for column in columns if column != primary]
-    return [column.rank_value(score.values[column.key]) if column.key in score.values else float("inf") for column in others]
+    return [
+        column.rank_value(score.values[column.key]) if column.key in score.values else float("inf") for column in others
+    ]
 
 
 def _last(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:

@@ -16,6 +16,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
 
+
 def boards_locked(phase_id: int) -> list[Leaderboard]:
     """A phase's boards under their locks: updates of one board take turns, and boards are locked in order of their key."""
     locked = Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase_id).select_related("phase")

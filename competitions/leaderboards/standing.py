@@ -7,6 +7,7 @@ from competitions.leaderboards.models import Column, Leaderboard, Score
 from competitions.leaderboards.rules import PICKED, REMOVABLE, TELLS_NO_SCORE, Rule
 from competitions.submissions.models import Submission
 
+
 @dataclass(frozen=True)
 class Choice:
     """A board on which the team chooses what counts."""

@@ -48,7 +48,9 @@ def _over_tasks(column: Column, numbers: list[float]) -> float:
     return statistics.fmean(numbers)
 
 
-def _by_task(column: Column, columns: Sequence[Column], runs: list[Run], above: frozenset[str] = frozenset()) -> list[float] | None:
+def _by_task(
+    column: Column, columns: Sequence[Column], runs: list[Run], above: frozenset[str] = frozenset()
+) -> list[float] | None:
     """The numbers that a column's value is made of; None when one of them is missing or not finite.
 
     A computed column takes its sources' numbers of every task, so that an average weighs all of them alike.
@@ -56,7 +58,10 @@ def _by_task(column: Column, columns: Sequence[Column], runs: list[Run], above: 
     if column.is_relative or column.key in above or not runs:  # a circle of columns has no value
         return None
     if column.kind != Column.Kind.COMPUTED:
-        return _finite(run.scores.get(column.key) if column.kind == Column.Kind.SCORE else run.meters.get(column.key) for run in runs)
+        return _finite(
+            run.scores.get(column.key) if column.kind == Column.Kind.SCORE else run.meters.get(column.key)
+            for run in runs
+        )
     known = {one.key: one for one in columns}
     numbers: list[float] = []
     for key in column.sources:

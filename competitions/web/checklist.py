@@ -33,7 +33,11 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
         frozenset({"no_phase", "accepts_nothing", "quota_zero", "phases_overlap"}),
     ),
     ("Tasks and data", "admin:catalog_task_changelist", frozenset({"no_task", "no_reference", "no_input"})),
-    ("Leaderboards", "admin:leaderboards_leaderboard_changelist", frozenset({"no_board", "no_column", "no_deciding_column", "no_source"})),
+    (
+        "Leaderboards",
+        "admin:leaderboards_leaderboard_changelist",
+        frozenset({"no_board", "no_column", "no_deciding_column", "no_source"}),
+    ),
     (
         "Compute workers",
         "admin:catalog_competition_change",

@@ -173,9 +173,7 @@ def visit(request: HttpRequest, slug: str) -> Visit:
     """The visit of this request's person. A competition that they do not see does not exist: 404."""
     user = request.user
     assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-    sql, marked = _statement(
-        connection.vendor, is_authenticated=user.is_authenticated, is_superuser=user.is_superuser
-    )
+    sql, marked = _statement(connection.vendor, is_authenticated=user.is_authenticated, is_superuser=user.is_superuser)
     asked = {SLUG: slug, USER_PK: user.pk}
     found = list(Competition.objects.raw(sql, [asked.get(value, value) for value in marked]))
     if not found:

@@ -20,7 +20,6 @@ from competitions.leaderboards.values import primary_column
 from competitions.leaderboards.visibility import Sealed, can_see_scores
 from competitions.refusals import NotAllowed
 
-
 BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 
 

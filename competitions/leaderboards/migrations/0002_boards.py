@@ -7,192 +7,287 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0001_initial'),
-        ('leaderboards', '0001_initial'),
-        ('submissions', '0001_initial'),
-        ('teams', '0001_initial'),
+        ("catalog", "0001_initial"),
+        ("leaderboards", "0001_initial"),
+        ("submissions", "0001_initial"),
+        ("teams", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Cell',
+            name="Cell",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(help_text="As in the row's values: a column's key, or `key@task`.", max_length=60)),
-                ('sort_value', models.FloatField(help_text='Smaller is better; the largest number where the row has no such value.')),
-                ('is_baseline', models.BooleanField(default=False)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "key",
+                    models.CharField(help_text="As in the row's values: a column's key, or `key@task`.", max_length=60),
+                ),
+                (
+                    "sort_value",
+                    models.FloatField(
+                        help_text="Smaller is better; the largest number where the row has no such value."
+                    ),
+                ),
+                ("is_baseline", models.BooleanField(default=False)),
             ],
         ),
         migrations.CreateModel(
-            name='Pick',
+            name="Pick",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('picked_at', models.DateTimeField()),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("picked_at", models.DateTimeField()),
             ],
             options={
-                'ordering': ['picked_at', 'pk'],
+                "ordering": ["picked_at", "pk"],
             },
         ),
         migrations.AlterModelOptions(
-            name='leaderboard',
-            options={'ordering': ['index', 'pk']},
+            name="leaderboard",
+            options={"ordering": ["index", "pk"]},
         ),
         migrations.RemoveConstraint(
-            model_name='entry',
-            name='one_entry_per_team_and_board',
+            model_name="entry",
+            name="one_entry_per_team_and_board",
         ),
         migrations.AddField(
-            model_name='column',
-            name='computation',
-            field=models.CharField(blank=True, choices=[('avg', 'average'), ('sum', 'sum'), ('min', 'smallest'), ('max', 'largest'), ('avg_rank', 'average rank')], max_length=10),
+            model_name="column",
+            name="computation",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("avg", "average"),
+                    ("sum", "sum"),
+                    ("min", "smallest"),
+                    ("max", "largest"),
+                    ("avg_rank", "average rank"),
+                ],
+                max_length=10,
+            ),
         ),
         migrations.AddField(
-            model_name='column',
-            name='kind',
-            field=models.CharField(choices=[('score', 'score of the scoring program'), ('computed', 'computed from other columns'), ('meter', 'measured while running')], default='score', max_length=10),
+            model_name="column",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("score", "score of the scoring program"),
+                    ("computed", "computed from other columns"),
+                    ("meter", "measured while running"),
+                ],
+                default="score",
+                max_length=10,
+            ),
         ),
         migrations.AddField(
-            model_name='column',
-            name='sources',
-            field=models.JSONField(blank=True, default=list, help_text='Keys of the columns it is computed from: ["acc", "f1"].'),
+            model_name="column",
+            name="sources",
+            field=models.JSONField(
+                blank=True, default=list, help_text='Keys of the columns it is computed from: ["acc", "f1"].'
+            ),
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='freeze_at',
-            field=models.DateTimeField(blank=True, help_text='Submissions received from then on stay off the board until this is emptied or the phase is revealed.', null=True),
+            model_name="leaderboard",
+            name="freeze_at",
+            field=models.DateTimeField(
+                blank=True,
+                help_text="Submissions received from then on stay off the board until this is emptied or the phase is revealed.",
+                null=True,
+            ),
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='index',
+            model_name="leaderboard",
+            name="index",
             field=models.PositiveSmallIntegerField(default=0, help_text="The lowest is the phase's main board."),
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='is_transposed',
-            field=models.BooleanField(default=False, help_text='Teams as columns, and columns as rows.'),
+            model_name="leaderboard",
+            name="is_transposed",
+            field=models.BooleanField(default=False, help_text="Teams as columns, and columns as rows."),
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='key',
-            field=models.SlugField(default='main', help_text='In addresses; unique within the phase.', max_length=36),
+            model_name="leaderboard",
+            name="key",
+            field=models.SlugField(default="main", help_text="In addresses; unique within the phase.", max_length=36),
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='max_selected',
-            field=models.PositiveSmallIntegerField(default=2, help_text='How many a team may select, where the selected ones count.', validators=[django.core.validators.MinValueValidator(1)], verbose_name='final submissions of a team'),
+            model_name="leaderboard",
+            name="max_selected",
+            field=models.PositiveSmallIntegerField(
+                default=2,
+                help_text="How many a team may select, where the selected ones count.",
+                validators=[django.core.validators.MinValueValidator(1)],
+                verbose_name="final submissions of a team",
+            ),
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='selection_closes_at',
-            field=models.DateTimeField(blank=True, help_text='Empty: when the phase closes. Nothing is selected, put on or taken off after it.', null=True),
+            model_name="leaderboard",
+            name="selection_closes_at",
+            field=models.DateTimeField(
+                blank=True,
+                help_text="Empty: when the phase closes. Nothing is selected, put on or taken off after it.",
+                null=True,
+            ),
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='shows_tasks',
-            field=models.BooleanField(default=False, help_text='Show each score for each task too.'),
+            model_name="leaderboard",
+            name="shows_tasks",
+            field=models.BooleanField(default=False, help_text="Show each score for each task too."),
         ),
         migrations.AddField(
-            model_name='leaderboard',
-            name='visibility',
-            field=models.CharField(choices=[('phase', 'As the phase'), ('sealed', 'Sealed until the reveal, also in a public phase')], default='phase', max_length=10),
+            model_name="leaderboard",
+            name="visibility",
+            field=models.CharField(
+                choices=[("phase", "As the phase"), ("sealed", "Sealed until the reveal, also in a public phase")],
+                default="phase",
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='column',
-            name='key',
-            field=models.CharField(help_text='For a score its key in scores.json; for a measurement its name, for instance wall_s.', max_length=36),
+            model_name="column",
+            name="key",
+            field=models.CharField(
+                help_text="For a score its key in scores.json; for a measurement its name, for instance wall_s.",
+                max_length=36,
+            ),
         ),
         migrations.AlterField(
-            model_name='entry',
-            name='score',
-            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='entry', to='leaderboards.score'),
+            model_name="entry",
+            name="score",
+            field=models.OneToOneField(
+                on_delete=django.db.models.deletion.CASCADE, related_name="entry", to="leaderboards.score"
+            ),
         ),
         migrations.AlterField(
-            model_name='leaderboard',
-            name='phase',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leaderboards', to='catalog.phase'),
+            model_name="leaderboard",
+            name="phase",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="leaderboards", to="catalog.phase"
+            ),
         ),
         migrations.AlterField(
-            model_name='leaderboard',
-            name='rule',
-            field=models.CharField(choices=[('best', 'the best submission counts'), ('last', 'the last submission counts'), ('selected', 'the submissions that the team selected count, else its best public one'), ('add', 'the team puts one submission on the board'), ('add_and_delete', 'the team puts one submission on the board and may take it off'), ('add_multiple', 'the team puts submissions on the board and may take them off'), ('all', 'every scored submission counts')], default='best', max_length=20, verbose_name='which submission counts'),
+            model_name="leaderboard",
+            name="rule",
+            field=models.CharField(
+                choices=[
+                    ("best", "the best submission counts"),
+                    ("last", "the last submission counts"),
+                    ("selected", "the submissions that the team selected count, else its best public one"),
+                    ("add", "the team puts one submission on the board"),
+                    ("add_and_delete", "the team puts one submission on the board and may take it off"),
+                    ("add_multiple", "the team puts submissions on the board and may take them off"),
+                    ("all", "every scored submission counts"),
+                ],
+                default="best",
+                max_length=20,
+                verbose_name="which submission counts",
+            ),
         ),
         migrations.AlterField(
-            model_name='score',
-            name='submission',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='submissions.submission'),
+            model_name="score",
+            name="submission",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="scores", to="submissions.submission"
+            ),
         ),
         migrations.AlterField(
-            model_name='score',
-            name='values',
-            field=models.JSONField(default=dict, help_text="Column key to exact value; with several tasks also `key@task` to the task's value."),
+            model_name="score",
+            name="values",
+            field=models.JSONField(
+                default=dict,
+                help_text="Column key to exact value; with several tasks also `key@task` to the task's value.",
+            ),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['leaderboard', 'team'], name='entry_of_team'),
+            model_name="entry",
+            index=models.Index(fields=["leaderboard", "team"], name="entry_of_team"),
         ),
         migrations.AddConstraint(
-            model_name='column',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'computed'), models.Q(('computation', ''), _negated=True)), models.Q(models.Q(('kind', 'computed'), _negated=True), ('computation', '')), _connector='OR'), name='column_computation_iff_computed', violation_error_message='A computed column says how it is computed, and no other column does.'),
+            model_name="column",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("kind", "computed"), models.Q(("computation", ""), _negated=True)),
+                    models.Q(models.Q(("kind", "computed"), _negated=True), ("computation", "")),
+                    _connector="OR",
+                ),
+                name="column_computation_iff_computed",
+                violation_error_message="A computed column says how it is computed, and no other column does.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='leaderboard',
-            constraint=models.UniqueConstraint(fields=('phase', 'key'), name='board_key_once_per_phase'),
+            model_name="leaderboard",
+            constraint=models.UniqueConstraint(fields=("phase", "key"), name="board_key_once_per_phase"),
         ),
         migrations.AddConstraint(
-            model_name='score',
-            constraint=models.UniqueConstraint(fields=('submission', 'leaderboard'), name='one_score_per_submission_and_board'),
+            model_name="score",
+            constraint=models.UniqueConstraint(
+                fields=("submission", "leaderboard"), name="one_score_per_submission_and_board"
+            ),
         ),
         migrations.AddField(
-            model_name='cell',
-            name='entry',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='cells', to='leaderboards.entry'),
+            model_name="cell",
+            name="entry",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="cells", to="leaderboards.entry"
+            ),
         ),
         migrations.AddField(
-            model_name='cell',
-            name='leaderboard',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='leaderboards.leaderboard'),
+            model_name="cell",
+            name="leaderboard",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="+", to="leaderboards.leaderboard"
+            ),
         ),
         migrations.AddField(
-            model_name='pick',
-            name='leaderboard',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='picks', to='leaderboards.leaderboard'),
+            model_name="pick",
+            name="leaderboard",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="picks", to="leaderboards.leaderboard"
+            ),
         ),
         migrations.AddField(
-            model_name='pick',
-            name='picked_by',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="pick",
+            name="picked_by",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+            ),
         ),
         migrations.AddField(
-            model_name='pick',
-            name='submission',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='picks', to='submissions.submission'),
+            model_name="pick",
+            name="submission",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="picks", to="submissions.submission"
+            ),
         ),
         migrations.AddField(
-            model_name='pick',
-            name='team',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='picks', to='teams.team'),
+            model_name="pick",
+            name="team",
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="picks", to="teams.team"),
         ),
         migrations.AddIndex(
-            model_name='cell',
-            index=models.Index(fields=['leaderboard', 'key', 'sort_value', 'entry'], name='cell_order'),
+            model_name="cell",
+            index=models.Index(fields=["leaderboard", "key", "sort_value", "entry"], name="cell_order"),
         ),
         migrations.AddIndex(
-            model_name='cell',
-            index=models.Index(condition=models.Q(('is_baseline', False)), fields=['leaderboard', 'key', 'sort_value'], name='cell_rank'),
+            model_name="cell",
+            index=models.Index(
+                condition=models.Q(("is_baseline", False)),
+                fields=["leaderboard", "key", "sort_value"],
+                name="cell_rank",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cell',
-            constraint=models.UniqueConstraint(fields=('entry', 'key'), name='one_cell_per_entry_and_key'),
+            model_name="cell",
+            constraint=models.UniqueConstraint(fields=("entry", "key"), name="one_cell_per_entry_and_key"),
         ),
         migrations.AddIndex(
-            model_name='pick',
-            index=models.Index(fields=['leaderboard', 'team'], name='pick_of_team'),
+            model_name="pick",
+            index=models.Index(fields=["leaderboard", "team"], name="pick_of_team"),
         ),
         migrations.AddConstraint(
-            model_name='pick',
-            constraint=models.UniqueConstraint(fields=('submission', 'leaderboard'), name='picked_once_per_submission_and_board'),
+            model_name="pick",
+            constraint=models.UniqueConstraint(
+                fields=("submission", "leaderboard"), name="picked_once_per_submission_and_board"
+            ),
         ),
     ]

@@ -73,7 +73,7 @@ def test_a_missing_or_infinite_score_never_ranks(
 def test_the_best_counts_or_the_last_as_the_board_says(site: World) -> None:
     for hours, value in [(0, 0.3), (1, 0.1), (2, 0.2)]:
         site.score(site.submit(at=site.now + timedelta(hours=hours)), value)
-    board = site.phase.leaderboard
+    board: Leaderboard = site.phase.leaderboard
     assert board.entries.get().values == {"mae": 0.1}
     assert board.entries.get().last_at == site.now + timedelta(hours=2)
     Leaderboard.objects.filter(pk=board.pk).update(rule=Leaderboard.Rule.LAST)
@@ -85,7 +85,7 @@ def test_a_disqualified_submission_leaves_the_board_and_comes_back(site: World) 
     first, best = site.score(site.submit(), 0.3), site.score(site.submit(), 0.1)
     assert submission_disqualify(submission=best, reason="trained on test data", now=site.now)
     assert not submission_disqualify(submission=best, reason="again", now=site.now)
-    board = site.phase.leaderboard
+    board: Leaderboard = site.phase.leaderboard
     assert board.entries.get().values == {"mae": 0.3}
     assert [one.score.submission_id for one in board.milestones.all()] == [first.pk]
     assert submission_reinstate(submission=best)
@@ -103,7 +103,7 @@ def test_every_change_raises_the_version_that_pages_are_cached_by(site: World) -
 
 def many(site: World, count: int) -> Leaderboard:
     """A board of many teams with many ties, written in bulk."""
-    board = site.phase.leaderboard
+    board: Leaderboard = site.phase.leaderboard
     template = site.score(site.submit(), 1.0).scores.get()
     chosen = random.Random(7)
     from competitions.submissions.models import Submission

@@ -149,7 +149,15 @@ def test_saving_a_competition_publishes_the_rules_that_were_changed(site: World)
 def test_a_board_that_is_added_holds_what_was_scored_before(site: World) -> None:
     site.score(site.submit(), 0.5)
     site.phase.leaderboard.delete()
-    column = {"key": "mae", "title": "MAE", "index": "0", "sorting": "asc", "precision": "4", "kind": "score", "sources": "[]"}
+    column = {
+        "key": "mae",
+        "title": "MAE",
+        "index": "0",
+        "sorting": "asc",
+        "precision": "4",
+        "kind": "score",
+        "sources": "[]",
+    }
     changed = {f"columns-0-{name}": [value] for name, value in column.items()}
     changed |= {"phase": [str(site.phase.pk)], "title": ["Board"], "rule": ["best"], "columns-TOTAL_FORMS": ["1"]}
     answer = save_form(login(site.organizer), reverse("admin:leaderboards_leaderboard_add"), **changed)

@@ -11,27 +11,51 @@ from django.urls import reverse
 
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
+from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import Run, RunLog, RunOutput
+from competitions.submissions import dispatch
+from competitions.submissions.models import Run, RunLog, RunOutput, Submission
+from competitions.submissions.results import read_result
 from tests.town import PAGES, Town, body_of, named_patterns, url_of
-from tests.worlds import World
+from tests.worlds import World, lease
 
 SECRET = 0.987654321
 SHOWN = re.compile(r"0\.98765|0\.9877|98765")
 
 
-@pytest.fixture
-def sealed(town: Town) -> Town:
-    """The URLs now name a scored submission of the sealed phase, with everything a run leaves."""
-    site = town.site
-    earlier = site.claim()  # the fixture's own submission leaves the queue
-    assert earlier.submission.phase == site.phase
-    made = site.score(site.submit(phase=site.sealed), SECRET)
+def left_by(town: Town, made: Submission) -> Town:
+    """The URLs now name this submission, with everything a run leaves."""
     run = made.runs.get()
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
     RunOutput.objects.create(run=run, attempt=1, name="scoring.zip", file=store_bytes(f"mae={SECRET}".encode()))
-    town.arguments |= {"pk": made.pk, "run_id": run.pk, "phase_slug": site.sealed.slug, "name": "scoring.zip"}
+    town.arguments |= {"pk": made.pk, "run_id": run.pk, "phase_slug": made.phase.slug, "name": "scoring.zip"}
     return town
+
+
+@pytest.fixture
+def sealed(town: Town) -> Town:
+    """The URLs name a scored submission of the sealed phase."""
+    site = town.site
+    earlier = site.claim()  # the fixture's own submission leaves the queue
+    assert earlier.submission.phase == site.phase
+    return left_by(town, site.score(site.submit(phase=site.sealed), SECRET))
+
+
+@pytest.fixture
+def portion(town: Town) -> Town:
+    """The URLs name a submission of the public phase that was scored on a sealed portion too, on a board of its own."""
+    site = town.site
+    site.claim()
+    final = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    Column.objects.create(leaderboard=final, key="private", title="MAE", sorting="asc", is_primary=True)
+    Column.objects.create(
+        leaderboard=final, key="sum", title="Sum", index=1, kind="computed", computation="sum", sources=["private"]
+    )
+    made = site.submit()
+    run = site.claim()
+    body = {"outcome": "finished", "scores": {"mae": 0.25, "private": SECRET}}
+    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
+    return left_by(town, made)
 
 
 def pages_of(town: Town, client: Client) -> dict[str, str]:
@@ -46,7 +70,8 @@ def pages_of(town: Town, client: Client) -> dict[str, str]:
         reverse("admin:submissions_run_change", args=[run]),
         reverse("admin:submissions_submission_change", args=[pk]),
     ]
-    urls += [f"{url}?phase={town.site.sealed.slug}" for url in urls if "/competitions/" in url]
+    shown = f"?phase={town.arguments['phase_slug']}"
+    urls += [f"{url}{shown}{board}" for url in urls if "/competitions/" in url for board in ("", "&board=final")]
     said = {}
     for url in urls:
         response = client.get(url)
@@ -58,6 +83,24 @@ def pages_of(town: Town, client: Client) -> dict[str, str]:
 def test_no_page_says_a_sealed_score(sealed: Town, letter: str) -> None:
     leaks = [url for url, text in pages_of(sealed, sealed.people[letter]).items() if SHOWN.search(text)]
     assert not leaks
+
+
+@pytest.mark.parametrize("letter", list("ASMTOXR"))
+def test_no_page_says_the_score_of_a_sealed_portion(portion: Town, letter: str) -> None:
+    leaks = [url for url, text in pages_of(portion, portion.people[letter]).items() if SHOWN.search(text)]
+    assert not leaks
+
+
+def test_the_public_portion_is_shown_beside_the_sealed_one(portion: Town) -> None:
+    CompetitionOrganizer.objects.filter(competition=portion.site.competition).update(can_see_sealed=True)
+    walked = pages_of(portion, portion.people["O"])
+    assert len([url for url, text in walked.items() if SHOWN.search(text)]) > 5
+    page = portion.people["M"].get(reverse("web:submission", args=[portion.arguments["pk"]])).content.decode()
+    assert "0.2500" in page
+    assert "sealed" in page
+    phase_reveal(phase=portion.site.phase, now=portion.site.now, before_the_end=True)
+    board = reverse("api:leaderboard", args=[portion.site.competition.slug, portion.site.phase.slug])
+    assert Client().get(board, {"board": "final"}).json()["rows"][0]["scores"]["private"] == "0.9877"
 
 
 def test_the_walk_would_find_it_an_organizer_with_the_right_sees_it(sealed: Town) -> None:
