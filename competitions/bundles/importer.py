@@ -1,123 +1,90 @@
-"""Making a competition from a bundle: all of it or nothing."""
+"""Making a competition from a bundle: all of it or nothing, with a report of what became of everything in it."""
 
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils.text import slugify
 
 from accounts.models import User
-from competitions.bundles.reader import BundleReader, InvalidBundle
-from competitions.bundles.schema import LeaderboardSpec, PhaseSpec, TaskSpec
-from competitions.catalog.models import Competition, CompetitionOrganizer, Page, Phase, Task
-from competitions.catalog.presets import PRESETS
-from competitions.catalog.services import rules_publish
+from competitions.bundles.archive import BundleFiles, opened
+from competitions.bundles.faults import InvalidBundle, Report
+from competitions.bundles.making import Maker
+from competitions.bundles.parts import Part
+from competitions.bundles.reader import BundleReader
+from competitions.bundles.references import References
+from competitions.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
+from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
-from competitions.leaderboards.models import Column, Leaderboard
-from competitions.leaderboards.rules import CODABENCH_RULES
-from competitions.resources.models import Resource
-from competitions.resources.storage import store_path
+from competitions.resources.models import StoredFile
+from competitions.resources.orphans import remove_unused
+from competitions.resources.storage import digest_of, store_path
+
+Progress = Callable[[str], None]
 
 
-def bundle_import(*, folder: Path, owner: User, queue: Queue, now: datetime) -> Competition:
-    """Import a bundle folder; its owner becomes its organizer. Raises `InvalidBundle`; then nothing was created."""
-    reader = BundleReader(folder)
-    with tempfile.TemporaryDirectory() as scratch, transaction.atomic():
-        return _Import(reader, owner, Path(scratch)).competition(queue, now)
+def _quiet(step: str) -> None:
+    """Nobody watches."""
 
 
-class _Import:
-    """The state of one import: the reader, the owner, and where folders are zipped."""
+@dataclass(frozen=True)
+class Imported:
+    """The new competition, a draft of its owner, and the report."""
 
-    def __init__(self, reader: BundleReader, owner: User, scratch: Path) -> None:
-        self.reader, self.spec = reader, reader.spec
-        self.owner, self.scratch = owner, scratch
+    competition: Competition
+    report: Report
 
-    def competition(self, queue: Queue, now: datetime) -> Competition:
-        spec = self.spec
-        slug = spec.podium.slug or slugify(spec.title)[:60]
-        if Competition.objects.filter(slug=slug).exists():
-            raise InvalidBundle(
-                [f"A competition with the slug {slug!r} exists. Give another one under `podium: slug`."]
-            )
-        policy = Competition.RegistrationPolicy
-        competition = Competition(
-            slug=slug, title=spec.title, subtitle=spec.podium.subtitle or spec.description[:256], host=spec.podium.host,
-            registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
-            max_team_size=spec.podium.max_team_size, queue=queue, docker_image=spec.docker_image,
-            logo=store_path(self.reader.path(spec.image)) if spec.image else None,
-        )  # fmt: skip
-        competition.full_clean()
-        competition.save()
-        CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
-        rules_publish(competition=competition, text=self.reader.text(spec.terms), now=now)
-        self.pages(competition)
-        tasks = {task.index: self.task(competition, task) for task in spec.tasks}
-        for phase in spec.phases:
-            self.phase(competition, phase, tasks)
-        return competition
 
-    def pages(self, competition: Competition) -> None:
-        for index, page in enumerate(self.spec.pages):
-            tab = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
-            Page.objects.create(
-                competition=competition, tab=tab, title=page.title, body=self.reader.text(page.file), index=index
-            )
+def bundle_import(
+    *, source: Path, owner: User, now: datetime, queue: Queue | None = None, progress: Progress = _quiet
+) -> Imported:
+    """Import a bundle given as a zip or a folder; its owner becomes its organizer.
 
-    def optional(self, relative: str | None, kind: Resource.Kind, name: str) -> Resource | None:
-        return self.resource(relative, kind, name) if relative is not None else None
+    Without a `queue` it is the one that the bundle names, else `default`. Raises `InvalidBundle` with every fault at
+    once; then nothing was created. Files are stored before the one transaction that makes the rows, so that it is short;
+    if that fails they are removed again, unless something else has the same content.
+    """
+    progress("Unpacking")
+    with opened(source) as files, tempfile.TemporaryDirectory() as scratch:
+        progress("Reading")
+        reader = BundleReader(files)
+        references = References(reader, owner=owner, queue=queue)
+        references.look_up()
+        spec = reader.checked()
+        stored = _store(files, spec, Path(scratch), progress)
+        try:
+            progress("Creating")
+            with transaction.atomic():
+                competition = Maker(reader, references, owner, stored).competition(now)
+        except BaseException as error:
+            remove_unused(part.file for part in stored.values() if part.is_new)
+            if isinstance(error, ValidationError):
+                raise _refused(reader, error) from error
+            raise
+    return Imported(competition, reader.report)
 
-    def resource(self, relative: str, kind: Resource.Kind, name: str) -> Resource:
-        path, file_name = self.reader.zipped(relative, self.scratch)
-        return Resource.objects.create(
-            owner=self.owner, kind=kind, name=f"{name}: {kind.label}", file=store_path(path), file_name=file_name
-        )
 
-    def task(self, competition: Competition, spec: TaskSpec) -> Task:
-        kinds = Resource.Kind
-        return Task.objects.create(
-            competition=competition,
-            name=spec.name,
-            description=spec.description,
-            scoring_program=self.resource(spec.scoring_program, kinds.SCORING_PROGRAM, spec.name),
-            ingestion_program=self.optional(spec.ingestion_program, kinds.INGESTION_PROGRAM, spec.name),
-            input_data=self.optional(spec.input_data, kinds.INPUT_DATA, spec.name),
-            reference_data=self.optional(spec.reference_data, kinds.REFERENCE_DATA, spec.name),
-        )
+def _refused(reader: BundleReader, error: ValidationError) -> InvalidBundle:
+    """What the site's own rules say that no rule of the bundle's said."""
+    for name, messages in getattr(error, "message_dict", {"": error.messages}).items():
+        where = (name,) if name and name != "__all__" else ()
+        reader.report.faults += [reader.document.note(where, text) for text in messages]
+    return InvalidBundle(reader.report)
 
-    def phase(self, competition: Competition, spec: PhaseSpec, tasks: dict[int, Task]) -> Phase:
-        extra = spec.podium
-        phase = Phase(
-            competition=competition, slug=extra.slug or slugify(spec.name), name=spec.name, description=spec.description,
-            index=spec.index, opens_at=spec.start, closes_at=spec.end, time_limit_s=spec.execution_time_limit,
-            max_submissions_per_day=spec.max_submissions_per_day or None, max_submissions=spec.max_submissions or None,
-            max_submissions_per_week=extra.max_submissions_per_week, visibility=extra.visibility,
-            accepts_predictions="prediction" in extra.accepts, accepts_code="code" in extra.accepts,
-            prediction_format=extra.prediction_format,
-            public_data=self.optional(spec.public_data, Resource.Kind.PUBLIC_DATA, spec.name),
-            starting_kit=self.optional(spec.starting_kit, Resource.Kind.STARTING_KIT, spec.name),
-        )  # fmt: skip
-        if extra.preset:
-            if extra.preset not in PRESETS:
-                raise InvalidBundle([f"There is no preset {extra.preset!r}; there are {', '.join(PRESETS)}."])
-            PRESETS[extra.preset].apply(phase)
-        if extra.budget:
-            for name, value in extra.budget.model_dump(exclude_none=True).items():
-                setattr(phase, name, value)
-        phase.full_clean()
-        phase.save()
-        phase.tasks.set([tasks[index] for index in spec.tasks])
-        self.leaderboard(phase, self.spec.leaderboards[0])
-        return phase
 
-    def leaderboard(self, phase: Phase, spec: LeaderboardSpec) -> None:
-        board = Leaderboard.objects.create(
-            phase=phase, title=spec.title, rule=CODABENCH_RULES[spec.submission_rule], is_hidden=spec.hidden
-        )
-        for column in spec.columns:
-            Column.objects.create(
-                leaderboard=board, key=column.key, title=column.title, unit=column.podium.unit, index=column.index,
-                sorting=column.sorting, precision=column.precision, is_hidden=column.hidden,
-                is_primary=column.index == spec.primary_index,
-            )  # fmt: skip
+def _store(files: BundleFiles, spec: CompetitionSpec, scratch: Path, progress: Progress) -> dict[str, Part]:
+    """Every file that the bundle names and holds, once."""
+    named: list[str | None] = [spec.image]
+    named += [getattr(task, name) for task in spec.tasks if task.key is None for name in TASK_FILES]
+    named += [getattr(phase, name) for phase in spec.phases for name in PHASE_FILES]
+    wanted = sorted({name for name in named if name and files.exists(name)})
+    stored: dict[str, Part] = {}
+    for number, name in enumerate(wanted):
+        progress(f"Storing {number + 1} of {len(wanted)}: {name}")
+        path, file_name = files.zipped(name, scratch)
+        is_new = not StoredFile.objects.filter(sha256=digest_of(path)[0]).exists()
+        stored[name] = Part(store_path(path), file_name, is_new)
+    return stored

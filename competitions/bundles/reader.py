@@ -1,122 +1,365 @@
-"""Reading a bundle folder: its YAML checked against the schema, its paths kept inside it, all faults at once."""
+"""Reading a bundle: its shape, its YAML against the schema, its files. All faults at once; nothing here needs a database."""
 
+import re
 import zipfile
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, get_args
+from uuid import UUID
 
 import yaml
 from pydantic import ValidationError
 
-from competitions.bundles.schema import CompetitionSpec
-from competitions.refusals import Refusal
+from competitions.bundles.archive import LIMITS, BundleFiles, opened
+from competitions.bundles.document import Document, read_document
+from competitions.bundles.faults import InvalidBundle, Note, Report, Where, dotted
+from competitions.bundles.legacy import Legacy, is_legacy
+from competitions.bundles.rules import faults_of_meaning
+from competitions.bundles.schema import IGNORED, PHASE_FILES, TASK_FILES, CompetitionSpec, PhaseSpec, Spec, TaskSpec
+from competitions.refusals import InvalidFile
+from competitions.resources.archives import check_zip
 
-YAML_NAME = "competition.yaml"
-ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same folder gives the same bytes, so it is stored once
-
-
-class InvalidBundle(Refusal):
-    """`extra["faults"]` lists every fault; nothing was created."""
-
-    code, http_status = "invalid_bundle", 422
-
-    def __init__(self, faults: list[str]) -> None:
-        super().__init__(
-            "The bundle cannot be imported:\n" + "\n".join(f"- {fault}" for fault in faults), faults=faults
-        )
-
-
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """YAML's safe loader that refuses a key given twice instead of keeping the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = key_node.value
-            if key in seen:
-                raise InvalidBundle(
-                    [f"{YAML_NAME}, line {key_node.start_mark.line + 1}: the key {key!r} is given twice."]
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
+VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5", "1.8": "1.8"}
+KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")
+NO_TERMS: Final = "The organizers of this competition have given no terms."
+METADATA: Final = ("metadata.yaml", "metadata")
 
 
 class BundleReader:
-    """A bundle in a folder. Raises `InvalidBundle` with all faults of its YAML and all missing files."""
+    """A bundle that was read. `report` has every fault; `spec` is None where the YAML was too far off to make sense of."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
-        self.spec = self._read_spec()
-        faults = list(self._faults_of_references())
-        if faults:
-            raise InvalidBundle(faults)
-
-    def _read_spec(self) -> CompetitionSpec:
-        path = self.folder / YAML_NAME
-        if not path.is_file():
-            raise InvalidBundle([f"There is no {YAML_NAME} at the top level of the bundle."])
+    def __init__(self, files: BundleFiles) -> None:
+        self.files = files
+        self.report = Report()
+        self.spec: CompetitionSpec | None = None
+        self.document = Document(None)
         try:
-            raw = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_UniqueKeyLoader)  # a SafeLoader
-            return CompetitionSpec.model_validate(raw)
-        except yaml.YAMLError as error:
-            raise InvalidBundle([f"{YAML_NAME} is not valid YAML: {error}"]) from error
+            self.document = read_document(files.yaml())
+        except InvalidBundle as error:
+            self.report.faults += error.report.faults
+            return
+        self.report.faults += self.document.faults
+        self.report.warnings += self.document.warnings
+        self._read()
+
+    def checked(self) -> CompetitionSpec:
+        """What the bundle says. Raises `InvalidBundle` with all faults."""
+        if self.report.faults or self.spec is None:
+            raise InvalidBundle(self.report)
+        return self.spec
+
+    def _read(self) -> None:
+        data = self.document.data
+        if not isinstance(data, dict) or not data:
+            said = "is empty" if not data else f"holds a {type(data).__name__}"
+            self._fault((), f"the file {said}; it must be a mapping of keys such as title, phases and leaderboards")
+            return
+        legacy = is_legacy(data)
+        self.report.shape = "1.5" if legacy else "2"
+        self._version(data, legacy=legacy)
+        raw = Legacy(self.document, self.report).spec() if legacy else self._second(data)
+        self.report.title = str(raw.get("title") or "")[:256]
+        self._validate(raw, legacy=legacy)
+
+    def _version(self, data: dict[str, Any], *, legacy: bool) -> None:
+        said = data.get("version")
+        if said is None:
+            if not legacy:
+                self._warn((), "there is no `version`; the keys are those of version 2, so it is read as that")
+            return
+        known = VERSIONS.get(str(said).strip())
+        if known is None:
+            self._fault(("version",), f"version {said!r} is not known; there are 2, and 1.5 or 1.8 of CodaLab")
+        elif (known == "2") == legacy:
+            self._warn(
+                ("version",),
+                f"version is {said}, but the keys are those of {'1.5' if legacy else '2'}, which is how it is read",
+            )
+
+    def _second(self, data: dict[str, Any]) -> dict[str, Any]:
+        raw = dict(data)
+        if "leaderboards" not in raw and isinstance(raw.get("leaderboard"), list):
+            raw["leaderboards"] = raw.pop("leaderboard")
+            self._warn(("leaderboard",), "the key is read as `leaderboards`, which is how it is spelt")
+        if not raw.get("terms") and "version" not in data:
+            raw["terms"] = None
+            self._warn((), "there are no `terms`; write the rules before publishing")
+        elif not raw.get("terms"):
+            self._fault((), "`terms` is missing; name a file with the rules that participants accept")
+        if not raw.get("image"):
+            self._warn((), "there is no `image`; the competition gets no logo")
+        self._strange(CompetitionSpec, raw, ())
+        return raw
+
+    def _strange(self, model: type[Spec], data: Any, where: Where) -> None:
+        """Keys that the schema does not have: known ones that lead to nothing, and unknown ones."""
+        if not isinstance(data, dict):
+            return
+        ignored = IGNORED.get(model, {})
+        for key, value in data.items():
+            place = (*where, key)
+            if key in ignored:
+                self.report.ignored.append(self.document.note(place, ignored[key]))
+            elif key not in model.model_fields or key == "where":
+                near = get_close_matches(key, [name for name in model.model_fields if name != "where"], n=1)
+                hint = f"; is it `{near[0]}`?" if near else ""
+                self._warn(place, f"the key {key!r} is not known here and is left out{hint}")
+            else:
+                self._strange_inside(model.model_fields[key].annotation, value, place)
+
+    def _strange_inside(self, annotation: Any, value: Any, where: Where) -> None:
+        inner = next(iter(_models_in(annotation)), None)
+        if inner is None:
+            return
+        if isinstance(value, list):
+            for number, item in enumerate(value):
+                self._strange(inner, item, (*where, number))
+        elif inner.__name__ == "QuestionSpec" and isinstance(value, dict):
+            for key, item in value.items():
+                self._strange(inner, item, (*where, key))
+        else:
+            self._strange(inner, value, where)
+
+    def _validate(self, raw: dict[str, Any], *, legacy: bool) -> None:
+        try:
+            spec = CompetitionSpec.model_validate(raw)
         except ValidationError as error:
-            raise InvalidBundle([_fault(item) for item in error.errors()]) from error
+            for item in error.errors():
+                where = self._origin(raw, tuple(item["loc"]), legacy=legacy)
+                note = self.document.note(where, _sentence(item))
+                if not any(fault.path == note.path and fault.line == note.line for fault in self.report.faults):
+                    self.report.faults.append(note)
+            return
+        _place(spec)
+        self.spec = spec
+        self.report.faults += faults_of_meaning(spec, self.document, legacy=legacy)
+        self.report.faults += self._faults_of_files(spec)
 
-    def _faults_of_references(self) -> Iterator[str]:
-        """Missing files, and numbers that point at nothing."""
-        for where, relative in self._named_paths():
-            if not self.path(relative).exists():
-                yield f"{YAML_NAME}, {where}: the bundle has no {relative!r}."
-        indexes = [task.index for task in self.spec.tasks]
-        if len(set(indexes)) < len(indexes):
-            yield f"{YAML_NAME}, tasks: two tasks have the same index."
-        for number, phase in enumerate(self.spec.phases):
-            for index in phase.tasks:
-                if index not in indexes:
-                    yield f"{YAML_NAME}, phases[{number}].tasks: there is no task with index {index}; there are {indexes}."
+    @staticmethod
+    def _origin(raw: dict[str, Any], loc: Where, *, legacy: bool) -> Where:
+        """Where a part of version 2's keys stood in an old document."""
+        if not legacy:
+            return loc
+        at: Any = raw
+        for depth, step in enumerate(loc):
+            at = _below(at, step)
+            if isinstance(at, dict) and "where" in at and depth + 1 < len(loc):
+                inner = BundleReader._origin(at, loc[depth + 1 :], legacy=True)
+                return inner if inner and inner[0] in ("phases", "leaderboard", "html") else (*at["where"], *inner)
+        return loc
 
-    def _named_paths(self) -> Iterator[tuple[str, str]]:
-        yield "terms", self.spec.terms
-        if self.spec.image:
-            yield "image", self.spec.image
-        for number, page in enumerate(self.spec.pages):
-            yield f"pages[{number}].file", page.file
-        named: list[tuple[str, object, tuple[str, ...]]] = [
-            *((f"tasks[{n}]", task, ("scoring_program", "ingestion_program", "input_data", "reference_data"))
-              for n, task in enumerate(self.spec.tasks)),
-            *((f"phases[{n}]", phase, ("public_data", "starting_kit")) for n, phase in enumerate(self.spec.phases)),
-        ]  # fmt: skip
-        for where, part, names in named:
-            for name in names:
-                if (relative := getattr(part, name)) is not None:
-                    yield f"{where}.{name}", relative
+    def _faults_of_files(self, spec: CompetitionSpec) -> Iterator[Note]:
+        checked: dict[str, str] = {}
+        for where, relative, check in self._named(spec):
+            fault = self._missing(relative) or (check(relative) if self.files.exists(relative) else "")
+            if fault:
+                yield self.document.note(where, fault)
+        for task in spec.tasks:
+            if task.key is not None:
+                self._key(task.key, ("tasks", "key"))
+            for name in TASK_FILES:
+                relative = getattr(task, name)
+                if task.key is None and relative is not None and self.files.exists(relative):
+                    if relative not in checked:
+                        checked[relative] = self._fault_of_part(relative)
+                    if checked[relative]:
+                        yield self.document.note((*task.where, name), checked[relative])
+                    elif name.endswith("program"):
+                        self._command_of(relative, (*task.where, name))
 
-    def path(self, relative: str) -> Path:
-        """A path of the bundle. Raises `InvalidBundle` when it leads outside."""
-        path = (self.folder / relative).resolve()
-        if not path.is_relative_to(self.folder):
-            raise InvalidBundle([f"{YAML_NAME}: the path {relative!r} leads outside the bundle."])
-        return path
+    def _named(self, spec: CompetitionSpec) -> Iterator[tuple[Where, str, Callable[[str], str]]]:
+        """Every path that the bundle names, with what it must be."""
+        if spec.terms is not None and spec.terms != "-":
+            yield self._terms_where(), spec.terms, self._page_fault
+        if spec.image:
+            yield ("image",), spec.image, self._file_fault
+        for page in spec.pages:
+            yield (page.where if page.where[0] == "html" else (*page.where, "file")), page.file, self._page_fault
+        for task in spec.tasks:
+            for name in TASK_FILES:
+                if task.key is None and getattr(task, name) is not None:
+                    yield (*task.where, name), getattr(task, name), _no_fault
+        for phase in spec.phases:
+            for name in PHASE_FILES:
+                if getattr(phase, name) is not None:
+                    yield (*phase.where, name), getattr(phase, name), self._fault_of_part
 
-    def text(self, relative: str) -> str:
-        return self.path(relative).read_text(encoding="utf-8-sig")
+    def _terms_where(self) -> Where:
+        return ("html", "terms") if self.report.shape != "2" else ("terms",)
 
-    def zipped(self, relative: str, into: Path) -> tuple[Path, str]:
-        """A zip of a folder of the bundle, or a file of it as it is; returns path and download name."""
-        path = self.path(relative)
-        if path.is_file():
-            return path, path.name
-        target = into / f"{relative.strip('/').replace('/', '-')}.zip"
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted(path.rglob("*")):
-                if file.is_file() and not file.is_symlink() and "__pycache__" not in file.parts:
-                    info = zipfile.ZipInfo(str(file.relative_to(path)), ZIP_TIME)
-                    info.compress_type = zipfile.ZIP_DEFLATED
-                    archive.writestr(info, file.read_bytes())
-        return target, target.name
+    def _missing(self, relative: str) -> str:
+        """Why a path leads to nothing; empty when it leads to a file, a folder, or may be a key."""
+        if self.files.path(relative) is None:
+            return f"the path {relative!r} leads outside the bundle; name a file or folder in it"
+        if self.files.exists(relative):
+            return ""
+        if is_key(relative):
+            return ""
+        if KEY_LIKE.match(relative):
+            return f"{relative!r} has {len(relative)} characters; the key of a data set has 36, or name a file of the bundle"
+        near = self.files.similar(relative)
+        return f"the bundle has no {relative!r}" + (f"; there is {near!r}" if near else "")
+
+    def _page_fault(self, relative: str) -> str:
+        path = self.files.path(relative)
+        if path is None or not path.is_file():
+            return f"{relative!r} is a folder; name a Markdown or HTML file"
+        return "" if self.files.text(relative).strip() else f"the file {relative!r} is empty; write the page into it"
+
+    def _file_fault(self, relative: str) -> str:
+        path = self.files.path(relative)
+        return "" if path is not None and path.is_file() else f"{relative!r} is a folder; name a file"
+
+    def _fault_of_part(self, relative: str) -> str:
+        """A program or data set: a folder, or a zip that the worker can unpack."""
+        path = self.files.path(relative)
+        if path is None or path.is_dir():
+            return "" if path is None or any(path.rglob("*")) else f"the folder {relative!r} is empty"
+        if path.suffix.lower() != ".zip":
+            return ""  # public data may be any file
+        try:
+            check_zip(path, limits=LIMITS, what=f"The file {relative!r}")
+        except InvalidFile as error:
+            return error.detail
+        return ""
+
+    def _command_of(self, relative: str, where: Where) -> None:
+        """A program that does not say how to run it scores nothing; that is worth knowing before the first submission."""
+        missing = command_fault(self.files, relative)
+        if missing:
+            self._warn(where, missing)
+
+    def _key(self, key: str, where: Where) -> None:
+        if not is_key(key):
+            self._fault(where, f"{key!r} is no key; a key has 36 characters, such as 7f6e…-…")
+
+    def _fault(self, where: Where, message: str) -> None:
+        self.report.faults.append(self.document.note(where, message))
+
+    def _warn(self, where: Where, message: str) -> None:
+        self.report.warnings.append(self.document.note(where, message))
 
 
-def _fault(item: Any) -> str:
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in item["loc"]).lstrip(".")
-    return f"{YAML_NAME}, {where or 'top level'}: {item['msg']} (found {str(item['input'])[:80]!r})"
+def check_bundle(source: Path) -> Report:
+    """What an import of this zip or folder would say, as far as it can be said without a site."""
+    try:
+        with opened(source) as files:
+            return BundleReader(files).report
+    except InvalidBundle as error:
+        return error.report
+
+
+def is_key(text: str) -> bool:
+    """True for a UUID in its usual form of 36 characters."""
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def command_fault(files: BundleFiles, relative: str) -> str:
+    """Why a program of the bundle cannot be run; empty when it says its command."""
+    text = _metadata_text(files, relative)
+    if text is None:
+        return f"the program {relative!r} has no metadata.yaml at its top level, so it cannot be run; add one with a line `command: ...`"
+    try:
+        said = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return f"the metadata.yaml of {relative!r} is no valid YAML, so the program cannot be run"
+    if not isinstance(said, dict) or not said.get("command"):
+        return f"the metadata.yaml of {relative!r} has no line `command: ...`, so the program cannot be run"
+    return ""
+
+
+def _metadata_text(files: BundleFiles, relative: str) -> str | None:
+    path = files.path(relative)
+    assert path is not None, "checked before"
+    if path.is_dir():
+        found = next((path / name for name in METADATA if (path / name).is_file()), None)
+        return None if found is None else found.read_bytes()[:65536].decode("utf-8-sig", "replace")
+    if not zipfile.is_zipfile(path):
+        return None
+    with zipfile.ZipFile(path) as archive:
+        found_name = next((name for name in METADATA if name in archive.namelist()), None)
+        if found_name is None:
+            return None
+        with archive.open(found_name) as member:
+            return member.read(65536).decode("utf-8-sig", "replace")
+
+
+def _place(spec: CompetitionSpec) -> None:
+    """Remember where the parts stood, where the old shape has not said it already."""
+    parts: list[tuple[str, list[Any]]] = [
+        ("pages", spec.pages), ("tasks", spec.tasks), ("phases", spec.phases), ("leaderboards", spec.leaderboards),
+    ]  # fmt: skip
+    for name, items in parts:
+        for number, item in enumerate(items):
+            item.where = item.where or (name, number)
+    for board in spec.leaderboards:
+        for number, column in enumerate(board.columns):
+            column.where = column.where or (*board.where, "columns", number)
+
+
+def _models_in(annotation: Any) -> Iterator[type[Spec]]:
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def _below(value: Any, step: str | int) -> Any:
+    if isinstance(value, dict):
+        return value.get(step)
+    return value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
+
+
+def _no_fault(relative: str) -> str:
+    return ""
+
+
+SENTENCES: Final[dict[str, str]] = {
+    "missing": "`{name}` is missing",
+    "string_type": "must be text, not {input}",
+    "int_type": "must be a whole number, not {input}",
+    "int_parsing": "must be a whole number, not {input}",
+    "int_from_float": "must be a whole number, not {input}",
+    "float_type": "must be a number, not {input}",
+    "float_parsing": "must be a number, not {input}",
+    "bool_type": "must be true or false, not {input}",
+    "bool_parsing": "must be true or false, not {input}",
+    "list_type": "must be a list, not {input}",
+    "dict_type": "must be a mapping of keys, not {input}",
+    "model_type": "must be a mapping of keys, not {input}",
+    "model_attributes_type": "must be a mapping of keys, not {input}",
+    "string_too_long": "is {length} characters long; at most {max_length} are kept, so shorten it",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty; give at least {min_length}",
+    "literal_error": "must be one of {expected}, not {input}",
+    "greater_than": "must be greater than {gt}, not {input}",
+    "greater_than_equal": "must be at least {ge}, not {input}",
+    "less_than_equal": "must be at most {le}, not {input}",
+    "string_pattern_mismatch": "may hold letters, digits, - and _ alone, not {input}",
+}
+
+
+def _sentence(item: Any) -> str:
+    """What is wrong with a value, for a person; pydantic's own words where there are no better ones."""
+    context = dict(item.get("ctx") or {})
+    if item["type"] == "value_error":
+        return str(context.get("error") or item["msg"])
+    template = SENTENCES.get(item["type"])
+    if template is None:
+        return f"{item['msg']} (found {str(item['input'])[:80]!r})"
+    shown = item["input"]
+    context |= {
+        "name": item["loc"][-1],
+        "input": repr(shown)[:80]
+        if not isinstance(shown, dict | list)
+        else f"a {'mapping' if isinstance(shown, dict) else 'list'}",
+        "length": len(str(shown)),
+    }
+    return template.format_map(context)
+
+
+__all__ = ["NO_TERMS", "BundleReader", "PhaseSpec", "TaskSpec", "dotted", "is_key"]

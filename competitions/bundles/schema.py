@@ -1,43 +1,88 @@
-"""The shape of `competition.yaml`: Codabench's version 2, plus `podium:` mappings for what it has no key for."""
+"""What a bundle means, whichever shape it is written in: Codabench's version 2, plus `podium:` for what it has no key for.
 
-from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+The field names are the keys of version 2, so this is also the table that `docs/bundles.md` is checked against.
+"""
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+import types
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-class Strict(BaseModel):
-    """Unknown keys are errors: a mistyped key must not be dropped in silence."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-def _aware(value: Any) -> Any:
-    """YAML's dates without an offset are UTC."""
-    if isinstance(value, datetime) and value.tzinfo is None:
-        return value.replace(tzinfo=UTC)
-    return value
+from competitions.bundles.dates import read_instant
+from competitions.bundles.faults import Where
 
 
-Instant = Annotated[datetime, BeforeValidator(_aware)]
+def _accepts_none(annotation: Any) -> bool:
+    if get_origin(annotation) in (Union, types.UnionType):
+        return any(_accepts_none(part) for part in get_args(annotation))
+    return annotation is None or annotation is type(None) or annotation is Any
 
 
-class PageSpec(Strict):
-    title: str = Field(min_length=1, max_length=100)
-    file: str
+class Spec(BaseModel):
+    """Base: numbers may stand for texts, and an empty value means the default. Unknown keys are told apart by the reader."""
+
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+    where: Where = Field((), exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_default(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        fields = cls.model_fields
+        return {
+            key: value
+            for key, value in data.items()
+            if value is not None or (key in fields and _accepts_none(fields[key].annotation))
+        }
 
 
-class TaskSpec(Strict):
-    index: int
-    name: str = Field(min_length=1, max_length=200)
+def _instant(value: Any) -> Any:
+    return value if isinstance(value, datetime) else read_instant(str(value))
+
+
+def _optional_instant(value: Any) -> Any:
+    return None if value is None or str(value).strip().lower() in ("", "null", "none") else _instant(value)
+
+
+def _indexes(value: Any) -> Any:
+    """A list, one number alone, or numbers with commas."""
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _lower(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+Instant = Annotated[datetime, BeforeValidator(_instant)]
+OptionalInstant = Annotated[datetime | None, BeforeValidator(_optional_instant)]
+Index = int | float | str
+Sorting = Annotated[Literal["asc", "desc"], BeforeValidator(_lower)]
+Quota = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
+
+
+class PageSpec(Spec):
+    title: str = Field(min_length=1, max_length=256)
+    file: str = Field(min_length=1)
+
+
+class TaskSpec(Spec):
+    index: Index
+    key: str | None = None
+    name: str = Field("", max_length=256)
     description: str = ""
-    scoring_program: str
+    scoring_program: str | None = None
     ingestion_program: str | None = None
     input_data: str | None = None
     reference_data: str | None = None
+    ingestion_only_during_scoring: bool = False
+    is_public: bool = False
 
 
-class BudgetSpec(Strict):
+class BudgetSpec(Spec):
     gpus: Literal[0, 1] = 0
     cpus: float = Field(1, gt=0)
     memory_bytes: int | None = Field(None, gt=0)
@@ -45,71 +90,148 @@ class BudgetSpec(Strict):
     output_files: int | None = Field(None, gt=0)
 
 
-class PhaseExtra(Strict):
+class PhaseExtra(Spec):
     slug: str | None = None
     visibility: Literal["public", "sealed"] = "public"
-    accepts: list[Literal["prediction", "code"]] = ["prediction", "code"]
+    accepts: list[Literal["prediction", "code", "dataset"]] | None = None
     preset: str | None = None
     budget: BudgetSpec | None = None
     prediction_format: dict[str, Any] | None = None
-    max_submissions_per_week: int | None = None
+    max_submissions_per_week: int | None = Field(None, ge=0)
+    allow_network: bool = False
+    docker_image: str = Field("", max_length=200)
+    scoring_time_limit: int | None = Field(None, gt=0)
 
 
-class PhaseSpec(Strict):
-    index: int = 0
-    name: str = Field(min_length=1, max_length=100)
+class PhaseSpec(Spec):
+    index: Index | None = None
+    name: str = Field(min_length=1, max_length=256)
     description: str = ""
     start: Instant
-    end: Instant | None = None
-    tasks: list[int] = Field(min_length=1)
-    max_submissions_per_day: int | None = Field(5, ge=0)
-    max_submissions: int | None = Field(100, ge=0)
-    execution_time_limit: int = Field(600, gt=0)
+    end: OptionalInstant = None
+    tasks: list[Index] = Field(min_length=1)
+    max_submissions_per_day: Quota = 5
+    max_submissions: Quota = 100
+    execution_time_limit: int = Field(600, gt=0, le=2**31 - 1)
+    auto_migrate_to_this_phase: bool = False
+    accepts_only_result_submissions: bool = False
+    hide_output: bool = False
+    hide_prediction_output: bool = False
+    hide_score_output: bool = False
     public_data: str | None = None
     starting_kit: str | None = None
-    podium: PhaseExtra = PhaseExtra()
+    podium: PhaseExtra | None = None
+
+    @property
+    def extra(self) -> PhaseExtra:
+        return self.podium or PhaseExtra.model_validate({})
 
 
-class ColumnExtra(Strict):
-    unit: str = ""
+class ColumnExtra(Spec):
+    unit: str = Field("", max_length=20)
+    rank_by_shown: bool = True
+    meter: bool = False
 
 
-class ColumnSpec(Strict):
+class ColumnSpec(Spec):
     title: str = Field(min_length=1, max_length=36)
     key: str = Field(min_length=1, max_length=36)
-    index: int
-    sorting: Literal["asc", "desc"] = "desc"
+    index: int = Field(ge=0, le=32767)
+    sorting: Sorting = "desc"
     precision: int = Field(2, ge=0, le=15)
     hidden: bool = False
-    podium: ColumnExtra = ColumnExtra()
+    computation: Annotated[Literal["avg", "sum", "min", "max", "avg_rank"] | None, BeforeValidator(_lower)] = None
+    computation_indexes: Annotated[list[int] | None, BeforeValidator(_indexes)] = None
+    podium: ColumnExtra = Field(default_factory=lambda: ColumnExtra.model_validate({}))
 
 
-class LeaderboardSpec(Strict):
-    title: str = Field(max_length=64)
-    key: str = Field(max_length=36)
+Rule = Literal["Add", "Add_And_Delete", "Add_And_Delete_Multiple", "Force_Last", "Force_Latest_Multiple", "Force_Best"]
+
+
+class LeaderboardExtra(Spec):
+    transposed: bool = False
+    show_tasks: bool | None = None
+
+
+class LeaderboardSpec(Spec):
+    title: str = Field("Results", max_length=64)
+    key: str = Field("main", max_length=36)
     hidden: bool = False
-    submission_rule: Literal["Add", "Force_Last", "Force_Best"] = "Force_Best"
+    submission_rule: Rule = "Add"
     primary_index: int = 0
     columns: list[ColumnSpec] = Field(min_length=1)
+    podium: LeaderboardExtra = Field(default_factory=lambda: LeaderboardExtra.model_validate({}))
 
 
-class CompetitionExtra(Strict):
-    slug: str | None = None
-    subtitle: str = ""
-    host: str = ""
-    max_team_size: int = Field(10, ge=1)
+class QuestionSpec(Spec):
+    """A question of the fact sheet. The flags are the texts "true" and "false" in Codabench; booleans are read too."""
+
+    key: str = Field(min_length=1, max_length=64)
+    type: Literal["checkbox", "text", "select"]
+    title: str = Field(min_length=1, max_length=256)
+    selection: str | list[Any] | bool = ""
+    is_required: bool = False
+    is_on_leaderboard: bool = False
 
 
-class CompetitionSpec(Strict):
-    version: Literal[2]
+class SolutionSpec(Spec):
+    index: Index | None = None
+    tasks: list[Index] = []
+    path: str | None = None
+    key: str | None = None
+    name: str = ""
+    description: str = ""
+
+
+class CompetitionExtra(Spec):
+    slug: str | None = Field(None, max_length=60, pattern=r"^[-a-zA-Z0-9_]+$")
+    subtitle: str = Field("", max_length=256)
+    host: str = Field("", max_length=200)
+    max_team_size: int = Field(10, ge=1, le=1000)
+
+
+class CompetitionSpec(Spec):
+    version: Any = None
     title: str = Field(min_length=1, max_length=256)
     description: str = ""
     image: str | None = None
-    terms: str
-    docker_image: str = ""
+    terms: str | None = None
+    docker_image: str = Field("", max_length=200)
     registration_auto_approve: bool = False
-    pages: list[PageSpec] = []
+    enable_detailed_results: bool = False
+    show_detailed_results_in_submission_panel: bool = True
+    show_detailed_results_in_leaderboard: bool = True
+    make_programs_available: bool = False
+    make_input_data_available: bool = False
+    competition_type: Annotated[Literal["competition", "benchmark"], BeforeValidator(_lower)] = "competition"
+    reward: str | None = Field(None, max_length=256)
+    contact_email: str | None = Field(None, max_length=254)
+    fact_sheet: dict[str, QuestionSpec] | None = None
+    queue: str | None = None
+    pages: list[PageSpec]
     tasks: list[TaskSpec] = Field(min_length=1)
+    solutions: list[SolutionSpec] = []
     phases: list[PhaseSpec] = Field(min_length=1)
     leaderboards: list[LeaderboardSpec] = Field(min_length=1)
     podium: CompetitionExtra = Field(default_factory=lambda: CompetitionExtra.model_validate({}))
+
+
+TASK_FILES: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
+PHASE_FILES: Final = ("public_data", "starting_kit")
+
+# Keys that are read and lead to nothing here, each with the reason that the report gives.
+IGNORED: Final[dict[type[Spec], dict[str, str]]] = {
+    CompetitionSpec: {
+        "forum_enabled": "there is no forum; link to one on a page",
+        "auto_run_submissions": "every accepted submission is run at once",
+        "can_participants_make_submissions_public": "submissions are seen by their team and the organizers",
+        "published": "an imported competition is a draft until its organizer publishes it",
+    },
+    TaskSpec: {},
+    PhaseSpec: {
+        "solutions": "solutions are not kept; submit them once to see them scored",
+        "status": "which phase is current follows from the dates",
+        "is_final_phase": "the last phase is the final one",
+    },
+    LeaderboardSpec: {"index": "a phase has one leaderboard"},
+}

@@ -47,6 +47,10 @@ class Competition(models.Model):
         OPEN = "open", "Open: accepting the rules is enough"
         APPROVAL = "approval", "Approval: an organizer decides"
 
+    class Type(models.TextChoices):
+        COMPETITION = "competition", "competition"
+        BENCHMARK = "benchmark", "benchmark"
+
     slug = models.SlugField(max_length=60, unique=True)
     title = models.CharField(max_length=256)
     subtitle = models.CharField(max_length=256, blank=True)
@@ -60,6 +64,30 @@ class Competition(models.Model):
     max_team_size = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="competitions")
     docker_image = models.CharField(max_length=200, blank=True, help_text="Empty: the site's runtime image.")
+    competition_type = models.CharField(max_length=12, choices=Type, default=Type.COMPETITION)
+    reward = models.CharField(max_length=256, blank=True)
+    contact_email = models.EmailField("contact e-mail", blank=True)
+    enable_detailed_results = models.BooleanField(
+        default=False, help_text="The page that the scoring program writes, detailed_results.html, is kept and shown."
+    )
+    show_detailed_results_in_submission_panel = models.BooleanField(
+        "detailed results for the team",
+        default=True,
+        help_text="On the submission's page, as far as its scores are visible.",
+    )
+    show_detailed_results_in_leaderboard = models.BooleanField(
+        "detailed results for everybody",
+        default=True,
+        help_text="Linked from the leaderboard, as far as its scores are visible.",
+    )
+    make_programs_available = models.BooleanField(
+        "programs for participants",
+        default=False,
+        help_text="Ingestion and scoring programs can be downloaded on the page Data.",
+    )
+    make_input_data_available = models.BooleanField(
+        "input data for participants", default=False, help_text="Input data can be downloaded on the page Data."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CompetitionQuerySet.as_manager()
@@ -91,12 +119,21 @@ class CompetitionOrganizer(models.Model):
         return f"{self.user} organizes {self.competition}"
 
 
+class Format(models.TextChoices):
+    """How a text is written. Either way only harmless HTML of it reaches a page."""
+
+    MARKDOWN = "markdown", "Markdown"
+    MIXED = "mixed", "Markdown with HTML in it"
+    HTML = "html", "HTML"
+
+
 class RulesVersion(models.Model):
     """The rules' text. A change is a new version, which participants accept again."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="rules_versions")
     number = models.PositiveIntegerField()
-    text = models.TextField(help_text="Markdown.")
+    text = models.TextField()
+    format = models.CharField(max_length=10, choices=Format, default=Format.MARKDOWN)
     published_at = models.DateTimeField()
 
     class Meta:
@@ -118,8 +155,9 @@ class Page(models.Model):
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="pages")
     tab = models.CharField(max_length=10, choices=Tab, default=Tab.OVERVIEW)
-    title = models.CharField(max_length=100)
-    body = models.TextField(help_text="Markdown.")
+    title = models.CharField(max_length=256)
+    body = models.TextField()
+    format = models.CharField(max_length=10, choices=Format, default=Format.MARKDOWN)
     index = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
@@ -144,12 +182,29 @@ class Announcement(models.Model):
         return self.title
 
 
+class TaskQuerySet(models.QuerySet["Task"]):
+    def usable_by(self, user: "User") -> "TaskQuerySet":
+        """Those that this organizer may put into a competition: own ones, shared ones, those of competitions organized."""
+        if user.is_superuser:
+            return self
+        mine = Q(owner=user) | Q(is_public=True) | Q(pk__in=user.shared_tasks.values("pk"))
+        return self.filter(mine | Q(competition__in=Competition.objects.managed_by(user)))
+
+
 class Task(models.Model):
     """What one run does: programs and data. Several phases, and competitions, may use one task."""
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="tasks")
-    name = models.CharField(max_length=200)
+    competition = models.ForeignKey(
+        Competition, on_delete=models.CASCADE, related_name="tasks", null=True, blank=True,
+        help_text="Empty: a task that stands by itself, for its owner's competitions.",
+    )  # fmt: skip
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tasks", null=True, blank=True, editable=False
+    )
+    is_public = models.BooleanField(default=False, help_text="Any organizer may use it in a competition.")
+    shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_tasks")
+    name = models.CharField(max_length=256)
     description = models.TextField(blank=True)
     scoring_program = models.ForeignKey(
         Resource, on_delete=models.PROTECT, related_name="+", limit_choices_to={"kind": Resource.Kind.SCORING_PROGRAM}
@@ -180,6 +235,13 @@ class Task(models.Model):
         blank=True,
         limit_choices_to={"kind": Resource.Kind.INPUT_DATA},
     )
+    ingestion_only_during_scoring = models.BooleanField(
+        default=False,
+        help_text="The ingestion program runs beside the scoring program, at the same time, in a container of its own; "
+        "the two talk through /app/shared.",
+    )
+
+    objects = TaskQuerySet.as_manager()
 
     class Meta:
         ordering = ["pk"]
@@ -202,7 +264,7 @@ class Phase(models.Model):
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="phases")
     slug = models.SlugField(max_length=60)
-    name = models.CharField(max_length=100)
+    name = models.CharField(max_length=256)
     description = models.TextField(blank=True, help_text="Markdown.")
     index = models.PositiveSmallIntegerField(default=0)
     opens_at = models.DateTimeField()
@@ -213,6 +275,27 @@ class Phase(models.Model):
 
     accepts_predictions = models.BooleanField("accepts prediction files", default=True)
     accepts_code = models.BooleanField("accepts code", default=False)
+    accepts_datasets = models.BooleanField(
+        "accepts data sets", default=False, help_text="Participants send data; the tasks' programs are the algorithms."
+    )
+    as_on_codabench = models.BooleanField(
+        "runs as on Codabench",
+        default=False,
+        help_text="Programs and inputs are writable copies, a submission without a metadata file is copied into the output before "
+        "ingestion, and the ingestion program's exit code alone fails no run.",
+    )
+    allow_network = models.BooleanField(
+        "network",
+        default=False,
+        help_text="Programs reach the network. Participants' code may then send out what it reads.",
+    )
+    auto_migrate_to_this_phase = models.BooleanField(
+        default=False, help_text="At its start, the submissions that count in the phase before are run in this one."
+    )
+    migrated_at = models.DateTimeField(null=True, blank=True, editable=False)
+    hide_output = models.BooleanField(default=False, help_text="Logs are for organizers alone.")
+    hide_prediction_output = models.BooleanField(default=False, help_text="Predictions are for organizers alone.")
+    hide_score_output = models.BooleanField(default=False, help_text="Detailed results are for organizers alone.")
     prediction_format = models.JSONField(
         null=True,
         blank=True,

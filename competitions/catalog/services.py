@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from competitions.catalog.models import Competition, Phase, RulesVersion
+from competitions.catalog.models import Competition, Format, Phase, RulesVersion
 from competitions.refusals import Conflict
 
 
@@ -15,17 +15,21 @@ def current_rules(competition: Competition) -> RulesVersion | None:
 
 
 @transaction.atomic
-def rules_publish(*, competition: Competition, text: str, now: datetime) -> RulesVersion:
+def rules_publish(
+    *, competition: Competition, text: str, now: datetime, form: Format = Format.MARKDOWN
+) -> RulesVersion:
     """Publish the text as the next version; the same text again is no new version.
 
     Texts that differ in the kind of their line ends or in white space at their end alone are the same.
     """
     Competition.objects.select_for_update().get(pk=competition.pk)
     newest = current_rules(competition)
-    if newest is not None and _comparable(newest.text) == _comparable(text):
+    if newest is not None and newest.format == form and _comparable(newest.text) == _comparable(text):
         return newest
     highest = competition.rules_versions.aggregate(highest=Max("number"))["highest"] or 0
-    return RulesVersion.objects.create(competition=competition, number=highest + 1, text=text, published_at=now)
+    return RulesVersion.objects.create(
+        competition=competition, number=highest + 1, text=text, format=form, published_at=now
+    )
 
 
 def _comparable(text: str) -> str:

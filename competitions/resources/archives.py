@@ -43,11 +43,16 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
     Raises
     ------
     InvalidFile
-        `not_a_zip`, `zip_truncated`, `zip_encrypted`, `zip_path_outside`, `zip_link`, `zip_duplicate_name`,
+        `not_a_zip`, `zip_bad_name`, `zip_truncated`, `zip_encrypted`, `zip_path_outside`, `zip_link`, `zip_duplicate_name`,
         `zip_too_many_files`, `zip_too_large`, `zip_crc_error`, `zip_empty`.
     """
     try:
         archive = zipfile.ZipFile(path)
+    except UnicodeDecodeError as error:
+        raise InvalidFile(
+            "zip_bad_name",
+            f"{what} has a member whose name says it is UTF-8 and is not. Rename the file with plain letters and pack it again.",
+        ) from error
     except DAMAGED as error:
         raise _not_a_zip(path, what) from error
     with archive:

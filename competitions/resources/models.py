@@ -3,11 +3,15 @@
 import uuid
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
+
+if TYPE_CHECKING:
+    from accounts.models import User
 
 SHA256_HEX = RegexValidator(r"\A[0-9a-f]{64}\Z", "64 lower-case hexadecimal digits of a SHA-256 digest.")
 
@@ -26,6 +30,14 @@ class StoredFile(models.Model):
     def storage_name(self) -> str:
         """Name in the object storage, spread over 65,536 folders."""
         return f"{self.sha256[:2]}/{self.sha256[2:4]}/{self.sha256}"
+
+
+class ResourceQuerySet(models.QuerySet["Resource"]):
+    def usable_by(self, user: "User") -> "ResourceQuerySet":
+        """Own ones, public ones and those shared with the person; all of them for an administrator."""
+        if user.is_superuser:
+            return self
+        return self.filter(Q(owner=user) | Q(is_public=True) | Q(pk__in=user.shared_resources.values("pk")))
 
 
 class Resource(models.Model):
@@ -47,7 +59,15 @@ class Resource(models.Model):
     name = models.CharField(max_length=200)
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="resources")
     file_name = models.CharField(max_length=255, help_text="Name under which the file is downloaded.")
+    is_public = models.BooleanField(default=False, help_text="Any organizer may use it in a competition.")
+    shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_resources")
+    replaces = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="replaced_by", editable=False,
+        help_text="The version before this one.",
+    )  # fmt: skip
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ResourceQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]

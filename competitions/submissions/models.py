@@ -13,6 +13,14 @@ from competitions.submissions.states import FINAL, HELD, Kind, Reason, State
 from competitions.teams.models import Team
 
 
+class Program(models.TextChoices):
+    """What a zip says about running itself, in the `metadata.yaml` or `metadata` at its top level."""
+
+    NONE = "", "no metadata file"
+    METADATA = "metadata", "a metadata file without a command"
+    COMMAND = "command", "a command"
+
+
 class Submission(models.Model):
     """What a team sent in for a phase. Immutable but for its status, which follows its runs."""
 
@@ -32,6 +40,17 @@ class Submission(models.Model):
     disqualified_at = models.DateTimeField(null=True, blank=True)
     disqualified_reason = models.CharField(max_length=500, blank=True)
     idempotency_key = models.CharField(max_length=100, blank=True)
+    program = models.CharField(max_length=10, choices=Program, default=Program.NONE, blank=True, editable=False)
+    migrated_from = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="migrated_to", editable=False,
+        help_text="The submission of the phase before that this one carries on.",
+    )  # fmt: skip
+    rerun_of = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns", editable=False
+    )
+    is_task_rerun = models.BooleanField(
+        default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."
+    )
 
     class Meta:
         ordering = ["-pk"]
@@ -40,6 +59,11 @@ class Submission(models.Model):
                 fields=["team", "idempotency_key"],
                 condition=~Q(idempotency_key=""),
                 name="idempotency_key_once_per_team",
+            ),
+            models.UniqueConstraint(
+                fields=["phase", "migrated_from"],
+                condition=Q(migrated_from__isnull=False),
+                name="migrated_once_into_a_phase",
             ),
             models.CheckConstraint(
                 name="submission_reason_iff_failed",

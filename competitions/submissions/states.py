@@ -11,6 +11,7 @@ class Kind(TextChoices):
 
     PREDICTION = "prediction", "predictions"
     CODE = "code", "code"
+    DATASET = "dataset", "data set"
 
 
 class State(TextChoices):

@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 _markdown: Final = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+_mixed: Final = MarkdownIt("commonmark", {"html": True, "linkify": False}).enable(["table", "strikethrough"])
 _TAGS: Final = {
     "a", "blockquote", "br", "code", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s",
     "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -14,14 +15,35 @@ _TAGS: Final = {
 _ATTRIBUTES: Final = {"a": {"href", "title"}, "img": {"src", "alt", "title"}, "code": {"class"}, "ol": {"start"}}
 
 
+# What pages that were written as HTML use besides; none of it can run, load or look like a part of the site.
+_HTML_TAGS: Final = _TAGS | {
+    "b", "caption", "center", "dd", "del", "details", "div", "dl", "dt", "figcaption", "figure", "i", "ins", "kbd", "mark", "samp",
+    "section", "small", "span", "sub", "summary", "sup", "tfoot", "u", "var",
+}  # fmt: skip
+
+
 def markdown(text: str) -> SafeString:
     """HTML of a Markdown text: raw HTML is shown as text, then only harmless tags and links are left.
 
     Headings move down one level, because the page has its own title.
     """
+    return _harmless(_markdown.render(text), _TAGS)
+
+
+def mixed(text: str) -> SafeString:
+    """HTML of a Markdown text with HTML in it, of which the harmless part is left."""
+    return _harmless(_mixed.render(text), _HTML_TAGS)
+
+
+def html(text: str) -> SafeString:
+    """The harmless part of a page that was written as HTML."""
+    return _harmless(text, _HTML_TAGS)
+
+
+def _harmless(source: str, tags: set[str]) -> SafeString:
     html = nh3.clean(
-        _markdown.render(text),
-        tags=_TAGS,
+        source,
+        tags=tags,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",

@@ -1,4 +1,4 @@
-"""The program `podium`: `podium score ...` checks and scores files, everything else is a command of the site's `manage.py`."""
+"""The program `podium`: `score` for files, `bundle` for bundles; everything else is a command of the site's `manage.py`."""
 
 import os
 import sys
@@ -12,6 +12,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from scoring.cli import main as score  # without Django: `podium score check` answers at once
 
         return score(arguments[1:], prog="podium score")
+    if arguments[:1] == ["bundle"]:
+        from competitions.bundles.cli import main as bundle  # without Django too: it needs no site
+
+        return bundle(arguments[1:], prog="podium bundle")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "podium.settings")
     from django.core.management import execute_from_command_line
 

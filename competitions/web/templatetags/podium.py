@@ -8,6 +8,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from competitions.catalog.models import Format, Page, RulesVersion
 from competitions.leaderboards.board import TaskColumn
 from competitions.leaderboards.models import Column
 from competitions.submissions.states import State
@@ -27,9 +28,16 @@ def markdown(value: str) -> SafeString:
 
 
 @register.filter
+def written(page: Page | RulesVersion) -> SafeString:
+    """The text of a page or of rules, in the format it was written in."""
+    body = page.body if isinstance(page, Page) else page.text
+    return {Format.HTML: text.html, Format.MIXED: text.mixed}.get(Format(page.format), text.markdown)(body)
+
+
+@register.filter
 def has_heading(body: str) -> bool:
-    """True when a Markdown text brings its own title."""
-    return body.lstrip().startswith("# ")
+    """True when a text, Markdown or HTML, brings its own title."""
+    return body.lstrip().startswith("# ") or "<h1" in body[:2000].lower()
 
 
 @register.filter

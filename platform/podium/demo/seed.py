@@ -78,7 +78,7 @@ def _rows(bundle: Path, now: datetime) -> tuple[list[Account], Competition, str]
     organizer, organizer_account = person_create(role="organizer", username="organizer", now=now, is_staff=True)
     queue = Queue.objects.create(name="default", contact="the administrator of this site")
     token = queue_issue_token(queue)
-    competition = bundle_import(folder=bundle, owner=organizer, queue=queue, now=now)
+    competition = bundle_import(source=bundle, owner=organizer, queue=queue, now=now).competition
     competition.is_published = True
     competition.save()
     accounts = [organizer_account]

@@ -37,7 +37,7 @@ from podium.demo.accounts import join, person_create
 now = datetime.now(timezone.utc)
 owner, _ = person_create(role="organizer", username="organizer", now=now, is_staff=True)
 queue = Queue.objects.get(name="default")
-competition = bundle_import(folder=Path("/var/lib/podium/tmp/bundle"), owner=owner, queue=queue, now=now)
+competition = bundle_import(source=Path("/var/lib/podium/tmp/bundle"), owner=owner, queue=queue, now=now).competition
 competition.is_published = True
 competition.save()
 robot, account = person_create(role="robot", username="robot", now=now, is_robot=True)

@@ -5,12 +5,17 @@ from pathlib import Path
 import pytest
 import yaml
 from django.core.management import CommandError, call_command
+from django.test import Client
 
+from competitions.bundles.faults import InvalidBundle
+from competitions.bundles.importer import Imported, bundle_import
 from competitions.catalog.models import Competition
-from competitions.resources.models import Resource
+from competitions.compute.models import Queue
+from competitions.resources.models import Resource, StoredFile
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
-from tests.worlds import NOON, World
+from tests.unit.bundles.bundles import LEGACY, changed, packed, second, write
+from tests.worlds import NOON, World, resource, zip_of
 
 
 @pytest.fixture
@@ -48,7 +53,6 @@ def test_a_bundle_becomes_a_draft_of_its_owner(site: World, folder: Path, capsys
     ("changes", "words"),
     [
         ({"title": ""}, "title"),
-        ({"unknown": 1}, "unknown"),
         ({"terms": "no/such.md"}, "no/such.md"),
         ({"terms": "../../etc/passwd"}, "outside"),
         ({"phases": []}, "phases"),
@@ -76,7 +80,7 @@ def test_all_faults_are_named_at_once(site: World, folder: Path) -> None:
 def test_a_key_given_twice_is_refused_with_its_line(site: World, folder: Path) -> None:
     path = folder / "competition.yaml"
     path.write_text(path.read_text() + "title: again\n")
-    with pytest.raises(CommandError, match=r"line \d+: the key 'title' is given twice"):
+    with pytest.raises(CommandError, match=r"line \d+, title: the key 'title' is given twice"):
         run(site, folder)
 
 
@@ -84,3 +88,88 @@ def test_a_key_given_twice_is_refused_with_its_line(site: World, folder: Path) -
 def test_an_unknown_owner_or_queue_is_said(site: World, folder: Path, options: dict[str, str]) -> None:
     with pytest.raises(CommandError, match="There is no"):
         run(site, folder, **options)
+
+
+def test_a_bundle_of_codalab_becomes_a_competition_with_a_report(site: World, tmp_path: Path) -> None:
+    made = import_from(site, packed(write(tmp_path / "old", LEGACY), tmp_path / "old.zip"))
+    competition = made.competition
+    assert (competition.slug, competition.registration_policy) == ("small-and-old", "approval")
+    assert [(phase.name, phase.as_on_codabench, phase.auto_migrate_to_this_phase) for phase in competition.phases.all()] == [
+        ("Development", True, False), ("Final", True, True),
+    ]  # fmt: skip
+    assert made.report.created[0] == "competition 'Small and old' at /competitions/small-and-old/, a draft"
+    assert {note.path for note in made.report.ignored} == {"enable_forum", "phases.1.color"}
+    again = import_from(site, tmp_path / "old")
+    assert again.competition.slug == "small-and-old-2"
+
+
+def test_a_page_written_as_html_is_shown_without_what_is_active(site: World, tmp_path: Path, client: Client) -> None:
+    competition = import_from(site, write(tmp_path / "b", second())).competition
+    Competition.objects.filter(pk=competition.pk).update(is_published=True)
+    page = client.get(f"/competitions/{competition.slug}/").content.decode()
+    assert "<h2>Overview</h2>" in page
+    assert "alert(1)" not in page
+
+
+def test_one_file_under_two_names_is_stored_once_and_kept_as_two_resources(site: World, tmp_path: Path) -> None:
+    data = changed("tasks.0.reference_data", "input_data")
+    task = import_from(site, write(tmp_path / "b", data)).competition.tasks.get()
+    assert task.input_data is not None
+    assert task.reference_data is not None
+    assert (task.input_data.file_id, task.input_data.kind) == (task.reference_data.file_id, "input_data")
+    assert task.reference_data.kind == "reference_data"
+
+
+@pytest.mark.parametrize(
+    ("owned", "kind", "words"),
+    [
+        (True, Resource.Kind.INPUT_DATA, ""),
+        (True, Resource.Kind.REFERENCE_DATA, "is reference data, not input data"),
+        (False, Resource.Kind.INPUT_DATA, "there is no data set with the key"),
+    ],
+)
+def test_a_key_means_a_data_set_of_ones_own(
+    site: World, tmp_path: Path, owned: bool, kind: Resource.Kind, words: str
+) -> None:
+    existing = resource(site.organizer if owned else site.member(), kind, zip_of({"x": "y"}))
+    folder = write(tmp_path / "b", changed("tasks.0.input_data", str(existing.key)))
+    if not words:
+        assert import_from(site, folder).competition.tasks.get().input_data == existing
+        return
+    with pytest.raises(InvalidBundle, match=words):
+        import_from(site, folder)
+    existing.is_public = True
+    existing.save()
+    if not owned:
+        assert import_from(site, folder).competition.tasks.get().input_data == existing
+
+
+def test_a_task_is_named_by_its_key(site: World, tmp_path: Path) -> None:
+    task = site.phase.tasks.get()
+    folder = write(tmp_path / "b", changed("tasks.0", {"index": 0, "key": str(task.key)}))
+    assert list(import_from(site, folder).competition.phases.all()[0].tasks.all()) == [task]
+
+
+def test_an_unknown_queue_is_a_fault_unless_one_is_chosen(site: World, tmp_path: Path) -> None:
+    folder = write(tmp_path / "b", changed("queue", "6b0c3ec7-0000-0000-0000-000000000000"))
+    with pytest.raises(InvalidBundle, match="there is no queue"):
+        import_from(site, folder, queue=None)
+    assert import_from(site, folder, queue=site.queue).competition.queue == site.queue
+
+
+def test_a_failure_leaves_nothing_behind(site: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [model.objects.count() for model in (Competition, Resource, StoredFile)]
+    monkeypatch.setattr("competitions.bundles.making.board_create", broken)
+    with pytest.raises(RuntimeError, match="the disk burst into flames"):
+        import_from(site, write(tmp_path / "b", second()))
+    assert [model.objects.count() for model in (Competition, Resource, StoredFile)] == before
+
+
+def broken(*args: object) -> None:
+    raise RuntimeError("the disk burst into flames")
+
+
+def import_from(site: World, source: Path, queue: Queue | object | None = ...) -> Imported:
+    chosen = site.queue if queue is ... else queue
+    assert chosen is None or isinstance(chosen, Queue)
+    return bundle_import(source=source, owner=site.organizer, queue=chosen, now=NOON)

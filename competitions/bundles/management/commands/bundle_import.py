@@ -1,5 +1,6 @@
-"""`manage.py bundle_import FOLDER --owner NAME`: make a competition from a bundle."""
+"""`manage.py bundle_import BUNDLE --owner NAME`: make a competition from a bundle."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,31 +8,57 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from accounts.models import User
+from competitions.bundles.faults import InvalidBundle
 from competitions.bundles.importer import bundle_import
-from competitions.bundles.reader import InvalidBundle
 from competitions.compute.models import Queue
 
 
 class Command(BaseCommand):
-    help = (
-        "Make a competition from a bundle folder, all of it or nothing; it is a draft until its organizer publishes it."
-    )
+    help = "Make a competition from a bundle, all of it or nothing; it is a draft until its organizer publishes it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", type=Path, help="The folder with competition.yaml at its top level.")
+        parser.add_argument("bundle", type=Path, help="A zip, or a folder, with competition.yaml at its top level.")
         parser.add_argument("--owner", required=True, help="User name of its organizer.")
-        parser.add_argument("--queue", default="default", help="Queue that runs its submissions (default: default).")
+        parser.add_argument("--queue", help="Queue that runs its submissions; else the bundle's own, else `default`.")
+        parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
-    def handle(self, *args: Any, folder: Path, owner: str, queue: str, **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        bundle: Path,
+        owner: str,
+        queue: str | None,
+        json: bool,
+        **options: Any,
+    ) -> None:
         user = User.objects.filter(username=owner).first()
         if user is None:
             raise CommandError(f"There is no user {owner!r}. Give the name that the organizer signs in with.")
-        runs_on = Queue.objects.filter(name=queue).first()
-        if runs_on is None:
-            known = ", ".join(Queue.objects.values_list("name", flat=True)) or "none"
-            raise CommandError(f"There is no queue {queue!r}; there are: {known}.")
         try:
-            made = bundle_import(folder=folder, owner=user, queue=runs_on, now=timezone.now())
+            made = bundle_import(
+                source=bundle, owner=user, queue=_queue(queue), now=timezone.now(),
+                progress=lambda step: self.stderr.write(step, ending="\n") if options["verbosity"] > 1 else None,
+            )  # fmt: skip
         except InvalidBundle as error:
+            if json:
+                self.stdout.write(_json(error.report.as_json()))
             raise CommandError(str(error)) from error
-        self.stdout.write(f"/competitions/{made.slug}/")
+        if json:
+            self.stdout.write(_json(made.report.as_json()))
+            return
+        self.stderr.write("\n".join(made.report.lines()))
+        self.stdout.write(f"/competitions/{made.competition.slug}/")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2)
+
+
+def _queue(name: str | None) -> Queue | None:
+    if name is None:
+        return None
+    found = Queue.objects.filter(name=name).first()
+    if found is None:
+        known = ", ".join(Queue.objects.values_list("name", flat=True)) or "none"
+        raise CommandError(f"There is no queue {name!r}; there are: {known}.")
+    return found

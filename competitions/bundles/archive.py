@@ -1,0 +1,115 @@
+"""A bundle's files: a zip that is checked and unpacked beside nothing else, or a folder; and the parts of it as zips."""
+
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from competitions.bundles.faults import YAML_NAME, invalid
+from competitions.refusals import InvalidFile
+from competitions.resources.archives import ArchiveLimits, check_zip
+
+LIMITS: Final = ArchiveLimits(unpacked_bytes=20 * 1024**3, files=20_000)
+ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same folder gives the same bytes, so it is stored once
+LITTER: Final = {"__pycache__", "__MACOSX", ".DS_Store", ".ipynb_checkpoints", ".git"}
+
+
+@contextmanager
+def opened(source: Path) -> Iterator["BundleFiles"]:
+    """The files of a bundle given as a folder or a zip. Raises `InvalidBundle` for a zip that must not be unpacked."""
+    if source.is_dir():
+        yield BundleFiles(source)
+        return
+    if not source.is_file():
+        raise invalid("There is no such file or folder.", file=str(source))
+    try:
+        check_zip(source, limits=LIMITS, what="The bundle")
+    except InvalidFile as error:
+        raise invalid(error.detail, file=source.name) from error
+    with tempfile.TemporaryDirectory(prefix="bundle-") as folder:
+        with zipfile.ZipFile(source) as archive:  # nothing in it leads outside: `check_zip` has looked at every name
+            archive.extractall(folder)
+        yield BundleFiles(Path(folder))
+
+
+class BundleFiles:
+    """The folder of a bundle. Every path is relative to it and cannot lead outside."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+
+    def yaml(self) -> Path:
+        """The competition's YAML. Raises `InvalidBundle`, which says where one was found instead."""
+        path = self.folder / YAML_NAME
+        if path.is_file():
+            return path
+        raise invalid(f"There is no {YAML_NAME} at the top level of the bundle. {self._instead()}")
+
+    def _instead(self) -> str:
+        names = [path.relative_to(self.folder) for path in sorted(self.folder.rglob("*")) if path.is_file()]
+        names = [name for name in names if not LITTER & set(name.parts)]
+        for name in names:
+            if name.name.lower() in (YAML_NAME, "competition.yml"):
+                if len(name.parts) > 1:
+                    return f"There is {name}: pack what is in the folder {name.parent}, not the folder itself."
+                return f"There is {name}: rename it to {YAML_NAME}."
+        if len(names) == 1 and names[0].suffix == ".zip":
+            return f"There is only {names[0]}, a zip in the zip: upload that one."
+        listed = ", ".join(map(str, names[:5])) or "nothing"
+        return f"It holds {listed}{' and more' if len(names) > 5 else ''}."
+
+    def path(self, relative: str) -> Path | None:
+        """The path below the bundle's folder; None when it leads outside, or through a link."""
+        parts = PurePosixPath(relative.replace("\\", "/"))
+        if parts.is_absolute() or ".." in parts.parts or "\0" in relative or relative[1:2] == ":":
+            return None
+        path = (self.folder / parts).resolve()
+        return path if path.is_relative_to(self.folder) else None
+
+    def exists(self, relative: str) -> bool:
+        path = self.path(relative)
+        return path is not None and path.exists()
+
+    def similar(self, relative: str) -> str:
+        """What may have been meant: a file of that name elsewhere, or one that is spelt nearly so; else empty."""
+        wanted = relative.rstrip("/").replace("\\", "/")
+        names = [str(path.relative_to(self.folder)) for path in self.folder.rglob("*")][:5000]
+        same = [name for name in names if PurePosixPath(name).name.lower() == PurePosixPath(wanted).name.lower()]
+        near = same or get_close_matches(wanted, names, n=1)
+        if not near and "." in wanted:
+            near = [name for name in names if name == wanted.rsplit(".", 1)[0]]
+        return near[0] if near else ""
+
+    def text(self, relative: str) -> str:
+        """A page's text; bytes that are no UTF-8 are shown as such, for a page of another encoding is still read."""
+        path = self.path(relative)
+        assert path is not None, "checked before"
+        return path.read_bytes().decode("utf-8-sig", errors="replace")
+
+    def zipped(self, relative: str, into: Path) -> tuple[Path, str]:
+        """A zip of a folder of the bundle, or a file of it as it is; returns path and download name."""
+        path = self.path(relative)
+        assert path is not None, "checked before"
+        if path.is_file():
+            return path, path.name
+        target = into / f"{relative.strip('/').replace('/', '-')}.zip"
+        if not target.exists():
+            zip_folder(path, target)
+        return target, target.name
+
+
+def zip_folder(folder: Path, target: Path) -> None:
+    """Pack a folder: the same content gives the same bytes; links and litter are left out."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.rglob("*")):
+            relative = file.relative_to(folder)
+            if file.is_file() and not file.is_symlink() and not LITTER & set(relative.parts):
+                info = zipfile.ZipInfo(relative.as_posix(), ZIP_TIME)
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.external_attr = (0o755 if file.stat().st_mode & 0o111 else 0o644) << 16
+                with file.open("rb") as source, archive.open(info, "w", force_zip64=True) as sink:
+                    while chunk := source.read(1 << 20):
+                        sink.write(chunk)

@@ -1,0 +1,35 @@
+"""The leaderboard of a phase, made from what a bundle says."""
+
+from django.utils.text import slugify
+
+from competitions.bundles.schema import ColumnSpec, LeaderboardSpec
+from competitions.catalog.models import Phase
+from competitions.leaderboards.models import Column, Leaderboard
+from competitions.leaderboards.rules import CODABENCH_RULES
+
+
+def board_create(phase: Phase, spec: LeaderboardSpec) -> Leaderboard:
+    """Make the board; with several tasks it shows each of them. The first column is primary where none is named."""
+    extra = spec.podium
+    board = Leaderboard.objects.create(
+        phase=phase, title=spec.title, key=slugify(spec.key)[:36] or "main", rule=CODABENCH_RULES[spec.submission_rule],
+        is_hidden=spec.hidden, is_transposed=extra.transposed,
+        shows_tasks=phase.tasks.count() > 1 if extra.show_tasks is None else extra.show_tasks,
+    )  # fmt: skip
+    keys = {column.index: column.key for column in spec.columns}
+    for column in spec.columns:
+        made = _column(column, keys)
+        made.leaderboard, made.is_primary = board, column.index == spec.primary_index
+        made.full_clean()
+        made.save()
+    return board
+
+
+def _column(spec: ColumnSpec, keys: dict[int, str]) -> Column:
+    computed = spec.computation is not None
+    kind = Column.Kind.COMPUTED if computed else Column.Kind.METER if spec.podium.meter else Column.Kind.SCORE
+    return Column(
+        key=spec.key, title=spec.title, unit=spec.podium.unit, index=spec.index, sorting=spec.sorting,
+        precision=spec.precision, is_hidden=spec.hidden, rank_by_shown=spec.podium.rank_by_shown, kind=kind,
+        computation=spec.computation or "", sources=[keys[index] for index in spec.computation_indexes or []],
+    )  # fmt: skip

@@ -1,0 +1,114 @@
+"""`podium bundle`: check a bundle, begin one from a template, send one to a site. No database, no Django."""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from competitions.bundles.archive import zip_folder
+from competitions.bundles.faults import Report
+from competitions.bundles.reader import check_bundle
+
+STARTERS: Final = Path(__file__).with_name("starters")
+TIMEOUT_S: Final = 3600
+
+
+def main(argv: Sequence[str], prog: str = "podium bundle") -> int:
+    """Exit status 0, or 1 when the bundle has faults or nothing could be written or sent."""
+    chosen = _parser(prog).parse_args(list(argv))
+    try:
+        status: int = chosen.run(chosen)
+    except OSError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return 1
+    return status
+
+
+def templates() -> list[str]:
+    """The names that `new --template` knows."""
+    return sorted(path.name for path in STARTERS.iterdir() if (path / "competition.yaml").is_file())
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description="Check, begin and send competition bundles.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="say every fault of a bundle, with file, line and what would be right")
+    check.add_argument("file", type=Path, help="a zip or a folder")
+    check.add_argument("--json", action="store_true", help="print the report as JSON")
+    check.set_defaults(run=_check)
+    new = commands.add_parser("new", help="begin a bundle from a template")
+    new.add_argument("dest", type=Path, help="a folder that does not exist yet")
+    new.add_argument("--template", choices=templates(), default="results")
+    new.set_defaults(run=_new)
+    send = commands.add_parser("import", help="send a bundle to a site; the new competition is a draft")
+    send.add_argument("file", type=Path, help="a zip or a folder")
+    send.add_argument("--site", required=True, help="for instance https://podium.example.org")
+    send.add_argument("--token-file", type=Path, required=True, help="a file with an API token of the scope `organize`")
+    send.add_argument("--queue", default="", help="name of the queue that runs its submissions")
+    send.add_argument("--json", action="store_true", help="print the report as JSON")
+    send.set_defaults(run=_import)
+    return parser
+
+
+def _print(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+        return
+    print("\n".join(report.lines()) or "Nothing to remark.")
+    print("It cannot be imported." if report.faults else "It can be imported.")
+
+
+def _check(chosen: argparse.Namespace) -> int:
+    report = check_bundle(chosen.file)
+    _print(report, as_json=chosen.json)
+    return 1 if report.faults else 0
+
+
+def _new(chosen: argparse.Namespace) -> int:
+    dest: Path = chosen.dest
+    if dest.exists() and any(dest.iterdir()):
+        print(f"{dest} is not empty; give a folder that does not exist yet.", file=sys.stderr)
+        return 1
+    source = STARTERS / chosen.template
+    today = datetime.now(UTC).date()
+    for file in sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        target = dest / file.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = (
+            file.read_text().replace("2027-01-01", str(today)).replace("2027-12-31", str(today + timedelta(days=364)))
+        )
+        target.write_text(text)
+    print(f"{dest}: pack it with `cd {dest} && zip -r ../bundle.zip .`, or import the folder as it is.")
+    return 0
+
+
+def _import(chosen: argparse.Namespace) -> int:
+    import requests  # only this command talks to a site
+
+    report = check_bundle(chosen.file)
+    if report.faults:
+        _print(report, as_json=chosen.json)
+        return 1
+    with tempfile.TemporaryDirectory() as scratch:
+        packed = chosen.file
+        if packed.is_dir():
+            packed = Path(scratch) / "bundle.zip"
+            print("Packing", file=sys.stderr)
+            zip_folder(chosen.file, packed)
+        print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
+        with packed.open("rb") as file:
+            answer = requests.post(
+                f"{chosen.site.rstrip('/')}/api/v1/bundles/", files={"file": (packed.name, file)},
+                data={"queue": chosen.queue} if chosen.queue else {}, timeout=TIMEOUT_S,
+                headers={"Authorization": f"Bearer {chosen.token_file.read_text().strip()}"},
+            )  # fmt: skip
+    said = answer.json()
+    if chosen.json or not answer.ok:
+        print(json.dumps(said, indent=2) if chosen.json else f"{answer.status_code}: {said.get('detail')}")
+        return 0 if answer.ok else 1
+    print("\n".join(said["report"]["created"] + [chosen.site.rstrip("/") + said["url"]]))
+    return 0

@@ -1,0 +1,177 @@
+"""The rows of a competition, made from what a bundle says; inside the importer's transaction."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.utils.text import slugify
+
+from accounts.models import User
+from competitions.bundles.boards import board_create
+from competitions.bundles.parts import Part
+from competitions.bundles.reader import NO_TERMS, BundleReader
+from competitions.bundles.references import References
+from competitions.bundles.rules import ordered
+from competitions.bundles.schema import CompetitionSpec, Index, PhaseSpec, TaskSpec
+from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, Phase, Task
+from competitions.catalog.presets import PRESETS
+from competitions.catalog.services import rules_publish
+from competitions.resources.models import Resource
+
+MAX_SUBTITLE = 256
+HTML_TAG = re.compile(r"<[a-zA-Z][^>]*>")
+SAME_FIELDS = (
+    "title", "docker_image", "competition_type", "enable_detailed_results", "show_detailed_results_in_submission_panel",
+    "show_detailed_results_in_leaderboard", "make_programs_available", "make_input_data_available",
+)  # fmt: skip
+SAME_PHASE_FIELDS = (
+    "name", "description", "auto_migrate_to_this_phase", "hide_output", "hide_prediction_output", "hide_score_output",
+)  # fmt: skip
+
+
+class Maker:
+    """The state of one import: what was read, what its keys stand for, and the stored files by their path."""
+
+    def __init__(self, reader: BundleReader, references: References, owner: User, parts: Mapping[str, Part]) -> None:
+        self.reader, self.references, self.owner, self.parts = reader, references, owner, parts
+        self.spec: CompetitionSpec = reader.checked()
+        self.report = reader.report
+        self.resources: dict[tuple[str, str], Resource] = {}
+
+    def competition(self, now: datetime) -> Competition:
+        spec, policy = self.spec, Competition.RegistrationPolicy
+        assert self.references.queue is not None, "looked up, or the bundle was refused"
+        competition = Competition(
+            slug=spec.podium.slug or self._free_slug(spec.title), subtitle=self._subtitle(), host=spec.podium.host,
+            registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
+            max_team_size=spec.podium.max_team_size, queue=self.references.queue, reward=spec.reward or "",
+            contact_email=spec.contact_email or "", logo=self.parts[spec.image].file if spec.image else None,
+            **{name: getattr(spec, name) for name in SAME_FIELDS},
+        )  # fmt: skip
+        competition.full_clean()
+        competition.save()
+        CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
+        self._rules(competition, now)
+        self._pages(competition)
+        tasks = {task.index: self._task(competition, task) for task in spec.tasks}
+        slugs: Counter[str] = Counter()
+        for number, phase in enumerate(ordered(spec.phases)):
+            self._phase(competition, phase, number, tasks, slugs)
+        self._say(competition)
+        return competition
+
+    def _say(self, competition: Competition) -> None:
+        spec, mapped = self.spec, self.report.mapped
+        self.report.created[:0] = [
+            f"competition {competition.title!r} at /competitions/{competition.slug}/, a draft",
+            f"{len(spec.pages)} pages and the rules", f"{len(spec.tasks)} tasks", f"{len(spec.phases)} phases with a leaderboard each",
+        ]  # fmt: skip
+        note = self.reader.document.note
+        if not spec.docker_image:
+            mapped.append(note(("docker_image",), f"no image is named; programs run in {competition.image_name}"))
+        if spec.solutions:
+            self.report.ignored.append(
+                note(("solutions",), "solutions are not kept; submit them once to see them scored")
+            )
+        for board in spec.leaderboards[1:]:
+            self.report.ignored.append(
+                note(board.where, "phases have the first leaderboard; this one is on none of them")
+            )
+
+    def _subtitle(self) -> str:
+        spec = self.spec
+        line = spec.podium.subtitle or " ".join(spec.description.split())
+        if len(line) > MAX_SUBTITLE:
+            note = self.reader.document.note(
+                ("description",), f"the line under the title is cut to {MAX_SUBTITLE} characters"
+            )
+            self.report.mapped.append(note)
+        return line[:MAX_SUBTITLE]
+
+    @staticmethod
+    def _free_slug(title: str) -> str:
+        base = slugify(title)[:54].strip("-") or "competition"
+        taken = set(Competition.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+        return next(name for name in (base, *(f"{base}-{number}" for number in range(2, 100_000))) if name not in taken)
+
+    def _text(self, relative: str) -> tuple[str, Format]:
+        text = self.reader.files.text(relative)
+        if relative.lower().endswith((".html", ".htm")):
+            return text, Format.HTML
+        return text, Format.MIXED if HTML_TAG.search(text) else Format.MARKDOWN
+
+    def _rules(self, competition: Competition, now: datetime) -> None:
+        text, form = self._text(self.spec.terms) if self.spec.terms else (NO_TERMS, Format.MARKDOWN)
+        rules_publish(competition=competition, text=text, form=form, now=now)
+
+    def _pages(self, competition: Competition) -> None:
+        for index, page in enumerate(self.spec.pages):
+            body, form = self._text(page.file)
+            tab = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
+            Page.objects.create(competition=competition, tab=tab, title=page.title, body=body, format=form, index=index)
+
+    def _resource(self, said: str | None, kind: str, name: str) -> Resource | None:
+        """The resource behind a path or a key; one for each file and kind, however often it is named."""
+        if said is None:
+            return None
+        if (found := self.references.resources.get((said, kind))) is not None:
+            return found
+        if (said, kind) not in self.resources:
+            part, label = self.parts[said], Resource.Kind(kind).label
+            self.resources[said, kind] = Resource.objects.create(
+                owner=self.owner, kind=kind, name=f"{name}: {label}"[:200], file=part.file, file_name=part.file_name
+            )
+            self.report.created.append(f"{label} {said} ({part.file.size_bytes:,} bytes)")
+        return self.resources[said, kind]
+
+    def _task(self, competition: Competition, spec: TaskSpec) -> Task:
+        if spec.key is not None:
+            return self.references.tasks[spec.key]
+        files = {
+            name: self._resource(getattr(spec, name), name, spec.name)
+            for name in ("scoring_program", "ingestion_program", "input_data", "reference_data")
+        }
+        return Task.objects.create(
+            competition=competition, owner=self.owner, name=spec.name, description=spec.description,
+            ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public, **files,
+        )  # fmt: skip
+
+    def _phase(
+        self, competition: Competition, spec: PhaseSpec, index: int, tasks: dict[Index, Task], slugs: Counter[str]
+    ) -> None:
+        extra, kinds = spec.extra, spec.extra.accepts
+        phase = Phase(
+            competition=competition, slug=extra.slug or self._phase_slug(spec, slugs), index=index,
+            opens_at=spec.start, closes_at=spec.end, time_limit_s=spec.execution_time_limit,
+            scoring_time_limit_s=extra.scoring_time_limit or spec.execution_time_limit,
+            max_submissions_per_day=spec.max_submissions_per_day or None, max_submissions=spec.max_submissions or None,
+            max_submissions_per_week=extra.max_submissions_per_week or None, visibility=extra.visibility,
+            accepts_predictions=kinds is None or "prediction" in kinds,
+            accepts_code=not spec.accepts_only_result_submissions if kinds is None else "code" in kinds,
+            accepts_datasets=kinds is not None and "dataset" in kinds, as_on_codabench=kinds is None,
+            allow_network=extra.allow_network, docker_image=extra.docker_image, prediction_format=extra.prediction_format,
+            public_data=self._resource(spec.public_data, "public_data", spec.name),
+            starting_kit=self._resource(spec.starting_kit, "starting_kit", spec.name),
+            **{name: getattr(spec, name) for name in SAME_PHASE_FIELDS},
+        )  # fmt: skip
+        self._preset(phase, spec)
+        phase.full_clean()
+        phase.save()
+        for number in spec.tasks:
+            phase.tasks.add(tasks[number])
+        board_create(phase, self.spec.leaderboards[0])
+
+    @staticmethod
+    def _phase_slug(spec: PhaseSpec, slugs: Counter[str]) -> str:
+        base = slugify(spec.name)[:54].strip("-") or "phase"
+        slugs[base] += 1
+        return base if slugs[base] == 1 else f"{base}-{slugs[base]}"
+
+    def _preset(self, phase: Phase, spec: PhaseSpec) -> None:
+        extra = spec.extra
+        if extra.preset:
+            PRESETS[extra.preset].apply(phase)
+        if extra.budget:
+            for name, value in extra.budget.model_dump(exclude_none=True).items():
+                setattr(phase, name, value)

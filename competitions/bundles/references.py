@@ -1,0 +1,87 @@
+"""What a bundle names that must be on this site already: data sets and tasks by key, a queue, a free address."""
+
+from competitions.bundles.faults import Where
+from competitions.bundles.reader import BundleReader, is_key
+from competitions.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
+from competitions.catalog.models import Competition, Task
+from competitions.compute.models import Queue
+from competitions.resources.models import Resource
+
+from accounts.models import User  # isort: skip
+
+DEFAULT_QUEUE = "default"
+
+
+class References:
+    """The rows behind the keys of one bundle; faults go into its report."""
+
+    def __init__(self, reader: BundleReader, *, owner: User, queue: Queue | None) -> None:
+        self.reader, self.owner = reader, owner
+        self.queue = queue
+        self.resources: dict[tuple[str, str], Resource] = {}  # by key and kind
+        self.tasks: dict[str, Task] = {}  # by key
+
+    def look_up(self) -> None:
+        """Find everything, or say what is not there. Does nothing for a bundle that could not be read."""
+        spec = self.reader.spec
+        if spec is None:
+            return
+        self._slug(spec)
+        self._queue(spec)
+        for task in spec.tasks:
+            if task.key is not None:
+                self._task(task.key, (*task.where, "key"))
+                continue
+            for name in TASK_FILES:
+                self._resource(getattr(task, name), name, (*task.where, name))
+        for phase in spec.phases:
+            for name in PHASE_FILES:
+                self._resource(getattr(phase, name), name, (*phase.where, name))
+
+    def _fault(self, where: Where, message: str) -> None:
+        self.reader.report.faults.append(self.reader.document.note(where, message))
+
+    def _slug(self, spec: CompetitionSpec) -> None:
+        slug = spec.podium.slug
+        if slug and Competition.objects.filter(slug=slug).exists():
+            self._fault(("podium", "slug"), f"a competition with the slug {slug!r} exists; give another one")
+
+    def _queue(self, spec: CompetitionSpec) -> None:
+        if self.queue is not None:
+            return
+        usable = Queue.objects.all() if self.owner.is_superuser else Queue.objects.filter(owner__in=[self.owner.pk])
+        shared = Queue.objects.filter(owner=None)
+        if spec.queue:
+            self.queue = (usable | shared).filter(name=str(spec.queue).lower()).first()
+            if self.queue is None:
+                names = ", ".join((usable | shared).values_list("name", flat=True)[:10]) or "none"
+                self._fault(
+                    ("queue",),
+                    f"there is no queue {spec.queue!r} here that you may use; there are {names}. "
+                    "Name one of them, remove the line, or choose a queue when you import",
+                )
+            return
+        self.queue = shared.filter(name=DEFAULT_QUEUE).first() or shared.first() or usable.first()
+        if self.queue is None:
+            self._fault((), "this site has no queue that you may use; make one first, or ask its administrators")
+
+    def _task(self, key: str, where: Where) -> None:
+        if not is_key(key):
+            return  # said already
+        task = Task.objects.usable_by(self.owner).filter(key=key).first()
+        if task is None:
+            self._fault(where, f"there is no task with the key {key} that you may use")
+        else:
+            self.tasks[key] = task
+
+    def _resource(self, said: str | None, kind: str, where: Where) -> None:
+        """A value that is no file of the bundle but a key."""
+        if said is None or self.reader.files.exists(said) or not is_key(said):
+            return
+        found = Resource.objects.usable_by(self.owner).filter(key=said).first()
+        if found is None:
+            self._fault(where, f"there is no data set with the key {said} that you may use")
+        elif found.kind != kind:
+            self._fault(where, f"the data set {said} is {found.get_kind_display()}, not {Resource.Kind(kind).label}")
+        else:
+            self.resources[said, kind] = found

@@ -1,0 +1,124 @@
+"""What a bundle's parts must mean to each other: indexes that exist, phases in order, computations that can be computed."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from competitions.bundles.document import Document
+from competitions.bundles.faults import Note, Where
+from competitions.bundles.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec
+
+# The names of `competitions.catalog.presets.PRESETS`, which cannot be read without a site; a test compares them.
+PRESET_NAMES: Final = ("pcqm4mv2-test-dev", "pcqm4mv2-test-challenge")
+
+
+def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
+    """Every contradiction between parts that are well formed by themselves."""
+    found = [*_tasks(spec), *_phases(spec, legacy=legacy), *_boards(spec), *_questions(spec)]
+    return [document.note(where, message) for where, message in found]
+
+
+Found = Iterator[tuple[Where, str]]
+
+
+def _tasks(spec: CompetitionSpec) -> Found:
+    seen: list[object] = []
+    for task in spec.tasks:
+        if task.index in seen:
+            yield (*task.where, "index"), f"the index {task.index!r} is that of another task; give each its own"
+        seen.append(task.index)
+        if task.key is None and not task.name:
+            yield task.where, "`name` is missing"
+        if task.key is None and task.scoring_program is None:
+            yield task.where, "`scoring_program` is missing; name its folder or zip, or give the `key` of a task"
+    known = ", ".join(map(str, seen))
+    for phase in spec.phases:
+        for number, index in enumerate(phase.tasks):
+            if index not in seen:
+                yield (*phase.where, "tasks", number), f"there is no task with the index {index!r}; there are {known}"
+
+
+def ordered(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
+    """By index where there is one; the others keep their place."""
+    rows = list(phases)
+    if not all(isinstance(phase.index, int | float) for phase in rows):
+        return rows
+    return sorted(rows, key=lambda phase: float(phase.index or 0))
+
+
+def _phases(spec: CompetitionSpec, *, legacy: bool) -> Found:
+    rows = ordered(spec.phases)
+    for phase in rows:
+        if phase.end is not None and phase.end <= phase.start:
+            yield (*phase.where, "end"), "the phase ends before it starts; `end` must be later than `start`"
+        if phase.extra.preset and phase.extra.preset not in PRESET_NAMES:
+            yield (
+                (*phase.where, "podium", "preset"),
+                f"there is no preset {phase.extra.preset!r}; there are {', '.join(PRESET_NAMES)}",
+            )
+    if rows and rows[0].auto_migrate_to_this_phase:
+        key = "auto_migration" if legacy else "auto_migrate_to_this_phase"
+        yield (*rows[0].where, key), "nothing can migrate to the first phase; set this on a later one"
+    if not legacy:
+        for before, after in pairwise(rows):
+            yield from _follows(before, after)
+
+
+def _follows(before: PhaseSpec, after: PhaseSpec) -> Found:
+    if before.podium is not None and after.podium is not None:  # phases of our own may run side by side
+        return
+    if before.end is None:
+        yield before.where, f"`end` is missing; only the last phase may go on for ever, and {after.name!r} follows"
+    elif after.start <= before.end:
+        word = "at the very moment" if after.start == before.end else "before"
+        yield (
+            (*after.where, "start"),
+            f"the phase starts {word} {before.name!r} ends ({before.end:%Y-%m-%d %H:%M} UTC); it must start later",
+        )
+
+
+def _boards(spec: CompetitionSpec) -> Found:
+    for board in spec.leaderboards[:1]:  # the others are not attached to any phase
+        yield from _twice(board)
+        indexes = {column.index for column in board.columns}
+        for column in board.columns:
+            yield from _computation(column, indexes)
+
+
+def _twice(board: LeaderboardSpec) -> Found:
+    keys: set[str] = set()
+    indexes: set[int] = set()
+    for column in board.columns:
+        if column.key in keys:
+            yield (*column.where, "key"), f"the key {column.key!r} is that of another column; give each its own"
+        if column.index in indexes:
+            yield (*column.where, "index"), f"the index {column.index} is that of another column; give each its own"
+        keys.add(column.key)
+        indexes.add(column.index)
+
+
+def _computation(column: ColumnSpec, indexes: set[int]) -> Found:
+    chosen = column.computation_indexes or []
+    if column.computation is None and not chosen:
+        return
+    if column.computation is None:
+        yield column.where, "`computation_indexes` need a `computation`: avg, sum, min or max"
+    if not chosen:
+        yield (
+            column.where,
+            f"the computation {column.computation!r} needs `computation_indexes`, a list of column indexes",
+        )
+    if column.index in chosen:
+        yield (*column.where, "computation_indexes"), "a column cannot be computed from itself; name other columns"
+    if unknown := sorted(set(chosen) - indexes):
+        known = ", ".join(map(str, sorted(indexes)))
+        yield (*column.where, "computation_indexes"), f"there are no columns {unknown}; there are {known}"
+
+
+def _questions(spec: CompetitionSpec) -> Found:
+    for key, question in (spec.fact_sheet or {}).items():
+        where = ("fact_sheet", key)
+        if question.key != key:
+            yield (*where, "key"), f"the inner key {question.key!r} must equal the outer one, {key!r}"
+        if question.type == "select" and not question.selection:
+            yield (*where, "selection"), "a question of the type select needs a list of choices"

@@ -1,0 +1,149 @@
+"""The three shapes of bundles are told apart and read, with what real ones do beyond their schema."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions.bundles.archive import opened
+from competitions.bundles.dates import read_instant
+from competitions.bundles.faults import Report
+from competitions.bundles.reader import BundleReader
+from competitions.bundles.schema import CompetitionSpec
+from tests.unit.bundles.bundles import FILES, LEGACY, PARALLEL, changed, packed, second, write
+
+
+def read(folder: Path) -> tuple[CompetitionSpec, Report]:
+    with opened(folder) as files:
+        reader = BundleReader(files)
+        return reader.checked(), reader.report
+
+
+def test_a_bundle_of_version_2_is_read_with_codabenchs_defaults(tmp_path: Path) -> None:
+    spec, report = read(write(tmp_path, second()))
+    first, last = spec.phases
+    assert (report.shape, report.warnings, report.ignored) == ("2", [], [])
+    assert (first.start, first.end) == (
+        datetime(2027, 1, 1, 10, 30, tzinfo=UTC), datetime(2027, 2, 1, 10, 30, tzinfo=UTC),
+    )  # fmt: skip
+    assert (first.max_submissions_per_day, first.max_submissions, first.execution_time_limit) == (5, 100, 600)
+    assert last.end is None
+    assert (spec.leaderboards[0].submission_rule, spec.leaderboards[0].columns[0].precision) == ("Add", 2)
+    assert spec.tasks[0].ingestion_only_during_scoring is False
+
+
+def test_a_bundle_of_codalab_1_5_is_mapped(tmp_path: Path) -> None:
+    spec, report = read(write(tmp_path, LEGACY))
+    assert report.shape == "1.5"
+    assert [phase.name for phase in spec.phases] == ["Development", "Final"]
+    development, final = spec.phases
+    assert (development.start.hour, development.end) == (12, datetime(2027, 2, 28, tzinfo=UTC))
+    assert (final.auto_migrate_to_this_phase, final.end) == (True, datetime(2027, 6, 30, tzinfo=UTC))
+    assert [task.name for task in spec.tasks] == ["Development Task", "Final Task"]
+    board = spec.leaderboards[0]
+    assert (board.title, board.key, board.submission_rule) == ("Results", "Results", "Force_Best")
+    assert [(column.key, column.sorting, column.precision) for column in board.columns] == [
+        ("score one", "desc", 4), ("loss", "asc", 3), ("average", "asc", 2),
+    ]  # fmt: skip
+    assert (board.columns[2].computation, board.columns[2].computation_indexes) == ("avg_rank", [0, 1])
+    assert spec.registration_auto_approve is False
+    assert {note.path for note in report.ignored} == {"enable_forum", "phases.1.color"}
+    assert {note.path for note in report.mapped} >= {"force_best_submission_to_leaderboard"}
+
+
+def test_the_parent_of_parallel_phases_of_1_8_is_dropped(tmp_path: Path) -> None:
+    spec, report = read(write(tmp_path, PARALLEL))
+    assert report.shape == "1.8"
+    assert [phase.name for phase in spec.phases] == ["Final"]
+
+
+@pytest.mark.parametrize("pack", [False, True], ids=["folder", "zip"])
+def test_a_zip_is_read_like_its_folder(tmp_path: Path, pack: bool) -> None:
+    folder = write(tmp_path / "bundle", second())
+    spec, _ = read(packed(folder, tmp_path / "bundle.zip") if pack else folder)
+    assert spec.title == "Small"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("version", ...), ("version", "2"), ("version", 2.0), ("image", ...), ("phases.0.index", ...), ("phases.0.end", "2027-1-31"),
+        ("leaderboards.0.columns.0.sorting", ...), ("leaderboards.0.index", 0), ("phases.0.solutions", []), ("tasks.0.is_public", True),
+        ("tasks.0.description", None), ("docker_image", None), ("phases.1.end", None), ("phases.1.end", ""), ("tasks.0.index", 1.5),
+        ("leaderboards.0.columns.0.key", "key with blanks"), ("leaderboards.0.columns.0.title", "<Rank>"), ("title", 2027),
+        ("leaderboards.0.columns.0.computation", None), ("phases.0.max_submissions", None), ("phases.0.max_submissions_per_day", 0),
+        ("tasks.0.reference_data", "input_data"), ("solutions", [{"index": 0, "tasks": [0], "path": "input_data"}]),
+    ],
+)  # fmt: skip
+def test_what_real_bundles_do_is_read(tmp_path: Path, path: str, value: Any) -> None:
+    data = changed(path, value)
+    for phase in data["phases"] if path == "tasks.0.index" else []:
+        phase["tasks"] = [value]
+    assert read(write(tmp_path, data))[0].phases
+
+
+def test_keys_of_version_2_without_version_and_terms_are_read_as_that(tmp_path: Path) -> None:
+    data = changed("version", ..., changed("terms", ...))
+    spec, report = read(write(tmp_path, data))
+    assert spec.terms is None
+    assert "terms" in " ".join(str(note) for note in report.warnings)
+
+
+def test_a_byte_order_mark_a_document_start_comments_and_anchors_are_read(tmp_path: Path) -> None:
+    folder = write(tmp_path, "\ufeff---\n" + LEGACY.replace("title: Small and old", "title: Small and old  # comment"))
+    assert read(folder)[0].title == "Small and old"
+
+
+def test_solutions_given_twice_are_read_with_a_warning(tmp_path: Path) -> None:
+    folder = write(tmp_path, second())
+    path = folder / "competition.yaml"
+    path.write_text(path.read_text() + "solutions: []\nsolutions: []\n")
+    assert any("twice" in note.message for note in read(folder)[1].warnings)
+
+
+def test_an_unknown_key_is_a_warning_that_guesses_what_was_meant(tmp_path: Path) -> None:
+    _, report = read(write(tmp_path, changed("phases.0.max_submission", 3)))
+    (note,) = report.warnings
+    assert (note.path, note.line is not None) == ("phases[0].max_submission", True)
+    assert "is it `max_submissions`?" in note.message
+
+
+def test_litter_and_what_nobody_names_are_no_matter(tmp_path: Path) -> None:
+    litter: dict[str, str | bytes] = {
+        "__MACOSX/._x": b"\x00",
+        ".DS_Store": b"\x00",
+        "utilities/old.py~": "x",
+        "sample/a.zip": b"no zip",
+    }
+    assert read(write(tmp_path, second(), FILES | litter))[0].title == "Small"
+
+
+def test_a_phase_of_the_old_shape_that_would_end_before_it_starts_is_closed_with_a_warning(tmp_path: Path) -> None:
+    spec, report = read(write(tmp_path, LEGACY.replace("2027-06-30", "2026-06-30")))
+    assert spec.phases[1].end is not None
+    assert (spec.phases[1].end - spec.phases[1].start).total_seconds() == 1
+    assert "before its start" in " ".join(map(str, report.warnings))
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2019-12-12 13:30:00", "2019-12-12T13:30:00+00:00"),
+        ("2019-12-12 13:30:00+02:00", "2019-12-12T11:30:00+00:00"),
+        ("2019-12-12T13:30:00.123456Z", "2019-12-12T13:30:00.123456+00:00"),
+        ("8-7-2019", "2019-08-07T00:00:00+00:00"), ("31-12-2026", "2026-12-31T00:00:00+00:00"),
+        ("12-31-2026", "2026-12-31T00:00:00+00:00"), ("1-1-2026", "2026-01-01T00:00:00+00:00"), ("2012-10-1", "2012-10-01T00:00:00+00:00"),
+        ("2026-05-01 10:00 UTC", "2026-05-01T10:00:00+00:00"), ("May 1, 2026", "2026-05-01T00:00:00+00:00"),
+    ],
+)  # fmt: skip
+def test_dates_keep_their_time_and_offset(text: str, instant: str) -> None:
+    assert read_instant(text).isoformat() == instant
+
+
+@pytest.mark.parametrize("text", ["soon", "2026", "10:30", "2026-13-45", "May", "2026-05-01 10:00 EST", "9" * 40, ""])
+def test_what_is_no_whole_date_is_refused_with_the_right_form(text: str) -> None:
+    with pytest.raises(ValueError, match="write it as 2027-03-31 13:30:00"):
+        read_instant(text)
