@@ -15,9 +15,11 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
+from competitions.catalog.models import Series
 from competitions.resources.storage import store_bytes
 from competitions.submissions.models import RunOutput
 from competitions.submissions.states import Kind
+from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
 from tests.worlds import World, person, world
 
@@ -31,6 +33,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "readyz": ("get", EVERYBODY, {}),
     "metrics": ("get", "", {EVERYBODY: 404}),
     "web:index": ("get", EVERYBODY, {}),
+    "web:series": ("get", EVERYBODY, {}),
     "web:overview": ("get", EVERYBODY, {}),
     "web:data": ("get", EVERYBODY, {}),
     "web:rules": ("get", EVERYBODY, {}),
@@ -46,6 +49,10 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:team-invite": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
     "web:team-captain": ("post", "M", {"A": 302, "SOXR": 403, "T": 404}),
     "web:team-leave": ("post", "T", {"A": 302, "SOXR": 403, "M": 409}),
+    "web:team-merge": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
+    "web:merge-accept": ("post", "T", {"A": 302, "SMOXR": 403}),
+    "web:merge-decline": ("post", "T", {"A": 302, "SMOXR": 403}),
+    "web:merge-withdraw": ("post", "M", {"A": 302, "STOXR": 403}),
     "web:invitation-accept": ("post", "", {"A": 302, "SMTOXR": 404}),
     "web:invitation-decline": ("post", "", {"A": 302, "SMTOXR": 404}),
     "web:invitation-withdraw": ("post", "M", {"A": 302, "STOXR": 403}),
@@ -69,6 +76,10 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:registration": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:team": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:team-invitations": ("post", "", {"A": 401, "SOXR": 403, "MT": 400}),
+    "api:team-merges": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:merge-accept": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
+    "api:merge-decline": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
+    "api:merge-withdraw": ("post", "M", {"A": 401, "SOXR": 404, "T": 403}),
     "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:leaderboard": ("get", EVERYBODY, {}),
     "api:leaderboard-csv": ("get", EVERYBODY, {}),
@@ -115,6 +126,8 @@ def make_town(site: World) -> Town:
     guest = person()
     register(user=guest, competition=site.competition, rules_version=1, now=site.now)
     invitation = invite(team=site.team, by=site.team.captain, person=guest.username, now=timezone.now())
+    merge = merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=timezone.now())
+    site.competition.series = Series.objects.create(slug=site.competition.slug, title="All tracks")
     phase = site.phase
     phase.starting_kit = phase.tasks.get().scoring_program
     phase.save()
@@ -137,7 +150,7 @@ def make_town(site: World) -> Town:
         people={"A": Client(), **{letter: client_of(user) for letter, user in people.items()}},
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
-            "name": "predictions.zip", "key": invitation.key, "board_key": "main", "upload": upload.key,
+            "name": "predictions.zip", "key": invitation.key, "board_key": "main", "upload": upload.key, "merge": merge.key,
         },
     )  # fmt: skip
 
@@ -156,6 +169,8 @@ def named_patterns() -> Iterator[tuple[str, URLPattern]]:
 
 def url_of(town: Town, name: str, pattern: URLPattern) -> str:
     arguments = {key: town.arguments[key] for key in pattern.pattern.converters}
+    if ":merge-" in name:
+        arguments["key"] = town.arguments["merge"]
     if name == "api:upload":
         arguments["key"] = town.arguments["upload"]
     if name == "web:download":

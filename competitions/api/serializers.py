@@ -12,7 +12,7 @@ from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
-from competitions.teams.models import Invitation, Registration, Team
+from competitions.teams.models import Invitation, MergeProposal, Registration, RegistrationQuestion, Team
 
 
 class PhaseOut(serializers.ModelSerializer[Phase]):
@@ -30,19 +30,40 @@ class PhaseOut(serializers.ModelSerializer[Phase]):
 class CompetitionOut(serializers.ModelSerializer[Competition]):
     class Meta:
         model = Competition
-        fields = ["id", "slug", "title", "subtitle", "host", "registration_policy", "max_team_size"]
+        fields = [
+            "id",
+            "slug",
+            "title",
+            "subtitle",
+            "host",
+            "registration_policy",
+            "max_team_size",
+            "registration_closes_at",
+            "merges_close_at",
+        ]
+
+
+class QuestionOut(serializers.ModelSerializer[RegistrationQuestion]):
+    class Meta:
+        model = RegistrationQuestion
+        fields = ["key", "title", "help_text", "kind", "choices", "is_required"]
 
 
 class CompetitionDetailOut(CompetitionOut):
     phases = PhaseOut(many=True)
     rules_version = serializers.IntegerField(allow_null=True)
+    registration_questions = QuestionOut(many=True)
+    series = serializers.SlugField(source="series.slug", allow_null=True, default=None)
 
     class Meta(CompetitionOut.Meta):
-        fields = [*CompetitionOut.Meta.fields, "phases", "rules_version"]
+        fields = [*CompetitionOut.Meta.fields, "series", "phases", "rules_version", "registration_questions"]
 
 
 class RegisterIn(serializers.Serializer[Any]):
     rules_version = serializers.IntegerField(min_value=1, help_text="The version of the rules that you accept.")
+    answers = serializers.DictField(
+        required=False, help_text="Answers to the competition's registration questions, by key."
+    )
 
 
 class RegistrationOut(serializers.ModelSerializer[Registration]):
@@ -50,7 +71,7 @@ class RegistrationOut(serializers.ModelSerializer[Registration]):
 
     class Meta:
         model = Registration
-        fields = ["state", "rules_version", "accepted_at"]
+        fields = ["state", "rules_version", "accepted_at", "answers"]
 
 
 class TeamIn(serializers.Serializer[Any]):
@@ -71,6 +92,19 @@ class TeamOut(serializers.ModelSerializer[Team]):
 
 class InviteIn(serializers.Serializer[Any]):
     person = serializers.CharField(max_length=254, help_text="User name or e-mail address of a registered person.")
+
+
+class MergeIn(serializers.Serializer[Any]):
+    team = serializers.CharField(max_length=200, help_text="Name of the team that is to join yours.")
+
+
+class MergeOut(serializers.ModelSerializer[MergeProposal]):
+    team = serializers.CharField(source="team.name", help_text="The team that proposes, and keeps its name.")
+    other = serializers.CharField(source="other.name", help_text="The team that would join it.")
+
+    class Meta:
+        model = MergeProposal
+        fields = ["key", "team", "other", "state", "created_at", "answered_at"]
 
 
 class InvitationOut(serializers.ModelSerializer[Invitation]):

@@ -14,6 +14,12 @@ urlpatterns = [
     path("competitions/<slug:slug>/registration/", competitions.RegistrationView.as_view(), name="registration"),
     path("competitions/<slug:slug>/team/", competitions.TeamView.as_view(), name="team"),
     path("competitions/<slug:slug>/team/invitations/", competitions.TeamInvitations.as_view(), name="team-invitations"),
+    path("competitions/<slug:slug>/team/merges/", competitions.TeamMerges.as_view(), name="team-merges"),
+    path("merges/<uuid:key>/accept/", competitions.MergeAnswer.as_view(), {"answer": "accept"}, name="merge-accept"),
+    path("merges/<uuid:key>/decline/", competitions.MergeAnswer.as_view(), {"answer": "decline"}, name="merge-decline"),
+    path(
+        "merges/<uuid:key>/withdraw/", competitions.MergeAnswer.as_view(), {"answer": "withdraw"}, name="merge-withdraw"
+    ),
     path("competitions/<slug:slug>/phases/<slug:phase_slug>/limits/", submissions.Limits.as_view(), name="limits"),
     path(
         "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard/",

@@ -19,6 +19,7 @@ from competitions.catalog.models import (
     Page,
     Phase,
     RulesVersion,
+    Series,
     Task,
 )
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
@@ -88,10 +89,25 @@ class CompetitionAdmin(OrganizerAdmin):
     inlines = [PageInline, AnnouncementInline, OrganizerInline]
     readonly_fields = ["warnings"]
     fieldsets = [
-        (None, {"fields": ["warnings", "title", "slug", "subtitle", "host", "is_published"]}),
-        ("People", {"fields": ["registration_policy", "max_team_size", "rules_text"]}),
+        (None, {"fields": ["warnings", "title", "slug", "subtitle", "host", "series", "is_published"]}),
+        (
+            "People",
+            {
+                "fields": [
+                    "registration_policy",
+                    "registration_closes_at",
+                    "max_team_size",
+                    "merges_close_at",
+                    "rules_text",
+                ]
+            },
+        ),
         ("Running", {"fields": ["queue", "docker_image"]}),
     ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Competition | None = None) -> list[str]:
+        """Into a series a competition is taken by an administrator: its page speaks for all tracks."""
+        return [*self.readonly_fields, *([] if request.user.is_superuser else ["series"])]
 
     @admin.display(description="What cannot work yet")
     def warnings(self, competition: Competition) -> SafeString:
@@ -127,6 +143,15 @@ class CompetitionAdmin(OrganizerAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False  # scores stay reproducible; unpublish it instead
+
+
+@admin.register(Series)
+class SeriesAdmin(admin.ModelAdmin[Series]):
+    """Series of competitions: administrators make them and take competitions in."""
+
+    list_display = ["title", "slug"]
+    prepopulated_fields = {"slug": ["title"]}
+    search_fields = ["title", "slug"]
 
 
 class RevealForm(ActionForm):

@@ -40,6 +40,22 @@ class CompetitionQuerySet(models.QuerySet["Competition"]):
         return self.filter(pk__in=CompetitionOrganizer.objects.filter(user=user).values("competition"))
 
 
+class Series(models.Model):
+    """Competitions that belong together, each a track with its own data, teams and leaderboards."""
+
+    slug = models.SlugField(max_length=60, unique=True)
+    title = models.CharField(max_length=256)
+    subtitle = models.CharField(max_length=256, blank=True)
+    description = models.TextField(blank=True, help_text="Markdown.")
+
+    class Meta:
+        ordering = ["title"]
+        verbose_name_plural = "series"
+
+    def __str__(self) -> str:
+        return self.title
+
+
 class Competition(models.Model):
     """One competition or benchmark."""
 
@@ -62,6 +78,16 @@ class Competition(models.Model):
     )
     registration_policy = models.CharField(max_length=10, choices=RegistrationPolicy, default=RegistrationPolicy.OPEN)
     max_team_size = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
+    registration_closes_at = models.DateTimeField(
+        null=True, blank=True, help_text="Nobody registers from this instant on. Empty: never closed."
+    )
+    merges_close_at = models.DateTimeField(
+        "team merges close at", null=True, blank=True, help_text="Teams merge until this instant. Empty: always."
+    )
+    series = models.ForeignKey(
+        Series, on_delete=models.SET_NULL, null=True, blank=True, related_name="tracks",
+        help_text="The series of which this competition is a track.",
+    )  # fmt: skip
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="competitions")
     docker_image = models.CharField(max_length=200, blank=True, help_text="Empty: the site's runtime image.")
     competition_type = models.CharField(max_length=12, choices=Type, default=Type.COMPETITION)
@@ -386,7 +412,9 @@ class Phase(models.Model):
     @property
     def holds_sealed_scores(self) -> bool:
         """True while anything that a run of this phase produced may tell of a sealed score."""
-        return self.revealed_at is None and (self.is_sealed or any(board.is_sealed for board in self.leaderboards.all()))
+        return self.revealed_at is None and (
+            self.is_sealed or any(board.is_sealed for board in self.leaderboards.all())
+        )
 
 
 def validate_prediction_format(value: object) -> None:

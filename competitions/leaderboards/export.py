@@ -8,8 +8,7 @@ from django.http import StreamingHttpResponse
 
 from competitions.leaderboards.board import all_rows, page_columns, shown_values, visible_columns
 from competitions.leaderboards.models import Leaderboard
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+from competitions.spreadsheets import safe_cell
 
 
 class _Echo:
@@ -17,11 +16,6 @@ class _Echo:
 
     def write(self, text: str) -> str:
         return text
-
-
-def safe_cell(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def csv_lines(board: Leaderboard) -> Iterator[str]:

@@ -4,3 +4,9 @@ from django.apps import AppConfig
 class SubmissionsConfig(AppConfig):
     name = "competitions.submissions"
     verbose_name = "Submissions"
+
+    def ready(self) -> None:
+        from competitions.submissions.merging import submissions_follow_merge
+        from competitions.teams.merging import teams_merged
+
+        teams_merged.connect(submissions_follow_merge, dispatch_uid="submissions.submissions_follow_merge")

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from competitions.catalog.models import Phase
 from competitions.refusals import Conflict, NotAllowed, Refusal
+from competitions.teams.models import Team
 
 
 class PhaseNotOpen(NotAllowed):
@@ -91,3 +92,23 @@ class LeaseLost(Conflict):
 
     def __init__(self) -> None:
         super().__init__("This lease is over: another attempt owns the run. Kill the containers and drop the work.")
+
+
+class TeamMerged(Conflict):
+    code = "team_merged"
+
+    def __init__(self, team: Team) -> None:
+        super().__init__(
+            f"Your team has just merged into “{team}”. Nothing was charged and the file is kept; submit again."
+        )
+
+
+class MergeOverQuota(Conflict):
+    code = "merge_over_quota"
+
+    def __init__(self, phase: Phase, *, used: int, limit: int) -> None:
+        super().__init__(
+            f"Together the teams have used {used} submissions of “{phase.name}”, and one team may use {limit}: they cannot merge any more.",
+            used=used,
+            limit=limit,
+        )

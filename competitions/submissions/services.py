@@ -67,7 +67,10 @@ def _accept(
     idempotency_key: str,
 ) -> Submission:
     """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
-    Team.objects.select_for_update().get(pk=team.pk)
+    # Without a join: PostgreSQL reads a row anew when its lock was waited for, but not what was joined to it.
+    locked = Team.objects.select_for_update().get(pk=team.pk)
+    if locked.merged_into is not None:
+        raise refusals.TeamMerged(locked.merged_into)
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
     _require_quota(team, phase, upload.began_at)

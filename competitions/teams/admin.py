@@ -4,23 +4,54 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from accounts.models import User
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
-from competitions.teams.models import Membership, Registration, Team
+from competitions.teams.export import registrations_csv
+from competitions.teams.models import Membership, MergeProposal, Registration, RegistrationQuestion, Team
 from competitions.teams.services import registration_decide, team_save
+
+
+@admin.register(RegistrationQuestion)
+class RegistrationQuestionAdmin(OrganizerAdmin):
+    """What everybody who registers is asked."""
+
+    list_display = ["title", "key", "kind", "is_required", "competition"]
+    list_filter = ["kind"]
+    list_select_related = ["competition"]
+    search_fields = ["title", "key", "competition__title"]
+    fields = ["competition", "key", "title", "help_text", "kind", "choices", "is_required", "index"]
+
+
+@admin.register(MergeProposal)
+class MergeProposalAdmin(ReadOnly, OrganizerAdmin):
+    """Merges of teams, proposed and done."""
+
+    competition_path = "team__competition"
+    list_display = ["team", "other", "state", "proposed_by", "created_at", "answered_at"]
+    list_filter = ["state"]
+    list_select_related = ["team", "other", "proposed_by"]
+    search_fields = ["team__name", "other__name"]
 
 
 @admin.register(Registration)
 class RegistrationAdmin(ReadOnly, OrganizerAdmin):
     """Who registered; approve or deny with the actions."""
 
-    list_display = ["user", "competition", "state", "rules_version", "accepted_at", "decided_by"]
+    list_display = ["user", "competition", "state", "said", "rules_version", "accepted_at", "decided_by"]
     list_filter = ["state"]
     list_select_related = ["user", "competition", "rules_version__competition", "decided_by"]
     search_fields = ["user__username", "user__email"]
-    actions = ["approve", "deny"]
+    actions = ["approve", "deny", "download_answers"]
+
+    @admin.display(description="answers")
+    def said(self, registration: Registration) -> str:
+        return "; ".join(f"{key}: {answer}" for key, answer in registration.answers.items()) or "-"
+
+    @admin.action(description="Download selected registrations with their answers (CSV)", permissions=["view"])
+    def download_answers(self, request: HttpRequest, queryset: QuerySet[Registration]) -> HttpResponse:
+        return registrations_csv(queryset.select_related("user", "competition", "rules_version"))
 
     def _decide(self, request: HttpRequest, queryset: QuerySet[Registration], *, approve: bool) -> None:
         assert isinstance(request.user, User), "the admin lets nobody else in"
@@ -56,8 +87,8 @@ class TeamAdmin(OrganizerAdmin):
     list_filter = ["is_baseline"]
     list_select_related = ["competition", "captain"]
     search_fields = ["name"]
-    fields = ["competition", "name", "captain", "is_baseline"]
-    readonly_fields = ["competition", "captain"]
+    fields = ["competition", "name", "captain", "is_baseline", "merged_into"]
+    readonly_fields = ["competition", "captain", "merged_into"]
     inlines = [MembershipInline]
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:

@@ -9,6 +9,18 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from competitions.catalog.models import Competition, RulesVersion
+from competitions.questions import Question
+
+
+class RegistrationQuestion(Question):
+    """What an organizer asks everybody who registers: real name, affiliation, an honour code."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="registration_questions")
+
+    class Meta(Question.Meta):
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "key"], name="registration_question_once_per_competition")
+        ]
 
 
 class Registration(models.Model):
@@ -26,6 +38,7 @@ class Registration(models.Model):
         RulesVersion, on_delete=models.PROTECT, help_text="The version that was accepted."
     )
     accepted_at = models.DateTimeField()
+    answers = models.JSONField(default=dict, blank=True, help_text="Key of the question to answer.")
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -47,6 +60,9 @@ class Team(models.Model):
     captain = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="teams")
     is_baseline = models.BooleanField(default=False, help_text="Shown on the board without a rank.")
+    merged_into = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="merged_teams"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -112,3 +128,33 @@ class Invitation(models.Model):
 
     def is_live(self, now: datetime) -> bool:
         return self.state == self.State.OPEN and now < self.expires_at
+
+
+class MergeProposal(models.Model):
+    """One captain proposes to another that their teams become one; the proposing team takes the other in."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "waiting for an answer"
+        ACCEPTED = "accepted", "accepted"
+        DECLINED = "declined", "declined"
+        WITHDRAWN = "withdrawn", "withdrawn"
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="merges_proposed")
+    other = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="merges_received")
+    proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    created_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "other"], condition=Q(state="open"), name="one_open_proposal_per_pair_of_teams"
+            ),
+            models.CheckConstraint(name="a_team_merges_with_another", condition=~Q(team=models.F("other"))),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.team} takes in {self.other}"

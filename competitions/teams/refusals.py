@@ -1,5 +1,7 @@
 """Why a registration or a change of a team is refused."""
 
+from datetime import datetime
+
 from competitions.catalog.models import Competition
 from competitions.refusals import Conflict, NotAllowed, Refusal
 
@@ -149,3 +151,63 @@ class CaptainMustHandOver(Conflict):
 
     def __init__(self) -> None:
         super().__init__("You are the captain. Make another member captain first, then leave.")
+
+
+class RegistrationClosed(NotAllowed):
+    code = "registration_closed"
+
+    def __init__(self, competition: Competition, closed_at: datetime) -> None:
+        super().__init__(f"Registration for “{competition}” closed at {closed_at:%Y-%m-%d %H:%M} UTC.")
+
+
+class AnswersInvalid(Refusal):
+    code, http_status = "answers_invalid", 422
+
+    def __init__(self, faults: dict[str, list[str]], titles: dict[str, str]) -> None:
+        said = " ".join(f"“{titles[key]}”: {' '.join(texts)}" for key, texts in faults.items())
+        super().__init__(f"Some answers are missing or not as asked. {said}", faults=faults)
+
+
+class UnknownAnswer(Refusal):
+    code, http_status = "unknown_answer", 422
+
+    def __init__(self, unknown: list[str], keys: list[str]) -> None:
+        there_are = ", ".join(keys) if keys else "none"
+        super().__init__(f"There is no question {', '.join(map(repr, unknown))}; the questions are: {there_are}.")
+
+
+class UnknownTeam(Refusal):
+    code, http_status = "unknown_team", 404
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"There is no other team called “{name}” in this competition. Give its name as the leaderboard shows it."
+        )
+
+
+class MergesClosed(Conflict):
+    code = "merges_closed"
+
+    def __init__(self, closed_at: datetime) -> None:
+        super().__init__(f"Teams could merge until {closed_at:%Y-%m-%d %H:%M} UTC; that has passed.")
+
+
+class AlreadyProposed(Conflict):
+    code = "merge_already_proposed"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"A merge with “{name}” is proposed already and waits for an answer.")
+
+
+class ProposalOver(Conflict):
+    code = "proposal_over"
+
+    def __init__(self) -> None:
+        super().__init__("This proposal was answered or withdrawn. Ask the other captain for a new one.")
+
+
+class BaselinesDoNotMerge(Conflict):
+    code = "baselines_do_not_merge"
+
+    def __init__(self) -> None:
+        super().__init__("A baseline of the organizers cannot merge with another team.")

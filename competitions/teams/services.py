@@ -1,7 +1,8 @@
 """Registration, and everything that changes who is in which team."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -11,6 +12,7 @@ from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
+from competitions.questions import AnswersForm
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, Membership, Registration, Team
 
@@ -21,32 +23,63 @@ team_changed = Signal()
 
 
 @transaction.atomic
-def register(*, user: User, competition: Competition, rules_version: int, now: datetime) -> Registration:
+def register(
+    *,
+    user: User,
+    competition: Competition,
+    rules_version: int,
+    now: datetime,
+    answers: Mapping[str, Any] | None = None,
+) -> Registration:
     """Register by accepting the current rules, or accept them again after a change.
 
+    `answers` are those to the organizer's questions, by key; what was answered before need not be said again.
     A registration that waited for an organizer is approved when the competition has become open to all since.
 
-    Raises `NoRules`, `RulesVersionUnknown` (another version is in force) or `RegistrationDenied`.
+    Raises `NoRules`, `RulesVersionUnknown` (another version is in force), `RegistrationClosed`, `AnswersInvalid`, `UnknownAnswer` or
+    `RegistrationDenied`.
     """
     rules = current_rules(competition)
     if rules is None:
         raise refusals.NoRules(competition)
     if rules.number != rules_version:
         raise refusals.RulesVersionUnknown(given=rules_version, current=rules.number)
+    before = registration_of(user, competition)
+    closed_at = competition.registration_closes_at
+    if before is None and closed_at is not None and now >= closed_at:
+        raise refusals.RegistrationClosed(competition, closed_at)
+    checked = _checked_answers(competition, before.answers if before else {}, answers or {})
     open_to_all = competition.registration_policy == Competition.RegistrationPolicy.OPEN
     state = Registration.State.APPROVED if open_to_all else Registration.State.PENDING
     registration, created = Registration.objects.get_or_create(
-        competition=competition, user=user, defaults={"state": state, "rules_version": rules, "accepted_at": now}
+        competition=competition,
+        user=user,
+        defaults={"state": state, "rules_version": rules, "accepted_at": now, "answers": checked},
     )
     if registration.state == Registration.State.DENIED:
         raise refusals.RegistrationDenied(competition)
     if open_to_all and registration.state == Registration.State.PENDING:  # nobody has to decide any more
         registration.state = state
         registration.save(update_fields=["state"])
+    if registration.answers != checked:
+        registration.answers = checked
+        registration.save(update_fields=["answers"])
     if not created and registration.rules_version_id != rules.pk:
         registration.rules_version, registration.accepted_at = rules, now
         registration.save(update_fields=["rules_version", "accepted_at"])
     return registration
+
+
+def _checked_answers(competition: Competition, before: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The answers as the questions want them: what is said now, and what was said before to questions that still stand."""
+    questions = list(competition.registration_questions.all())
+    keys = [question.key for question in questions]
+    if unknown := sorted(set(said) - set(keys)):
+        raise refusals.UnknownAnswer(unknown, keys)
+    form = AnswersForm(questions, {key: answer for key, answer in before.items() if key in keys} | dict(said))
+    if not form.is_valid():
+        raise refusals.AnswersInvalid(form.faults(), {question.key: question.title for question in questions})
+    return form.answers()
 
 
 @transaction.atomic
@@ -126,7 +159,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
 @transaction.atomic
 def team_rename(*, team: Team, by: User, name: str) -> None:
     """Raises `NotCaptain`, `TeamNameTaken` or `TeamNameInvalid`."""
-    _require_captain(team, by)
+    require_captain(team, by)
     cleaned = clean_team_name(name)
     if Team.objects.filter(competition=team.competition, name__iexact=cleaned).exclude(pk=team.pk).exists():
         raise refusals.TeamNameTaken(cleaned)
@@ -141,7 +174,8 @@ def team_save(*, team: Team) -> None:
     team_changed.send(Team, team=team)
 
 
-def _require_captain(team: Team, by: User) -> None:
+def require_captain(team: Team, by: User) -> None:
+    """Raises `NotCaptain`."""
     if team.captain_id != by.pk:
         raise refusals.NotCaptain
 
@@ -158,7 +192,7 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     Raises `NotCaptain`, `UnknownPerson`, `AlreadyInTeam`, `AlreadyInvited` or `TeamFull`.
     """
     team = _locked(team)
-    _require_captain(team, by)
+    require_captain(team, by)
     user = User.objects.filter(
         Q(username__iexact=person) | Q(email__iexact=person),
         registrations__competition=team.competition,
@@ -215,7 +249,7 @@ def invitation_decline(*, invitation: Invitation, by: User) -> None:
 
 def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
     """The captain takes an open invitation back."""
-    _require_captain(invitation.team, by)
+    require_captain(invitation.team, by)
     open_ones = Invitation.objects.filter(pk=invitation.pk, state=Invitation.State.OPEN)
     if not open_ones.update(state=Invitation.State.WITHDRAWN):
         raise refusals.InvitationOver
@@ -225,7 +259,7 @@ def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
 def captain_hand_over(*, team: Team, by: User, to: User) -> None:
     """Make another member captain. Raises `NotCaptain` or `UnknownPerson`."""
     team = _locked(team)
-    _require_captain(team, by)
+    require_captain(team, by)
     if not team.memberships.filter(user=to).exists():
         raise refusals.UnknownPerson(to.username)
     Team.objects.filter(pk=team.pk).update(captain=to)

@@ -69,6 +69,15 @@ class Visit:
         return self._fact("worker_seen_at")  # type: ignore[return-value]
 
     @property
+    def series_slug(self) -> str | None:
+        """Of the series that the competition is a track of."""
+        return self._fact("series_slug")  # type: ignore[return-value]
+
+    @property
+    def series_title(self) -> str | None:
+        return self._fact("series_title")  # type: ignore[return-value]
+
+    @property
     def queue_contact(self) -> str:
         """Who runs the workers of the competition's queue."""
         return str(self._fact("queue_contact") or "")
@@ -134,7 +143,11 @@ class Visit:
 
 def _annotated(user: User | AnonymousUser) -> QuerySet[Competition]:
     rules = RulesVersion.objects.filter(competition=OuterRef("pk")).order_by("-number")
-    seen = Competition.objects.visible_to(user).annotate(visit_current_rules=Subquery(rules.values("number")[:1]))
+    seen = Competition.objects.visible_to(user).annotate(
+        visit_current_rules=Subquery(rules.values("number")[:1]),
+        visit_series_slug=F("series__slug"),
+        visit_series_title=F("series__title"),
+    )
     if not user.is_authenticated:
         return seen
     who = user.pk

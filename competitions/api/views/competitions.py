@@ -1,5 +1,6 @@
 """Competitions, registration, teams and invitations."""
 
+from django.db.models import Q
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -13,8 +14,8 @@ from competitions.api.views.base import ApiView
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
 from competitions.submissions.models import Submission
-from competitions.teams import services
-from competitions.teams.models import Invitation
+from competitions.teams import merging, services
+from competitions.teams.models import Invitation, MergeProposal
 from competitions.teams.refusals import NotRegistered
 
 
@@ -108,6 +109,48 @@ class TeamInvitations(ApiView):
         said.is_valid(raise_exception=True)
         invitation = services.invite(team=team, by=user, now=timezone.now(), **said.validated_data)
         return Response(s.InvitationOut(invitation).data, status=201)
+
+
+class TeamMerges(ApiView):
+    """Open proposals to merge that your team made or received; or propose one as its captain."""
+
+    serializer_class = s.MergeIn
+    write_scope = Scope.TEAM
+
+    @extend_schema(operation_id="merges_list", responses=s.MergeOut(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        team = services.require_team(user=self.person(), competition=self.competition(slug))
+        waiting = MergeProposal.objects.filter(Q(team=team) | Q(other=team), state=MergeProposal.State.OPEN)
+        return Response(s.MergeOut(waiting.select_related("team", "other"), many=True).data)
+
+    @extend_schema(operation_id="merges_create", responses={201: s.MergeOut})
+    def post(self, request: Request, slug: str) -> Response:
+        user = self.person()
+        team = services.require_team(user=user, competition=self.competition(slug))
+        said = self.get_serializer(data=request.data)
+        said.is_valid(raise_exception=True)
+        made = merging.merge_propose(team=team, by=user, other_name=said.validated_data["team"], now=timezone.now())
+        return Response(s.MergeOut(made).data, status=201)
+
+
+class MergeAnswer(ApiView):
+    """Accept or decline (the other captain), or withdraw (the proposing captain), a merge."""
+
+    serializer_class = s.MergeOut
+    write_scope = Scope.TEAM
+
+    @extend_schema(request=None, responses=s.MergeOut)
+    def post(self, request: Request, key: str, answer: str) -> Response:
+        user, now = self.person(), timezone.now()
+        mine = Q(team__memberships__user=user) | Q(other__memberships__user=user)
+        proposals = MergeProposal.objects.filter(mine).distinct().select_related("team__competition", "other")
+        proposal = get_object_or_404(proposals, key=key)
+        acts = {
+            "accept": merging.merge_accept, "decline": merging.merge_decline, "withdraw": merging.merge_withdraw,
+        }  # fmt: skip
+        acts[answer](proposal=proposal, by=user, now=now)
+        proposal.refresh_from_db()
+        return Response(s.MergeOut(proposal).data)
 
 
 class MyInvitations(ApiView):

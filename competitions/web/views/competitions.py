@@ -6,18 +6,19 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Page
+from competitions.catalog.models import Competition, Page, Series
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.numbers import is_number
+from competitions.questions import AnswersForm
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
-from competitions.teams.services import register, require_registration
+from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.visit import Visit, visit
 
@@ -32,11 +33,23 @@ def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    competitions = Competition.objects.visible_to(request.user).select_related("logo").prefetch_related("phases")
+    competitions = Competition.objects.visible_to(request.user).select_related("series").prefetch_related("phases")
     page = Paginator(competitions, 24).get_page(request.GET.get("page"))
     now = timezone.now()
     cards = [(one, [phase for phase in one.phases.all() if phase.is_open(now)]) for one in page]
     return render(request, "web/index.html", {"page": page, "cards": cards})
+
+
+@require_GET
+def series(request: HttpRequest, slug: str) -> HttpResponse:
+    """A series: what its tracks have in common, and the tracks that the visitor sees."""
+    found = get_object_or_404(Series, slug=slug)
+    tracks = Competition.objects.visible_to(request.user).filter(series=found).order_by("pk")
+    now = timezone.now()
+    cards = [
+        (one, [phase for phase in one.phases.all() if phase.is_open(now)]) for one in tracks.prefetch_related("phases")
+    ]
+    return render(request, "web/series.html", {"series": found, "cards": cards})
 
 
 @require_GET
@@ -99,21 +112,46 @@ def logo(request: HttpRequest, slug: str) -> FileResponse:
 
 @require_GET
 def rules(request: HttpRequest, slug: str) -> HttpResponse:
-    visited = visit(request, slug)
-    return render_tab(request, visited, "rules", {"rules": current_rules(visited.competition)})
+    return _rules_page(request, visit(request, slug))
+
+
+def _rules_page(request: HttpRequest, visited: Visit, refused: AnswersForm | None = None) -> HttpResponse:
+    """The rules and, for those who can accept them, the questions with what was answered before or is refused now."""
+    questions = visited.competition.registration_questions.all()
+    form = refused or AnswersForm(questions, initial=_answers_before(request, visited))
+    context = {"rules": current_rules(visited.competition), "form": form, "is_closed": _is_closed(visited)}
+    response = render_tab(request, visited, "rules", context)
+    response.status_code = 200 if refused is None else 422
+    return response
+
+
+def _answers_before(request: HttpRequest, visited: Visit) -> dict[str, Any]:
+    user = request.user
+    registration = registration_of(user, visited.competition) if isinstance(user, User) else None
+    return registration.answers if registration else {}
+
+
+def _is_closed(visited: Visit) -> bool:
+    """Nobody new registers any more."""
+    closed_at = visited.competition.registration_closes_at
+    return closed_at is not None and visited.now >= closed_at and visited.registration_state is None
 
 
 @require_POST
 @login_required
 def join(request: HttpRequest, slug: str) -> HttpResponse:
-    """Accept the rules; the form says which version was read."""
+    """Accept the rules and answer the organizer's questions; the form says which version was read."""
     visited = visit(request, slug)
     assert isinstance(request.user, User), "login_required"
     version = request.POST.get("rules_version", "")
+    form = AnswersForm(visited.competition.registration_questions.all(), request.POST)
+    if not form.is_valid():
+        return _rules_page(request, visited, form)
     registration = register(
         user=request.user,
         competition=visited.competition,
         rules_version=int(version) if is_number(version) else 0,
+        answers=form.answers(),
         now=timezone.now(),
     )
     messages.success(request, f"You accepted version {version} of the rules: {registration.get_state_display()}.")

@@ -1,5 +1,6 @@
-"""The Team page: found a team, invite, answer invitations, hand over, leave."""
+"""The Team page: found a team, invite, answer invitations, merge with another team, hand over, leave."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -11,8 +12,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
 from competitions.submissions.models import Submission
-from competitions.teams import services
-from competitions.teams.models import Invitation, Team
+from competitions.teams import merging, services
+from competitions.teams.models import Invitation, MergeProposal, Team
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 
@@ -39,8 +40,22 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         else [],
         "waiting": waiting,
         "is_captain": bool(mine and mine.captain_id == request.user.pk),
+        **(_merges(mine, visited) if mine else {}),
     }
     return render_tab(request, visited, "team", context)
+
+
+def _merges(team: Team, visited: Visit) -> dict[str, Any]:
+    """What the page says of merging: open proposals both ways, and until when."""
+    closes_at = visited.competition.merges_close_at
+    waiting = MergeProposal.objects.filter(state=MergeProposal.State.OPEN).select_related(
+        "team", "other", "proposed_by"
+    )
+    return {
+        "merges_received": waiting.filter(other=team),
+        "merges_proposed": waiting.filter(team=team),
+        "can_merge": closes_at is None or visited.now < closes_at,
+    }
 
 
 def _back(slug: str) -> HttpResponse:
@@ -120,3 +135,33 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
         services.invitation_decline(invitation=mine, by=user)
         messages.info(request, f"You declined the invitation to “{mine.team}”.")
     return _back(slug)
+
+
+@require_POST
+@login_required
+def merge_propose(request: HttpRequest, slug: str) -> HttpResponse:
+    """Propose to another team that it joins this one."""
+    visited, mine = _mine(request, slug)
+    proposal = merging.merge_propose(
+        team=mine, by=person(request), other_name=request.POST.get("other", ""), now=visited.now
+    )
+    messages.success(request, f"The captain of “{proposal.other}” was asked. The teams merge when they accept.")
+    return _back(slug)
+
+
+@require_POST
+@login_required
+def merge_answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
+    """Accept, decline (the other captain) or withdraw (the captain who proposed) a merge."""
+    proposal = get_object_or_404(MergeProposal.objects.select_related("team__competition", "other"), key=key)
+    user, now = person(request), timezone.now()
+    if answer == "accept":
+        joined = merging.merge_accept(proposal=proposal, by=user, now=now)
+        messages.success(request, f"The teams are one: “{joined}”.")
+    elif answer == "decline":
+        merging.merge_decline(proposal=proposal, by=user, now=now)
+        messages.info(request, f"You declined to merge with “{proposal.team}”.")
+    else:
+        merging.merge_withdraw(proposal=proposal, by=user, now=now)
+        messages.info(request, "The proposal was withdrawn.")
+    return _back(proposal.team.competition.slug)

@@ -26,6 +26,7 @@ from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.results import read_result
 from competitions.submissions.services import submission_cancel, submission_create
 from competitions.submissions.states import Kind, State
+from competitions.teams import merging
 from competitions.teams import services as teams
 from competitions.teams.models import Team
 from tests.worlds import FILE_NAME, World, lease, person, prediction_bytes, world
@@ -229,3 +230,42 @@ def test_twenty_posts_at_once_over_http_share_one_last_slot(site: World, live_se
 
     assert at_once(20, post) == Counter(accepted=1, quota_used=19)
     assert Submission.objects.count() == 1
+
+
+def test_submissions_made_while_teams_merge_belong_to_the_team_that_stays(site: World) -> None:
+    other = site.join("Other team")
+    proposal = merging.merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
+    uploads = [site.upload(prediction_bytes(), FILE_NAME, user=other.captain) for _ in range(6)]
+
+    def act(number: int) -> str:
+        if number == 6:
+            merging.merge_accept(proposal=proposal, by=other.captain, now=site.now)
+            return "merged"
+        submission_create(
+            user=other.captain, phase=site.phase, upload=uploads[number], kind=Kind.PREDICTION, now=site.now
+        )
+        return "submitted"
+
+    outcomes = at_once(7, act)
+    assert outcomes["merged"] == 1
+    assert set(outcomes) <= {"merged", "submitted", "team_merged", "quota_used"}, outcomes
+    assert Submission.objects.filter(team=site.team).count() == outcomes["submitted"]
+    assert not Submission.objects.filter(team=other).exists()
+    assert not Run.objects.filter(team=other).exists()
+
+
+def test_of_a_proposal_that_is_accepted_and_withdrawn_at_once_one_answer_counts(site: World) -> None:
+    other = site.join("Other team")
+    proposal = merging.merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
+
+    def act(number: int) -> str:
+        if number % 2:
+            merging.merge_withdraw(proposal=proposal, by=site.team.captain, now=site.now)
+            return "withdrawn"
+        merging.merge_accept(proposal=proposal, by=other.captain, now=site.now)
+        return "accepted"
+
+    outcomes = at_once(6, act)
+    assert outcomes["withdrawn"] + outcomes["accepted"] == 1, outcomes
+    other.refresh_from_db()
+    assert (other.merged_into_id is not None) == bool(outcomes["accepted"])

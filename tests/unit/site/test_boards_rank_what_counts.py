@@ -10,10 +10,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from competitions.leaderboards import board as reading
-from competitions.leaderboards.export import csv_lines, safe_cell
+from competitions.leaderboards.export import csv_lines
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Score
 from competitions.leaderboards.services import board_rebuild
 from competitions.leaderboards.values import column_values
+from competitions.spreadsheets import safe_cell
 from competitions.submissions.models import Run
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason

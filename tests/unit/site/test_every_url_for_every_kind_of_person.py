@@ -11,6 +11,8 @@ from django.db.models import Model
 from django.urls import reverse
 
 from competitions.submissions.models import Submission
+from competitions.teams.merging import merge_propose
+from competitions.teams.models import RegistrationQuestion
 from tests.town import EVERYBODY, PAGES, Town, body_of, named_patterns, url_of
 from tests.worlds import world
 
@@ -89,13 +91,23 @@ def test_a_draft_exists_for_its_organizers_alone(town: Town) -> None:
             assert client.get(url).status_code == wanted, f"{name} as {letter}"
 
 
+ADMINISTRATORS_ONLY = ("catalog_series",)  # rows of no competition
+
+
+@pytest.mark.parametrize("name", ADMINISTRATORS_ONLY)
+def test_what_belongs_to_no_competition_is_the_administrators(town: Town, name: str) -> None:
+    url = reverse(f"admin:{name}_changelist")
+    statuses = {letter: client.get(url).status_code for letter, client in town.people.items()}
+    assert statuses == dict.fromkeys("ASMT", 302) | dict.fromkeys("OX", 403) | {"R": 200}
+
+
 def admin_urls() -> list[str]:
     models = [
         m
         for m in apps.get_models()
         if m._meta.app_label in ("catalog", "teams", "submissions", "leaderboards", "resources")
     ]
-    known = {name for name, _ in named_patterns()}
+    known = {name for name, _ in named_patterns()} - {f"admin:{name}_change" for name in ADMINISTRATORS_ONLY}
     return [
         f"admin:{m._meta.app_label}_{m._meta.model_name}_change" for m in models
         if f"admin:{m._meta.app_label}_{m._meta.model_name}_change" in known
@@ -108,6 +120,10 @@ def test_the_admin_shows_an_organizer_nothing_of_other_competitions(town: Town, 
     model = apps.get_model(app_label, model_name)
     foreign = world()  # a third competition, which neither O nor X organizes
     foreign.score(foreign.submit(), 0.5)
+    other = foreign.join()
+    for site in (town.site, foreign):
+        RegistrationQuestion.objects.create(competition=site.competition, key="name", title="Real name")
+    merge_propose(team=foreign.team, by=foreign.team.captain, other_name=other.name, now=foreign.now)
     pks = {str(row.pk) for row in model._default_manager.all()}
     shown = {pk for pk in pks if town.people["O"].get(reverse(name, args=[pk])).status_code == 200}
     for letter in "ASMT":

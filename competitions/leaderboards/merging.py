@@ -1,0 +1,31 @@
+"""What a merge of two teams does to the boards they stand on."""
+
+from typing import Any
+
+from competitions.leaderboards.models import Entry, Leaderboard, Pick, Score
+from competitions.leaderboards.rules import ONE_REPLACES, Rule
+from competitions.leaderboards.services import entries_refresh
+from competitions.teams.models import Team
+
+
+def boards_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
+    """Receiver of `teams_merged`: scores and choices of the absorbed team are the other's, and its rows go."""
+    boards = Leaderboard.objects.filter(phase__competition=team.competition_id)
+    locked = list(boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"))
+    for board in locked:
+        Score.objects.filter(leaderboard=board, team=absorbed).update(team=team)
+        Entry.objects.filter(leaderboard=board, team=absorbed).delete()
+        _join_picks(board, team, absorbed)
+    for board in locked:  # after all of them: what counts on one may follow from another
+        entries_refresh(board, team)
+
+
+def _join_picks(board: Leaderboard, team: Team, absorbed: Team) -> None:
+    """The absorbed team's choices fill what the other has left, earliest first; what does not fit is dropped."""
+    limit = {**dict.fromkeys(ONE_REPLACES, 1), Rule.SELECTED: board.max_selected}.get(Rule(board.rule))
+    theirs = Pick.objects.filter(leaderboard=board, team=absorbed)
+    if limit is not None:
+        room = max(limit - Pick.objects.filter(leaderboard=board, team=team).count(), 0)
+        kept = list(theirs.order_by("picked_at", "pk").values_list("pk", flat=True)[:room])
+        theirs.exclude(pk__in=kept).delete()
+    theirs.update(team=team)

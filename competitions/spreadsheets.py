@@ -1,0 +1,8 @@
+"""Text that goes into CSV files, which people open in spreadsheets."""
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def safe_cell(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text

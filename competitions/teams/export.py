@@ -1,0 +1,28 @@
+"""Registrations with their answers as CSV, for organizers."""
+
+import csv
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+
+from competitions.spreadsheets import safe_cell
+from competitions.teams.models import Registration
+
+
+def registrations_csv(registrations: QuerySet[Registration]) -> HttpResponse:
+    """One line a registration, one column a question that anybody answered."""
+    rows = list(registrations)
+    keys = sorted({key for row in rows for key in row.answers})
+    response = HttpResponse(
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="registrations.csv"'},
+    )
+    writer = csv.writer(response)
+    writer.writerow(["competition", "user", "email", "state", "rules_version", "accepted_at", *keys])
+    for row in rows:
+        said = [safe_cell(str(row.answers.get(key, ""))) for key in keys]
+        person = [safe_cell(row.user.username), safe_cell(row.user.email)]
+        writer.writerow(
+            [row.competition.slug, *person, row.state, row.rules_version.number, row.accepted_at.isoformat(), *said]
+        )
+    return response

@@ -1,0 +1,111 @@
+"""Two teams become one, by consent of both captains.
+
+The proposing team takes the other in: members, submissions and used quota add up, the proposing team keeps its name and captain.
+The team that was taken in stays on record, without members.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.dispatch import Signal
+
+from accounts.mail import mail_after_commit
+from accounts.models import User
+from competitions.catalog.models import Competition
+from competitions.teams import refusals
+from competitions.teams.models import Invitation, Membership, MergeProposal, Team
+from competitions.teams.services import require_captain, require_registration
+
+# Sent with `team` and `absorbed`, both locked, inside the transaction that merges them. What belongs to the absorbed
+# team moves to the other; a receiver that raises a `Refusal` undoes the merge.
+teams_merged = Signal()
+
+
+@transaction.atomic
+def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> MergeProposal:
+    """Propose to another team's captain to take their team in.
+
+    Raises `NotCaptain`, `UnknownTeam`, `MergesClosed`, `AlreadyProposed`, `TeamFull` or why the captain is not registered.
+    """
+    other = Team.objects.filter(
+        competition=team.competition, name__iexact=" ".join(other_name.split()), merged_into=None
+    ).first()
+    if other is None or other.pk == team.pk:
+        raise refusals.UnknownTeam(other_name)
+    team, other = _locked_pair(team, other)
+    require_captain(team, by)
+    require_registration(user=by, competition=team.competition)
+    _require_possible(team, other, now)
+    if MergeProposal.objects.filter(team__in=(team, other), other__in=(team, other), state=MergeProposal.State.OPEN):
+        raise refusals.AlreadyProposed(other.name)
+    mail_after_commit(
+        to=other.captain,
+        subject=f"The team {team} proposes to merge with {other}",
+        text=f"{by}, captain of “{team}”, proposes that the teams merge in “{team.competition}”. “{team}” would keep its name and "
+        f"captain; members, submissions and used quota would be those of both. You decide on the Team page.",
+        path=f"/competitions/{team.competition.slug}/team/",
+    )
+    return MergeProposal.objects.create(team=team, other=other, proposed_by=by, created_at=now)
+
+
+@transaction.atomic
+def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
+    """Merge, as the other team's captain. Raises `ProposalOver`, `NotCaptain`, `MergesClosed`, `TeamFull`, or what a receiver
+    of `teams_merged` refuses, for instance more submissions than one team may make; then nothing is changed.
+    """
+    team, absorbed = _locked_pair(proposal.team, proposal.other)
+    require_captain(absorbed, by)
+    require_registration(user=by, competition=team.competition)
+    _answer(proposal, MergeProposal.State.ACCEPTED, now)
+    _require_possible(team, absorbed, now)
+    absorbed.merged_into = team
+    absorbed.save(update_fields=["merged_into"])
+    Membership.objects.filter(team=absorbed).update(team=team)
+    Invitation.objects.filter(team=absorbed, state=Invitation.State.OPEN).update(state=Invitation.State.WITHDRAWN)
+    for field in ("team", "other"):
+        MergeProposal.objects.filter(**{field: absorbed}, state=MergeProposal.State.OPEN).update(
+            state=MergeProposal.State.WITHDRAWN, answered_at=now
+        )
+    teams_merged.send(Team, team=team, absorbed=absorbed)
+    return team
+
+
+def merge_decline(*, proposal: MergeProposal, by: User, now: datetime) -> None:
+    """Say no, as the other team's captain. Raises `NotCaptain` or `ProposalOver`."""
+    require_captain(proposal.other, by)
+    _answer(proposal, MergeProposal.State.DECLINED, now)
+
+
+def merge_withdraw(*, proposal: MergeProposal, by: User, now: datetime) -> None:
+    """Take a proposal back, as the captain who made it. Raises `NotCaptain` or `ProposalOver`."""
+    require_captain(proposal.team, by)
+    _answer(proposal, MergeProposal.State.WITHDRAWN, now)
+
+
+def _answer(proposal: MergeProposal, state: MergeProposal.State, now: datetime) -> None:
+    """Compare-and-swap from open: of two answers one counts."""
+    waiting = MergeProposal.objects.filter(pk=proposal.pk, state=MergeProposal.State.OPEN)
+    if not waiting.update(state=state, answered_at=now):
+        raise refusals.ProposalOver
+
+
+def _locked_pair(team: Team, other: Team) -> tuple[Team, Team]:
+    """Both teams under their locks, taken by primary key so that two merges cannot wait for each other."""
+    rows = Team.objects.select_for_update(of=("self",)).select_related("competition", "captain")
+    found = {one.pk: one for one in rows.filter(pk__in=(team.pk, other.pk)).order_by("pk")}
+    return found[team.pk], found[other.pk]
+
+
+def _require_possible(team: Team, other: Team, now: datetime) -> None:
+    competition: Competition = team.competition
+    if competition.merges_close_at is not None and now >= competition.merges_close_at:
+        raise refusals.MergesClosed(competition.merges_close_at)
+    for one in (team, other):
+        if one.merged_into_id is not None:
+            raise refusals.UnknownTeam(one.name)
+    if team.is_baseline or other.is_baseline:
+        raise refusals.BaselinesDoNotMerge
+    taken = Membership.objects.filter(team__in=(team, other)).count()
+    invited = team.invitations.filter(state=Invitation.State.OPEN, expires_at__gt=now).count()
+    if taken + invited > competition.max_team_size:
+        raise refusals.TeamFull(competition.max_team_size)
