@@ -6,7 +6,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from competitions.catalog.models import Competition, Phase
-from competitions.leaderboards.board import Row, TaskColumn, shown_values
+from competitions.factsheets.models import Question
+from competitions.leaderboards.board import Row, ShownColumn, shown_values
 from competitions.leaderboards.models import Column
 from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
@@ -136,6 +137,9 @@ class SubmissionIn(serializers.Serializer[Any]):
     phase = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="Number of the phase.")
     kind = serializers.ChoiceField(choices=Kind.choices)
     description = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
+    fact_sheet = serializers.JSONField(
+        required=False, default=dict, help_text="Answers by key; the phase's fact sheet says what is asked."
+    )
     upload = serializers.UUIDField(required=False)
     file = serializers.FileField(required=False, allow_empty_file=True)
 
@@ -197,7 +201,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     class Meta:
         model = Submission
         fields = [
-            "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description", "received_at",
+            "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description", "fact_sheet", "received_at",
             "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason", "scores",
             "counts_on", "selected_on", "runs",
         ]  # fmt: skip
@@ -227,6 +231,28 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     def get_selected_on(self, submission: Submission) -> list[str]:
         choices = standing_of(submission, self.context["can_see_scores"]).choices
         return [choice.board.key for choice in choices if choice.is_picked]
+
+
+class FactSheetIn(serializers.Serializer[Any]):
+    fact_sheet = serializers.JSONField(help_text="All answers by key; they replace the former ones.")
+
+
+class QuestionOut(serializers.ModelSerializer[Question]):
+    type = serializers.CharField(source="kind")
+
+    class Meta:
+        model = Question
+        fields = [
+            "key",
+            "title",
+            "help_text",
+            "type",
+            "choices",
+            "is_required",
+            "is_public",
+            "is_on_board",
+            "compared_with",
+        ]
 
 
 class LogOut(serializers.Serializer[Any]):
@@ -259,7 +285,7 @@ class RowOut(serializers.Serializer[Any]):
     last_at = serializers.DateTimeField()
 
 
-def row_out(row: Row, columns: list[Column | TaskColumn]) -> dict[str, Any]:
+def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
     """A board's row as JSON, its values as shown."""
     entry = row.entry
     values = zip(columns, shown_values(columns, entry.values), strict=True)

@@ -20,6 +20,11 @@ urlpatterns = [
     path(
         "merges/<uuid:key>/withdraw/", competitions.MergeAnswer.as_view(), {"answer": "withdraw"}, name="merge-withdraw"
     ),
+    path(
+        "competitions/<slug:slug>/phases/<slug:phase_slug>/fact-sheet/",
+        submissions.FactSheet.as_view(),
+        name="fact-sheet",
+    ),
     path("competitions/<slug:slug>/phases/<slug:phase_slug>/limits/", submissions.Limits.as_view(), name="limits"),
     path(
         "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard/",
@@ -52,6 +57,7 @@ urlpatterns = [
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/", submissions.SubmissionBoard.as_view(), name="submission-board"
     ),
+    path("submissions/<int:pk>/fact-sheet/", submissions.SubmissionFactSheet.as_view(), name="submission-fact-sheet"),
     path("submissions/<int:pk>/logs/", submissions.SubmissionLogs.as_view(), name="submission-logs"),
     path("submissions/<int:pk>/receipt/", submissions.SubmissionReceipt.as_view(), name="submission-receipt"),
     path("submissions/<int:pk>/download/", submissions.SubmissionDownload.as_view(), name="submission-download"),

@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from competitions.leaderboards.cells import MISSING
+from competitions.leaderboards.facts import FactColumn, fact_columns
 from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard, Milestone, Score
 from competitions.leaderboards.values import task_key
 from competitions.refusals import Refusal
@@ -202,32 +203,49 @@ class TaskColumn:
     def key(self) -> str:
         return task_key(self.column.key, self.task_id)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("unit", "sorting", "precision", "shown", "get_sorting_display", "is_hidden"):
-            return getattr(self.column, name)
-        raise AttributeError(name)
+    is_sortable = True
+    is_link = False
+
+    @property
+    def unit(self) -> str:
+        return self.column.unit
+
+    @property
+    def sorting(self) -> str:
+        return self.column.sorting
+
+    def get_sorting_display(self) -> str:
+        return self.column.get_sorting_display()
+
+    def shown_in(self, values: dict[str, Any]) -> str | None:
+        return self.column.shown(values[self.key]) if self.key in values else None
+
+
+ShownColumn = Column | TaskColumn | FactColumn
 
 
 def visible_columns(board: Leaderboard) -> list[Column]:
     return [column for column in board.columns.all() if not column.is_hidden]
 
 
-def page_columns(board: Leaderboard, columns: list[Column]) -> list[Column | TaskColumn]:
-    """The columns of the page and of exports: where the board shows tasks, each score once more for each task."""
+def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool = True) -> list[ShownColumn]:
+    """The columns of the page and of exports: where the board shows tasks, each score once more for each task, then
+    the answers of the fact sheet that stand on boards. `has_facts`: False saves the query where nothing is asked."""
+    facts = fact_columns(board.phase) if has_facts else []
     tasks = list(board.phase.tasks.all()) if board.shows_tasks else []
     if len(tasks) < 2:
-        return list(columns)
-    shown: list[Column | TaskColumn] = []
+        return [*columns, *facts]
+    shown: list[ShownColumn] = []
     for column in columns:
         shown.append(column)
         if column.kind == Column.Kind.SCORE:
             shown += [TaskColumn(column, task.pk, f"{column.title}: {task.name}") for task in tasks]
-    return shown
+    return [*shown, *facts]
 
 
-def shown_values(columns: Sequence[Column | TaskColumn], values: dict[str, Any]) -> list[str | None]:
+def shown_values(columns: Sequence[ShownColumn], values: dict[str, Any]) -> list[str | None]:
     """A row's values as shown, in the order of the columns; None where there is none."""
-    return [column.shown(values[column.key]) if column.key in values else None for column in columns]
+    return [column.shown_in(values) for column in columns]
 
 
 def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:

@@ -4,6 +4,7 @@ A row's rank is not stored: it is one more than the number of better rows, which
 """
 
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -109,6 +110,10 @@ class Column(models.Model):
     sources = models.JSONField(
         default=list, blank=True, help_text='Keys of the columns it is computed from: ["acc", "f1"].'
     )
+    spread_key = models.CharField(
+        "standard deviation", max_length=36, blank=True,
+        help_text="Key of the score that holds it, as for results over several seeds; shown as value ± deviation.",
+    )  # fmt: skip
     title = models.CharField(max_length=36)
     unit = models.CharField(max_length=20, blank=True)
     index = models.PositiveSmallIntegerField(default=0)
@@ -154,6 +159,8 @@ class Column(models.Model):
         if self.key in self.sources:
             raise ValidationError({"sources": f"The column {self.key!r} cannot be computed from itself."})
 
+    is_sortable = True  # a column of answers may not be
+
     @property
     def is_relative(self) -> bool:
         """Its value depends on the other teams of the board."""
@@ -162,6 +169,13 @@ class Column(models.Model):
     def shown(self, value: float) -> str:
         """The value at the column's precision."""
         return f"{value:.{self.precision}f}"
+
+    def shown_in(self, values: dict[str, Any]) -> str | None:
+        """This column's value in a row, with its standard deviation where there is one; None where the row has none."""
+        if self.key not in values:
+            return None
+        spread = values.get(self.spread_key) if self.spread_key else None
+        return self.shown(values[self.key]) + (f" ± {self.shown(spread)}" if spread is not None else "")
 
     def rank_value(self, value: float) -> float:
         """The number that rows are ordered by, smaller is better; equal numbers share a rank."""

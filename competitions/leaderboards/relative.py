@@ -43,7 +43,7 @@ def _refresh(board: Leaderboard, column: Column, columns: list[Column]) -> None:
     Entry.objects.bulk_update(changed, ["values", "rank_value"], batch_size=500)
     if not is_primary:
         Cell.objects.filter(entry__in=changed, key=column.key).delete()
-        Cell.objects.bulk_create(cell_of(entry, column.key, column) for entry in changed)
+        Cell.objects.bulk_create(cell_of(entry, column.key, column.rank_value) for entry in changed)
 
 
 def _averages(entries: list[Entry], sources: list[Column]) -> list[float | None]:

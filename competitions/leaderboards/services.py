@@ -7,7 +7,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from competitions.catalog.models import Competition
+from competitions.factsheets.models import Question
 from competitions.leaderboards.cells import cells_write
+from competitions.leaderboards.facts import fact_values, number_keys, public_keys
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Milestone, Score
 from competitions.leaderboards.relative import average_ranks_refresh
 from competitions.leaderboards.rules import counting_scores, eligible_scores
@@ -45,42 +48,54 @@ def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
 
 def score_record(*, board: Leaderboard, submission: Submission) -> None:
     """Write, change or remove the submission's score. The board's lock must be held; its rows are refreshed after it."""
-    score, created = _score_write(board, submission, list(board.columns.all()))
-    if score is not None and created:
+    before = Score.objects.filter(leaderboard=board, submission=submission).first()
+    score = _score_write(board, submission, list(board.columns.all()), public_keys(submission.phase))
+    if before is None and score is not None:
         _milestone_if_best(board, score)
-    elif score is not None or Score.objects.filter(leaderboard=board, submission=submission).delete()[0]:
-        milestones_rebuild(board)  # what was there before has changed, or has gone
+    elif before is not None and score is None:
+        before.delete()
+        milestones_rebuild(board)
+    elif before is not None and score is not None and _placed(before) != _placed(score):
+        milestones_rebuild(board)
 
 
-def _score_write(board: Leaderboard, submission: Submission, columns: Sequence[Column]) -> tuple[Score | None, bool]:
-    """The submission's score on the board and whether it is new; None where it has no value to be ranked by."""
+def _placed(score: Score) -> tuple[float, bool, int]:
+    """What the board's history depends on."""
+    return score.rank_value, score.is_eligible, score.team_id
+
+
+def _score_write(
+    board: Leaderboard, submission: Submission, columns: Sequence[Column], facts: Sequence[str]
+) -> Score | None:
+    """The submission's score on the board; None where it has no value to be ranked by. `facts`: answers that stand on boards."""
     deciding = deciding_column(columns)
     values = column_values(submission, columns)
     if deciding is None or deciding.key not in values or submission.status != State.FINISHED:
-        return None, False
-    return Score.objects.update_or_create(
+        return None
+    score, _ = Score.objects.update_or_create(
         submission=submission,
         leaderboard=board,
         defaults={
             "team": submission.team,
-            "values": values,
+            "values": values | fact_values(submission, facts),
             "rank_value": deciding.rank_value(values[deciding.key]),
             "received_at": submission.received_at,
             "is_eligible": submission.may_rank,
         },
     )
+    return score
 
 
 @transaction.atomic
 def entries_refresh(board: Leaderboard, team: Team) -> None:
     """Make the team's rows show the scores that count now. The board's lock must be held."""
     columns = list(board.columns.all())
-    _entries_write(board, team, columns)
+    _entries_write(board, team, columns, number_keys(board.phase))
     average_ranks_refresh(board, columns)
     _touch(board)
 
 
-def _entries_write(board: Leaderboard, team: Team, columns: list[Column]) -> None:
+def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts: Sequence[str]) -> None:
     counting = counting_scores(board, team, columns)
     Entry.objects.filter(leaderboard=board, team=team).exclude(score__in=counting).delete()
     if not counting:
@@ -102,7 +117,7 @@ def _entries_write(board: Leaderboard, team: Team, columns: list[Column]) -> Non
                 "last_at": newest,
             },
         )
-        cells_write(entry, columns)
+        cells_write(entry, columns, facts)
 
 
 def _touch(board: Leaderboard) -> None:
@@ -143,15 +158,21 @@ def milestones_rebuild(board: Leaderboard) -> None:
     Milestone.objects.bulk_create(milestones)
 
 
+def boards_follow_questions(sender: type[Question], competition: Competition, **kwargs: Any) -> None:
+    """Receiver of `questions_changed`: answers come on the boards of the competition, or leave them."""
+    for board in Leaderboard.objects.filter(phase__competition=competition):
+        board_rebuild(board)
+
+
 @transaction.atomic
 def board_rebuild(board: Leaderboard) -> None:
     """Make the whole board again from the scores of its runs, for instance after its columns changed."""
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
-    columns = list(locked.columns.all())
+    columns, facts = list(locked.columns.all()), public_keys(locked.phase)
     Score.objects.filter(leaderboard=locked).delete()
     finished = Submission.objects.filter(phase=locked.phase_id, status=State.FINISHED).select_related("team")
     for submission in finished.prefetch_related("runs").order_by("pk").iterator(2000):
-        _score_write(locked, submission, columns)
+        _score_write(locked, submission, columns, facts)
     rows_rebuild(locked, columns)
 
 
@@ -159,9 +180,10 @@ def board_rebuild(board: Leaderboard) -> None:
 def rows_rebuild(board: Leaderboard, columns: list[Column] | None = None) -> None:
     """Make the board's rows again from its scores, for instance when a freeze begins or ends. The lock must be held."""
     columns = list(board.columns.all()) if columns is None else columns
+    facts = number_keys(board.phase)
     Entry.objects.filter(leaderboard=board).delete()
     for team in Team.objects.filter(scores__leaderboard=board).distinct().order_by("pk").iterator(2000):
-        _entries_write(board, team, columns)
+        _entries_write(board, team, columns, facts)
     average_ranks_refresh(board, columns)
     milestones_rebuild(board)
     _touch(board)

@@ -29,6 +29,7 @@ class Standing:
     """`values` are those that may be seen; `sealed` says that there are others. `counting`: boards it counts on now."""
 
     values: list[tuple[Column, str]] = field(default_factory=list)
+    exact: dict[str, tuple[Column, float]] = field(default_factory=dict)
     sealed: bool = False
     counting: list[Leaderboard] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
@@ -47,6 +48,7 @@ def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> 
             continue
         if sees(board):
             standing.values += values_of(board, score)
+            standing.exact |= {column.key: (column, score.values[column.key]) for column, _ in values_of(board, score)}
         else:
             standing.sealed = True
         if _counts(score) and (sees(board) or board.rule in TELLS_NO_SCORE):
@@ -57,7 +59,7 @@ def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> 
 def values_of(board: Leaderboard, score: Score) -> list[tuple[Column, str]]:
     """The score's values as the board shows them."""
     columns = [column for column in board.columns.all() if not column.is_hidden and column.key in score.values]
-    return [(column, column.shown(score.values[column.key])) for column in columns]
+    return [(column, column.shown_in(score.values) or "") for column in columns]
 
 
 def _counts(score: Score) -> bool:

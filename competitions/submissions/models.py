@@ -51,6 +51,7 @@ class Submission(models.Model):
     is_task_rerun = models.BooleanField(
         default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."
     )
+    fact_sheet = models.JSONField(default=dict, blank=True, help_text="Answers by key, as they are now.")
 
     class Meta:
         ordering = ["-pk"]
@@ -88,7 +89,22 @@ class Submission(models.Model):
     @property
     def may_rank(self) -> bool:
         """May stand on a board."""
-        return self.disqualified_at is None
+        return self.disqualified_at is None and not self.is_task_rerun
+
+
+class FactSheetRevision(models.Model):
+    """The answers of a fact sheet as somebody gave or changed them."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="fact_sheet_revisions")
+    answers = models.JSONField(default=dict)
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.submission}: fact sheet of {self.changed_at}"
 
 
 class Run(models.Model):

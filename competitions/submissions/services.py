@@ -8,11 +8,12 @@ from django.db import transaction
 from accounts.models import User
 from competitions.catalog.models import Phase
 from competitions.compute.bell import ring
+from competitions.factsheets.answers import Answers, questions_of, read_answers
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
-from competitions.submissions.models import Run, Submission
+from competitions.submissions.models import FactSheetRevision, Run, Submission
 from competitions.submissions.moves import run_move, run_reopen, submission_settled
 from competitions.submissions.preflight import check_upload
 from competitions.submissions.quota import allowances
@@ -31,11 +32,12 @@ def submission_create(
     now: datetime,
     description: str = "",
     idempotency_key: str = "",
+    fact_sheet: object = None,
 ) -> Submission:
-    """Accept one upload for a phase, as the user's team.
+    """Accept one upload for a phase, as the user's team. `fact_sheet` maps the keys of the phase's questions to answers.
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
-    `InvalidFile`, `QuotaUsed`, `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload
+    `FactSheetInvalid`, `InvalidFile`, `QuotaUsed`, `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload
     is still there. The same idempotency key gives the same submission again.
     """
     idempotency_key = printable(idempotency_key)
@@ -49,10 +51,11 @@ def submission_create(
     if stored is None:
         raise UploadIncomplete(upload)
     _require_open(phase, kind, upload.began_at)
+    answers = read_answers(questions_of(phase), fact_sheet if fact_sheet is not None else {})
     _require_quota(team, phase, upload.began_at)  # before the file is read: the cheap answer first
     with local_copy(stored) as path:
         check_upload(phase=phase, kind=kind, path=path, file_name=upload.file_name)
-    return _accept(team, user, phase, upload, kind, now, description, idempotency_key)
+    return _accept(team, user, phase, upload, kind, now, description, idempotency_key, answers)
 
 
 @transaction.atomic
@@ -65,6 +68,7 @@ def _accept(
     now: datetime,
     description: str,
     idempotency_key: str,
+    answers: Answers,
 ) -> Submission:
     """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
     # Without a join: PostgreSQL reads a row anew when its lock was waited for, but not what was joined to it.
@@ -80,9 +84,12 @@ def _accept(
     submission = Submission(
         phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
         description=printable(description)[:500], received_at=upload.began_at, created_at=now, idempotency_key=idempotency_key,
+        fact_sheet=answers,
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)
+    if answers:
+        FactSheetRevision.objects.create(submission=submission, answers=answers, changed_by=user, changed_at=now)
     queue = phase.competition.queue
     Run.objects.bulk_create(
         Run(

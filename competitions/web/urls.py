@@ -52,6 +52,7 @@ urlpatterns = [
         {"action": "remove"},
         name="submission-unpick",
     ),
+    path("submissions/<int:pk>/fact-sheet/", submissions.fact_sheet, name="submission-fact-sheet"),
     path("submissions/<int:pk>/file/", submissions.source, name="submission-file"),
     path("submissions/<int:pk>/outputs/<str:name>/", submissions.output, name="submission-output"),
 ]

@@ -15,6 +15,7 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
 from competitions.compute.models import ComputeWorker
+from competitions.factsheets.models import Question
 from competitions.leaderboards.loading import attach_boards
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.visibility import scores_visible
@@ -83,6 +84,11 @@ class Visit:
         return str(self._fact("queue_contact") or "")
 
     @property
+    def has_questions(self) -> bool:
+        """Submissions come with a fact sheet."""
+        return bool(self._fact("has_questions"))
+
+    @property
     def is_organizer(self) -> bool:
         return bool(self._fact("is_organizer")) or self.user.is_superuser
 
@@ -147,6 +153,7 @@ def _annotated(user: User | AnonymousUser) -> QuerySet[Competition]:
         visit_current_rules=Subquery(rules.values("number")[:1]),
         visit_series_slug=F("series__slug"),
         visit_series_title=F("series__title"),
+        visit_has_questions=Exists(Question.objects.filter(competition=OuterRef("pk"))),
     )
     if not user.is_authenticated:
         return seen

@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "competitions.compute",
     "competitions.catalog",
     "competitions.teams",
+    "competitions.factsheets",
     "competitions.submissions",
     "competitions.leaderboards",
     "competitions.bundles",

@@ -63,7 +63,7 @@ class LeaderboardDetail(BoardView):
 def _sort(board: Leaderboard, asked: str) -> str:
     """What to sort by: a known key, which may stand in a header, or nothing for the board's own order. Raises `UnknownSort`."""
     columns = visible_columns(board)
-    known = {column.key for column in page_columns(board, columns)}
+    known = {column.key for column in page_columns(board, columns) if column.is_sortable}
     if asked and asked not in known:
         raise UnknownSort(asked)
     primary = primary_column(list(board.columns.all()))

@@ -19,6 +19,7 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
+from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.loading import attach_standings, phases_of
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
@@ -27,6 +28,7 @@ from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.access import log_streams, submissions_of
+from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.quota import allowances
@@ -112,6 +114,7 @@ class SubmissionList(SubmissionView):
             upload=_upload(user, said.validated_data, began_at),
             kind=Kind(said.validated_data["kind"]),
             description=said.validated_data["description"],
+            fact_sheet=said.validated_data["fact_sheet"],
             idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             now=timezone.now(),
         )
@@ -160,6 +163,29 @@ class SubmissionBoard(SubmissionView):
     @extend_schema(request=None, responses={200: s.SubmissionOut})
     def delete(self, request: Request, pk: int, board_key: str) -> Response:
         return self.act(pick_remove, pk, board_key)
+
+
+class SubmissionFactSheet(SubmissionView):
+    """Replace a submission's fact sheet, until the phase's deadline; the former answers are kept as history."""
+
+    @extend_schema(request=s.FactSheetIn, responses=s.SubmissionOut)
+    def put(self, request: Request, pk: int) -> Response:
+        submission, user = self.submission(pk), self.person()
+        said = s.FactSheetIn(data=request.data)
+        said.is_valid(raise_exception=True)
+        fact_sheet_edit(submission=submission, answers=said.validated_data["fact_sheet"], by=user, now=timezone.now())
+        return self.answer(self.submission(pk))
+
+
+class FactSheet(ApiView):
+    """What is asked of every submission to a phase."""
+
+    serializer_class = s.QuestionOut
+
+    @extend_schema(responses=s.QuestionOut(many=True))
+    def get(self, request: Request, slug: str, phase_slug: str) -> Response:
+        phase = self.phase(competition__slug=slug, slug=phase_slug)
+        return Response(s.QuestionOut(questions_of(phase), many=True).data)
 
 
 class SubmissionLogs(SubmissionView):

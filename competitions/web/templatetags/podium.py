@@ -9,8 +9,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Format, Page, RulesVersion
-from competitions.leaderboards.board import TaskColumn
-from competitions.leaderboards.models import Column
+from competitions.factsheets.answers import shown_answer
+from competitions.leaderboards.board import ShownColumn
 from competitions.submissions.states import State
 from competitions.web import text
 
@@ -97,9 +97,15 @@ def status_icon(status: str) -> str:
 
 
 @register.filter
-def shown(values: dict[str, float], column: Column | TaskColumn) -> str:
+def shown(values: dict[str, float], column: ShownColumn) -> str:
     """A row's value at the column's precision, or a dash."""
-    return column.shown(values[column.key]) if column.key in values else "-"
+    return column.shown_in(values) or "-"
+
+
+@register.filter
+def answer(value: str | float | bool) -> str:
+    """An answer of a fact sheet as people read it."""
+    return shown_answer(value)
 
 
 @register.filter

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 from competitions.catalog.models import Phase
 from competitions.leaderboards.board import (
     BoardPage,
-    TaskColumn,
+    ShownColumn,
     UnknownSort,
     best_over_time,
     board_page,
@@ -26,7 +26,7 @@ from competitions.leaderboards.board import (
     visible_columns,
 )
 from competitions.leaderboards.export import csv_response
-from competitions.leaderboards.models import Column, Entry, Leaderboard
+from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
 from competitions.leaderboards.visibility import Sealed
 from competitions.web.plots import score_plot
@@ -103,7 +103,7 @@ class DrawnPage:
     next_cursor: str | None
 
 
-def _drawn(board: Leaderboard, columns: list[Column | TaskColumn], cursor: str | None, sort: str) -> DrawnPage:
+def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
     asked = hashlib.sha256(repr((cursor, sort)).encode()).hexdigest()
     key = f"rows:{RELEASE}:{board.pk}:{board.version}:{asked}"
@@ -124,8 +124,8 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     columns = visible_columns(board)
     primary = primary_column(list(board.columns.all()))
     sort = request.GET.get("sort", "")
-    shown = page_columns(board, columns)
-    if sort and sort not in {column.key for column in shown}:
+    shown = page_columns(board, columns, has_facts=visited.has_questions)
+    if sort and sort not in {column.key for column in shown if column.is_sortable}:
         raise UnknownSort(sort)
     sort = "" if primary is not None and sort == primary.key else sort
     cursor = request.GET.get("cursor")

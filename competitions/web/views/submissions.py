@@ -11,11 +11,14 @@ from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.models import User
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
+from competitions.factsheets.answers import questions_of, shown_answer
+from competitions.factsheets.models import Question
+from competitions.leaderboards.facts import comparisons
 from competitions.leaderboards.loading import attach_boards, attach_standings, several_boards, with_main_score
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
@@ -27,6 +30,7 @@ from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.access import log_streams, submissions_of
+from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import Run, RunLog, RunOutput, Submission
 from competitions.submissions.quota import allowances
@@ -101,6 +105,7 @@ def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
         "is_open": phase.is_open(visited.now),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
+        "questions": [(one, None) for one in questions_of(phase)] if visited.has_questions else [],
     }
 
 
@@ -144,7 +149,8 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         require_registration(user=user, competition=visited.competition)
         made = submission_create(
             user=user, phase=phase, upload=_upload(request, visited), kind=Kind(kind), now=timezone.now(),
-            description=request.POST.get("description", ""), idempotency_key=request.POST.get("idempotency_key", "")[:100],
+            description=request.POST.get("description", ""), fact_sheet=answers_of(request),
+            idempotency_key=request.POST.get("idempotency_key", "")[:100],
         )  # fmt: skip
     except Refusal as refusal:
         if wants_json:
@@ -157,6 +163,11 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         return JsonResponse({"id": made.pk, "url": url}, status=201)
     messages.success(request, f"Submission #{made.pk} was accepted.")
     return redirect(url)
+
+
+def answers_of(request: HttpRequest) -> dict[str, str]:
+    """The answers of a form's fact sheet; its fields are called `fact.<key>`."""
+    return {name.removeprefix("fact."): str(value) for name, value in request.POST.items() if name.startswith("fact.")}
 
 
 def _upload(request: HttpRequest, visited: Visit) -> Upload:
@@ -228,6 +239,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     user = person(request)
     streams = log_streams(user, submission.phase)
+    questions = questions_of(submission.phase)
     runs = [
         {
             "run": run,
@@ -249,8 +261,37 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
     return row_context(submission, sees=_sees(user)) | {
         "runs": runs,
         "is_organizer": organizes(user, submission.phase),
+        "facts": facts_of(submission, questions),
+        "comparisons": comparisons(submission, questions, standing_of(submission, _sees(user)).exact),
+        "asks_facts": bool(questions) and fact_sheet_is_open(submission, timezone.now()),
         "is_of_my_team": Membership.objects.filter(team=submission.team_id, user=user).exists(),
     }
+
+
+def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
+    """What was answered, as people read it."""
+    answered = [question for question in questions if question.key in submission.fact_sheet]
+    return [(question, shown_answer(submission.fact_sheet[question.key])) for question in answered]
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
+    """The submission's answers with their history, and the form to change them until the deadline."""
+    submission, user = find(request, pk), person(request)
+    if request.method == "POST":
+        changed = fact_sheet_edit(submission=submission, answers=answers_of(request), by=user, now=timezone.now())
+        messages.success(request, "The fact sheet was changed." if changed else "The fact sheet is as it was.")
+        return redirect("web:submission", pk)
+    visited = visit(request, submission.phase.competition.slug)
+    asked = questions_of(submission.phase)
+    context = {
+        "submission": submission,
+        "questions": [(question, submission.fact_sheet.get(question.key)) for question in asked],
+        "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.team_id,
+        "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
+    }
+    return render_tab(request, visited, "fact_sheet", context)
 
 
 def _may_download(output: RunOutput, streams: list[str]) -> bool:

@@ -1,0 +1,89 @@
+"""Answers of fact sheets on boards: as columns, sorted by where they are numbers, and beside the scores they are about."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from competitions.catalog.models import Phase
+from competitions.factsheets.answers import questions_of, shown_answer
+from competitions.factsheets.models import Question
+from competitions.leaderboards.models import Column
+from competitions.submissions.models import Submission
+
+PREFIX: Final = "fact:"  # of a row's values, so that an answer never hides a score of the same key
+
+
+@dataclass(frozen=True)
+class FactColumn:
+    """A column of answers; templates and exports take it for a column."""
+
+    question: Question
+    unit: str = ""
+    sorting: str = "asc"
+    is_hidden: bool = False
+
+    @property
+    def key(self) -> str:
+        return PREFIX + self.question.key
+
+    @property
+    def title(self) -> str:
+        return self.question.title
+
+    @property
+    def is_sortable(self) -> bool:
+        return self.question.kind == Question.Kind.NUMBER
+
+    @property
+    def is_link(self) -> bool:
+        return self.question.kind == Question.Kind.URL
+
+    def shown_in(self, values: dict[str, Any]) -> str | None:
+        return shown_answer(values[self.key]) if self.key in values else None
+
+    def get_sorting_display(self) -> str:
+        return "sorted upwards"
+
+
+def public_keys(phase: Phase) -> list[str]:
+    """Keys of the answers that stand on the phase's boards."""
+    return [question.key for question in questions_of(phase) if question.is_on_board]
+
+
+def fact_columns(phase: Phase) -> list[FactColumn]:
+    return [FactColumn(question) for question in questions_of(phase) if question.is_on_board]
+
+
+def number_keys(phase: Phase) -> list[str]:
+    """Those of a row's values that are numbers of the fact sheet, by which a board can be sorted."""
+    return [column.key for column in fact_columns(phase) if column.is_sortable]
+
+
+def fact_values(submission: Submission, keys: Sequence[str]) -> dict[str, Any]:
+    """The answers with these keys as values of a row."""
+    return {PREFIX + key: submission.fact_sheet[key] for key in keys if key in submission.fact_sheet}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A number that the team reported, and the score of the same file that the platform found."""
+
+    title: str
+    reported: str
+    found: str
+    difference: str
+
+
+def comparisons(
+    submission: Submission, questions: Sequence[Question], scores: Mapping[str, tuple[Column, float]]
+) -> list[Comparison]:
+    """What was reported beside what was found, for the scores that may be seen: key to column and exact value."""
+    made = []
+    for question in questions:
+        reported, found = submission.fact_sheet.get(question.key), scores.get(question.compared_with)
+        if found is None or isinstance(reported, bool) or not isinstance(reported, int | float):
+            continue
+        column, value = found
+        difference = f"{reported - value:+.{column.precision}f}"
+        made.append(Comparison(question.title, column.shown(reported), column.shown(value), difference))
+    return made
