@@ -237,7 +237,7 @@ class FactSheetIn(serializers.Serializer[Any]):
     fact_sheet = serializers.JSONField(help_text="All answers by key; they replace the former ones.")
 
 
-class QuestionOut(serializers.ModelSerializer[Question]):
+class FactQuestionOut(serializers.ModelSerializer[Question]):
     type = serializers.CharField(source="kind")
 
     class Meta:

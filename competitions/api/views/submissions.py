@@ -180,12 +180,12 @@ class SubmissionFactSheet(SubmissionView):
 class FactSheet(ApiView):
     """What is asked of every submission to a phase."""
 
-    serializer_class = s.QuestionOut
+    serializer_class = s.FactQuestionOut
 
-    @extend_schema(responses=s.QuestionOut(many=True))
+    @extend_schema(responses=s.FactQuestionOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        return Response(s.QuestionOut(questions_of(phase), many=True).data)
+        return Response(s.FactQuestionOut(questions_of(phase), many=True).data)
 
 
 class SubmissionLogs(SubmissionView):
