@@ -6,7 +6,7 @@ CHECK ?=
 SUITES ?=
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help demo test test-unit lint bench system venv images secret secrets production wheels clean
+.PHONY: help demo soak test test-unit lint bench system venv images secret secrets production wheels clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,11 +14,16 @@ help: ## List the targets
 demo: ## A running site with a small competition; CHECK=1: exit 0 once every baseline is scored as expected
 	@scripts/demo.sh $(if $(filter-out 0 no false,$(CHECK)),--check)
 
-test: ## Everything on real parts: lint, unit, integration, hostile, browser; SUITES="lint unit" for some
+test: ## Everything on real parts: lint, unit, integration, hostile, faults, browser; SUITES="lint unit" for some
 	@scripts/test.sh $(SUITES)
 
 test-unit: ## Unit tests and doctests alone: no services, no Docker
 	@scripts/test.sh unit
+
+soak: venv ## The fault and hostile suites for longer: each fault TRIALS times (default 5), at most MINUTES (default 60)
+	@scripts/system.sh test
+	@$(PYTHON) -m workers.images ensure
+	@PODIUM_FAULT_TRIALS=$(or $(TRIALS),5) timeout --signal=INT $(or $(MINUTES),60)m $(PYTHON) -m pytest -q tests/faults tests/hostile
 
 lint: ## ruff, mypy, import-linter, djlint, migrations, lengths of functions
 	@scripts/test.sh lint

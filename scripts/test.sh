@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Runs the suites of Podium in turn and ends with one line for each; exit status 1 when one of them failed.
 #
-#   scripts/test.sh                  lint unit integration hostile browser
+#   scripts/test.sh                  lint unit integration hostile faults browser
 #   scripts/test.sh SUITE...         some of them
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 suites=("$@")
-[ $# -gt 0 ] || suites=(lint unit integration hostile browser)
+[ $# -gt 0 ] || suites=(lint unit integration hostile faults browser)
 for suite in "${suites[@]}"; do
     case $suite in
-    lint | unit | integration | hostile | browser) ;;
-    *) echo "test: no suite is called $suite; there are lint, unit, integration, hostile and browser" >&2; exit 2 ;;
+    lint | unit | integration | hostile | faults | browser) ;;
+    *) echo "test: no suite is called $suite; there are lint, unit, integration, hostile, faults and browser" >&2; exit 2 ;;
     esac
 done
 processes=${PYTEST_PROCESSES:-2}
@@ -20,7 +20,7 @@ failed=0
 
 prepare() {
     local needs=demo
-    [[ " ${suites[*]} " =~ \ (integration|hostile|browser)\  ]] && needs=test
+    [[ " ${suites[*]} " =~ \ (integration|hostile|faults|browser)\  ]] && needs=test
     scripts/system.sh "$needs" && scripts/venv.sh dev || return
     [ "$needs" = demo ] || .venv/bin/python -m workers.images ensure </dev/null || return
     if [[ " ${suites[*]} " == *" browser "* ]] && ! command -v chromium google-chrome >/dev/null; then
@@ -35,7 +35,7 @@ run_suite() {
     case $1 in
     lint) scripts/lint.sh ;;
     unit) run_pytest -n "$processes" tests/unit && run_pytest --doctest-modules scoring examples --ignore-glob='*/baselines/*' ;;
-    integration | hostile | browser) run_pytest "tests/$1" ;; # one after the other: they share one Docker Engine
+    integration | hostile | faults | browser) run_pytest "tests/$1" ;; # one after the other: they share one Docker Engine
     esac
 }
 

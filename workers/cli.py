@@ -49,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--reserve-gib", help="free disk space below which nothing is claimed (default: 2)")
     run.add_argument("--allow-network", action="store_true", help="let phases that ask for it have network")
     run.add_argument("--require-quota", action="store_true", help="refuse to start without real output quotas")
+    run.add_argument("--sweep-s", help="seconds between two rounds of removing what no live lease stands behind (default: 30)")
     test = commands.add_parser("self-test", help="run hostile programs and say which limits hold on this host")
     test.add_argument("--image", help="image with python3 to test with (default: podium/runtime:1)")
     test.add_argument("--data-dir", help="folder to work in")
@@ -84,6 +85,7 @@ def config_from(chosen: argparse.Namespace) -> Config:
         reserve_bytes=checked_number("reserve-gib", setting("reserve-gib"), 2, low=0, high=1 << 20) << 30,
         allow_network=switch("allow-network"),
         require_quota=switch("require-quota"),
+        sweep_s=checked_number("sweep-s", setting("sweep-s"), 30, low=1, high=3600),
     )
 
 

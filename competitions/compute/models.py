@@ -4,13 +4,20 @@ import hashlib
 import secrets
 import uuid
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 
 from django.conf import settings
-from django.core.validators import RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
 QUEUE_NAME = RegexValidator(r"\A[a-z0-9][a-z0-9-]{0,62}\Z", "Lower-case letters, digits and hyphens, at most 63.")
 WORKER_SILENT_AFTER_S = 60
+
+
+class PullPolicy(models.TextChoices):
+    MISSING = "missing", "when they are missing"
+    ALWAYS = "always", "before each run"
+    NEVER = "never", "never"
 
 
 class Queue(models.Model):
@@ -28,6 +35,20 @@ class Queue(models.Model):
     token_digest = models.CharField(max_length=64, blank=True, editable=False)
     is_paused = models.BooleanField(default=False, help_text="Runs wait; nothing is handed out.")
     contact = models.CharField(max_length=200, blank=True, help_text="Who runs the workers, shown to participants.")
+    max_in_flight_per_team = models.PositiveSmallIntegerField(
+        "runs in flight per team", null=True, blank=True, validators=[MinValueValidator(1)], help_text="Empty: no limit."
+    )
+    allowed_images = models.TextField(
+        blank=True,
+        help_text="Container images that may run here, one pattern a line, such as <code>podium/*</code>. Empty: all.",
+    )
+    pull_policy = models.CharField(
+        "images are pulled",
+        max_length=10,
+        choices=PullPolicy,
+        default=PullPolicy.MISSING,
+        help_text="“Never”: the workers' hosts have them already; one that is missing is the platform's fault.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -40,6 +61,16 @@ class Queue(models.Model):
     def bell(self) -> str:
         """Name of the Celery queue that wakes this queue's workers."""
         return f"compute.{self.name}"
+
+    @property
+    def allowed_images_text(self) -> str:
+        """The patterns, as in a sentence."""
+        return ", ".join(self.allowed_images.split()) or "all"
+
+    def allows_image(self, image: str) -> bool:
+        """Whether a container image may run on this queue's workers."""
+        patterns = self.allowed_images.split()
+        return not patterns or any(fnmatchcase(image, pattern) for pattern in patterns)
 
 
 def digest(secret: str) -> str:
@@ -54,6 +85,12 @@ def queue_issue_token(queue: Queue) -> str:
     return secret
 
 
+def queue_revoke_token(queue: Queue) -> None:
+    """End the queue's token: no worker of it is heard any more until a new one is made."""
+    queue.token_digest = ""
+    queue.save(update_fields=["token_digest"])
+
+
 def queue_by_token(secret: str) -> Queue | None:
     """The queue whose token this is."""
     return Queue.objects.filter(token_digest=digest(secret)).first() if secret else None
@@ -61,6 +98,11 @@ def queue_by_token(secret: str) -> Queue | None:
 
 class ComputeWorker(models.Model):
     """A worker as it last described itself. The same name on the same queue is the same worker after a restart."""
+
+    class Role(models.TextChoices):
+        BOTH = "both", "ingestion and scoring"
+        INGESTION = "ingestion", "ingestion only: never sees reference data"
+        SCORING = "scoring", "scoring only: never runs participants' code"
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="workers")
@@ -71,6 +113,14 @@ class ComputeWorker(models.Model):
     host = models.JSONField(default=dict, help_text="Hardware and software, as the worker reports them.")
     registered_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
+    role = models.CharField(
+        max_length=10, choices=Role, default=Role.BOTH, help_text="Which stages it runs, as it was started."
+    )
+    slot_faults = models.JSONField(default=list, help_text="Slots out of service, as the worker reports them.")
+    self_test = models.JSONField(default=dict, help_text="Which limits hold on its host: when it was tried, and what failed.")
+    calibration = models.JSONField(default=dict, help_text="Times of a fixed load, to compare hosts by.")
+    recent_claims = models.JSONField(default=list, editable=False, help_text="Ids of its last claims: a repeated one is known.")
+    drained_at = models.DateTimeField(null=True, blank=True, help_text="Gets no more runs since then.")
     infrastructure_failures = models.PositiveSmallIntegerField(default=0, help_text="In a row.")
     quarantined_at = models.DateTimeField(null=True, blank=True)
 

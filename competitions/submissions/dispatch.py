@@ -11,61 +11,84 @@ from typing import Any, Final
 import structlog
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
 
 from competitions.compute.bell import ring
-from competitions.compute.models import ComputeWorker
+from competitions.compute.models import ComputeWorker, Queue
 from competitions.submissions.models import Attempt, Run, RunOutput
 from competitions.submissions.moves import run_move
+from competitions.submissions.queueing import team_served, waiting_runs
 from competitions.submissions.receipts import receipt_of_inputs
 from competitions.submissions.refusals import LeaseLost
 from competitions.submissions.results import Result
+from competitions.submissions.retries import infrastructure_failed, record_attempt
 from competitions.submissions.states import HELD, Reason, State
 
 log = structlog.get_logger(__name__)
-BACKOFF_S: Final = (0, 60, 300)  # before the 2nd, 3rd, ... attempt
-WORKER_BREAKER: Final = 3  # infrastructure failures in a row, of different runs
-NOT_THE_WORKERS: Final = ("image_missing",)  # ours to mend, but on no particular host
-
-
-def waiting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> QuerySet[Run]:
-    """Runs this worker could take, next first: phase priority, then the team with the fewest runs in flight, then age."""
-    in_flight = (
-        Run.objects.filter(team=OuterRef("team"), state__in=HELD)
-        .order_by()
-        .values("team")
-        .annotate(n=Count("*"))
-        .values("n")
-    )
-    return (
-        Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
-        .annotate(team_in_flight=Coalesce(Subquery(in_flight), 0))
-        .order_by("-priority", "team_in_flight", "queued_at", "pk")
-    )
+REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
 
 
 @transaction.atomic
-def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | None:
-    """Lease the next run of the worker's queue to it, or None when there is nothing for it."""
-    if worker.queue.is_paused:
+def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id: str = "") -> Run | None:
+    """Lease the next run of the worker's queue to it, or None when there is nothing for it.
+
+    A claim that is sent twice, because its answer was lost or by the network, gets the same run again while nobody has
+    heard of it since, and otherwise nothing: a lease that no worker knows of would only run out.
+    """
+    if claim_id and not _is_new_claim(worker, claim_id):
+        return _leased_by(worker, claim_id)
+    if worker.queue.is_paused or worker.drained_at is not None:
         return None
-    candidates = waiting_runs(worker, free_gpus=free_gpus, now=now)
-    if connection.features.has_select_for_update_skip_locked:
-        candidates = candidates.select_for_update(skip_locked=True, of=("self",))
-    run = candidates.first()
+    run = _next_run(worker, free_gpus, now)
     if run is None:
         return None
     won = run_move(
         run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.LEASED, actor=f"worker:{worker.name}", now=now,
-        lease_id=uuid.uuid4(), lease_expires_at=lease_end(now), worker=worker, started_at=None, meters={},
+        lease_id=uuid.uuid4(), lease_expires_at=lease_end(now), worker=worker, claim_id=claim_id, started_at=None, meters={},
     )  # fmt: skip
     if not won:
         return None
     leased = _job_run(run.pk)
+    team_served(run=leased, now=now)
     leased.receipt = receipt_of_inputs(leased)
     leased.save(update_fields=["receipt"])
     return leased
+
+
+def _is_new_claim(worker: ComputeWorker, claim_id: str) -> bool:
+    """Write the claim down; False when it is there already. Claims of one worker take turns from here on."""
+    recent: list[str] = ComputeWorker.objects.select_for_update().get(pk=worker.pk).recent_claims
+    if claim_id in recent:
+        return False
+    ComputeWorker.objects.filter(pk=worker.pk).update(recent_claims=[*recent, claim_id][-REMEMBERED_CLAIMS:])
+    return True
+
+
+def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:
+    run = Run.objects.filter(worker=worker, claim_id=claim_id, state=State.LEASED).first()
+    return None if run is None else _job_run(run.pk)
+
+
+def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | None:
+    """The run whose turn it is, locked. Runs whose image the queue forbids are ended on the way, by nobody's fault but ours."""
+    if worker.queue.max_in_flight_per_team is not None:
+        Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
+    candidates = waiting_runs(worker, free_gpus=free_gpus, now=now)
+    if connection.features.has_select_for_update_skip_locked:
+        candidates = candidates.select_for_update(skip_locked=True, of=("self",))
+    while (run := candidates.select_related("submission__phase__competition").first()) is not None:
+        image = run.submission.phase.image_name
+        if worker.queue.allows_image(image):
+            return run
+        _image_forbidden(run, worker.queue, image, now)
+    return None
+
+
+def _image_forbidden(run: Run, queue: Queue, image: str, now: datetime) -> None:
+    detail = f"The image {image} is not allowed on the queue {queue.name}; allowed are: {queue.allowed_images_text}."
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.FAILED, actor="queue", now=now, note=detail,
+        reason=Reason.INFRASTRUCTURE, code="image_forbidden", detail=detail,
+    )  # fmt: skip
 
 
 def _job_run(run_id: uuid.UUID) -> Run:
@@ -105,7 +128,7 @@ def run_heartbeat(
             changes["started_at"] = now
         run_move(
             run_id=run.pk, attempt=run.attempt, source=State(run.state), target=state,
-            actor=_actor(run), now=now, **changes,
+            actor=actor_of(run), now=now, **changes,
         )  # fmt: skip
     else:  # a late or repeated report moves nothing back
         Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
@@ -113,7 +136,7 @@ def run_heartbeat(
     return run
 
 
-def _actor(run: Run) -> str:
+def actor_of(run: Run) -> str:
     return f"worker:{run.worker.name if run.worker else 'unknown'}"
 
 
@@ -123,7 +146,7 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=_actor(run), now=now,
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=actor_of(run), now=now,
         note=note or "released by the worker", worker=None,
     )  # fmt: skip
     transaction.on_commit(partial(ring, run.queue.bell))
@@ -141,28 +164,18 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
     if answered is not None:
         return State(answered.outcome)
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
-    return (
-        _infrastructure_failed(run, result, now) if result.reason == Reason.INFRASTRUCTURE else _ended(run, result, now)
-    )
-
-
-def _record_attempt(
-    run: Run, *, outcome: State, reason: str, detail: str, now: datetime, is_answered: bool = True
-) -> None:
-    assert run.lease_id is not None, "a held run has a lease, by constraint"
-    Attempt.objects.create(
-        run=run, attempt=run.attempt, lease_id=run.lease_id, worker=run.worker, ended_at=now, outcome=outcome, is_answered=is_answered,
-        reason=reason, detail=detail,
-    )  # fmt: skip
+    if result.reason == Reason.INFRASTRUCTURE:
+        return infrastructure_failed(run, result, actor=actor_of(run), now=now)
+    return _ended(run, result, now)
 
 
 def _ended(run: Run, result: Result, now: datetime) -> State:
     """The run's end by the participant's, the organizer's or nobody's fault."""
     ComputeWorker.objects.filter(runs=run, infrastructure_failures__gt=0).update(infrastructure_failures=0)
-    _record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
+    record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
     receipt = run.receipt | result.receipt | {"outputs": _output_digests(run)}
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=result.target, actor=_actor(run), now=now,
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=result.target, actor=actor_of(run), now=now,
         note=result.detail, reason=result.reason, code=result.code, detail=result.detail, scores=result.scores,
         receipt=receipt, meters=result.meters or run.meters,
         started_at=run.started_at or (now if result.stages else None),
@@ -172,53 +185,3 @@ def _ended(run: Run, result: Result, now: datetime) -> State:
 
 def _output_digests(run: Run) -> dict[str, str]:
     return dict(RunOutput.objects.filter(run=run, attempt=run.attempt).values_list("name", "file_id"))
-
-
-def _infrastructure_failed(run: Run, result: Result, now: datetime) -> State:
-    """Our fault: count it against the worker, and try again elsewhere."""
-    if run.worker is not None and result.code not in NOT_THE_WORKERS and not _failed_here_before(run):
-        run.worker.infrastructure_failures += 1
-        if run.worker.infrastructure_failures >= WORKER_BREAKER and run.worker.quarantined_at is None:
-            run.worker.quarantined_at = now
-            log.error("worker_quarantined", worker=run.worker.name, run=str(run.pk))
-        run.worker.save(update_fields=["infrastructure_failures", "quarantined_at"])
-    return attempt_lost(run, code=result.code, detail=result.detail, actor=_actor(run), now=now, is_answered=True)
-
-
-def _failed_here_before(run: Run) -> bool:
-    """One bad run, tried again on the only worker, must not quarantine it for everybody."""
-    return Attempt.objects.filter(run=run, worker=run.worker, reason=Reason.INFRASTRUCTURE, is_answered=True).exists()
-
-
-def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime, is_answered: bool) -> State:
-    """End a held attempt by our fault: back to the queue, or failed as `infrastructure` when it was the last."""
-    is_last = run.faults + 1 >= settings.MAX_ATTEMPTS
-    outcome = State.FAILED if is_last else State.QUEUED
-    if run.cancel_requested_at is not None:
-        outcome = State.CANCELLED
-    _record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
-    changes: dict[str, Any] = {"faults": run.faults + 1, "code": code, "detail": detail}
-    if outcome == State.FAILED:
-        changes["reason"] = Reason.INFRASTRUCTURE
-    if outcome == State.QUEUED:
-        wait = BACKOFF_S[min(run.faults, len(BACKOFF_S) - 1)]
-        changes = {
-            "faults": run.faults + 1,
-            "worker": None,
-            "not_before": now + timedelta(seconds=wait),
-            "started_at": None,
-            "next_attempt": True,
-        }
-    run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
-        source=State(run.state),
-        target=outcome,
-        actor=actor,
-        now=now,
-        note=detail,
-        **changes,
-    )
-    if outcome == State.QUEUED:
-        transaction.on_commit(partial(ring, run.queue.bell))
-    return outcome

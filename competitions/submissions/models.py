@@ -127,6 +127,7 @@ class Run(models.Model):
     queued_at = models.DateTimeField()
     not_before = models.DateTimeField(help_text="Back-off: not handed out earlier.")
     lease_id = models.UUIDField(null=True, blank=True)
+    claim_id = models.CharField(max_length=64, blank=True, editable=False, help_text="The claim that leased it.")
     lease_expires_at = models.DateTimeField(null=True, blank=True)  # set exactly while a worker holds the run
     worker = models.ForeignKey(ComputeWorker, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
@@ -135,6 +136,9 @@ class Run(models.Model):
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     code = models.CharField(max_length=60, blank=True)
     detail = models.CharField(max_length=1000, blank=True)
+    ingested_attempt = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Attempt whose predictions wait for a worker that only scores."
+    )
     meters = models.JSONField(default=dict, blank=True)
     scores = models.JSONField(default=dict, blank=True)
     receipt = models.JSONField(default=dict, blank=True)
@@ -169,6 +173,20 @@ class Run(models.Model):
     @property
     def is_final(self) -> bool:
         return self.state in FINAL
+
+
+class TeamTurn(models.Model):
+    """When a queue last handed out a run of a team: of teams that are level, the one that waits longest is next."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="+")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
+    served_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["team", "queue"], name="one_turn_per_team_and_queue")]
+
+    def __str__(self) -> str:
+        return f"{self.team} on {self.queue}: {self.served_at}"
 
 
 class RunEvent(models.Model):
@@ -235,6 +253,7 @@ class Attempt(models.Model):
     worker = models.ForeignKey(ComputeWorker, on_delete=models.SET_NULL, null=True, related_name="+")
     ended_at = models.DateTimeField()
     is_answered = models.BooleanField(help_text="By its worker; otherwise the lease ran out.")
+    has_run = models.BooleanField(default=False, help_text="One of its containers had started.")
     outcome = models.CharField(max_length=10, choices=State, help_text="State the run took.")
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     detail = models.CharField(max_length=1000, blank=True)

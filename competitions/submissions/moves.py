@@ -63,7 +63,7 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
     ended = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=FINAL)
     moved = ended.update(
         state=State.QUEUED, attempt=run.attempt + 1, faults=0, queued_at=now, not_before=now, reason="", code="", detail="",
-        finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None,
+        finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None, ingested_attempt=None,
     )  # fmt: skip
     if moved:
         RunEvent.objects.create(

@@ -13,8 +13,8 @@ from django.db import transaction
 from competitions.compute.bell import ring
 from competitions.compute.models import Queue
 from competitions.resources.uploads import remove_expired_uploads
-from competitions.submissions.dispatch import attempt_lost
 from competitions.submissions.models import Run
+from competitions.submissions.retries import attempt_lost
 from competitions.submissions.states import HELD, State
 
 log = structlog.get_logger(__name__)
@@ -30,10 +30,10 @@ class Reconciled:
     uploads_removed: int
 
 
-def reconcile(*, now: datetime) -> Reconciled:
-    """One round."""
+def reconcile(*, now: datetime, spare_leases: bool = False) -> Reconciled:
+    """One round. `spare_leases`: the site was away itself, so that a silent worker may only not have been heard."""
     return Reconciled(
-        leases_expired=expire_leases(now=now),
+        leases_expired=0 if spare_leases else expire_leases(now=now),
         queues_rung=ring_waiting_queues(now=now),
         uploads_removed=remove_expired_uploads(now=now),
     )

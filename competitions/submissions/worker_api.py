@@ -188,7 +188,8 @@ def claim(request: HttpRequest) -> HttpResponse:
         )
     if integer(body, "free_slots", 0, 1000) == 0:
         return HttpResponse(status=204)
-    run = dispatch.run_claim(worker=worker, free_gpus=integer(body, "free_gpus", 0, 1000), now=now)
+    claim_id = printable(str(body.get("claim_id") or ""))[:64]
+    run = dispatch.run_claim(worker=worker, free_gpus=integer(body, "free_gpus", 0, 1000), now=now, claim_id=claim_id)
     return HttpResponse(status=204) if run is None else JsonResponse(jobs.job_for(run))
 
 

@@ -192,6 +192,8 @@ HEARTBEAT_S = env.int("PODIUM_HEARTBEAT_S", default=15)
 RECONCILE_S = env.float("PODIUM_RECONCILE_S", default=15)
 WORKER_POLL_S = env.float("PODIUM_WORKER_POLL_S", default=2)
 MAX_ATTEMPTS = env.int("PODIUM_MAX_ATTEMPTS", default=3)
+# Before the second, third, ... attempt after a fault of ours; the last one stands for all further attempts.
+RETRY_PAUSES_S = tuple(env.list("PODIUM_RETRY_PAUSES_S", cast=float, default=[0, 60, 300]))
 LOG_LIMIT_BYTES = env.int("PODIUM_LOG_LIMIT_BYTES", default=1_000_000)  # per run and stream, in the database
 DEFAULT_IMAGE = env.str("PODIUM_DEFAULT_IMAGE", default="podium/runtime:1")
 if HEARTBEAT_S * 2 > LEASE_S:

@@ -42,9 +42,10 @@ class Claimer:
             return None
         if slot.gpu_fault is not None:
             slot.check_gpu()
-        said = {"worker_id": self.worker_id, "free_slots": 1, "free_gpus": slot.free_gpus()}
+        said = {"worker_id": self.worker_id, "free_slots": 1, "free_gpus": slot.free_gpus(), "claim_id": slot.claim_id}
         try:
             body = self._worker.client.claim(said)
+            slot.next_claim()
             self._complained = ""
             return None if body is None else parse_job(body)
         except NotWelcome as error:

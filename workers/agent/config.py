@@ -35,6 +35,7 @@ class Config:
     reserve_bytes: int = 2 << 30
     allow_network: bool = False
     require_quota: bool = False
+    sweep_s: int = 30
 
 
 def default_name() -> str:

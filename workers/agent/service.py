@@ -18,7 +18,7 @@ from workers.agent.cache import StagingCache
 from workers.agent.claiming import Claimer
 from workers.agent.client import SiteClient, SiteUnreachable
 from workers.agent.config import Config, ConfigError
-from workers.agent.context import Worker
+from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.gpus import Gpu, GpuSource, choose_gpus, find_gpus
 from workers.agent.handling import HeldRuns, RunHandling
 from workers.agent.host import host_record
@@ -29,11 +29,11 @@ from workers.agent.protocol import PROTOCOL_VERSION, JobInvalid
 from workers.agent.slots import Slot
 from workers.agent.state import RunFolder
 from workers.sandbox.engine import Engine
+from workers.sandbox.errors import SandboxError
 from workers.sandbox.output_volume import loop_mounts_work
 
 log = logging.getLogger("podium.worker")
 
-SWEEP_S = 30.0
 STOP_GRACE_S = 10.0
 REGISTER_PAUSE_S = 2.0
 PREDECESSOR_WAIT_S = 20.0
@@ -114,7 +114,7 @@ class Service:
         for thread in [*adopters, *lanes]:
             thread.start()
         log.info("worker_ready", extra={"worker": self._worker.name, "count": len(self._slots)})
-        while not self._worker.stopping.wait(SWEEP_S):
+        while not self._worker.stopping.wait(self._config.sweep_s):
             sweep(self._worker, set(self._held.leases))
         self._wind_down(lanes)
 
@@ -160,14 +160,25 @@ class Service:
             log.warning("run_not_adopted", extra=about(handling.job, code="lease_lost"))
             handling.abandon()
             return None
-        if handling.folder.phase == "preparing":
-            handling.release()
+        if handling.folder.phase == "preparing" or not self._has_started(handling):
+            handling.release()  # it was claimed ahead: nothing of it has run
             return None
         needs_turn = handling.folder.phase == "executing"
         if needs_turn and not handling.slot.turn.try_take():
             handling.fail_adoption("two runs were found for one slot")
             return None
         return threading.Thread(target=handling.adopt, name=f"adopt-{handling.folder.lease[:8]}", daemon=True)
+
+    def _has_started(self, handling: RunHandling) -> bool:
+        """Whether a container of it runs or ran; one whose containers are gone must be answered for, too."""
+        if handling.folder.phase == "executed":
+            return True
+        engine = self._worker.engine
+        try:
+            containers = engine.labelled({LABEL_WORKER: self._worker.key, "podium.lease": handling.folder.lease})
+            return not containers or not all(engine.inspect(container).never_started for container in containers)
+        except SandboxError:
+            return True
 
     def _wind_down(self, lanes: Sequence[Lane]) -> None:
         """Hand back what was claimed ahead, see results that are on their way off; leave what runs alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import uuid
 
 from workers.agent.context import Worker
 from workers.agent.gpus import why_unclean
@@ -51,6 +52,11 @@ class Slot:
         self.turn = Turn(worker.stopping)
         self.ahead = Turn(worker.stopping)
         self.gpu_fault: str | None = None
+        self.claim_id = uuid.uuid4().hex
+
+    def next_claim(self) -> None:
+        """The last claim was answered. Until then its id stays: a run that was leased to a lost answer is given again."""
+        self.claim_id = uuid.uuid4().hex
 
     def free_gpus(self) -> int:
         """How many GPUs this slot offers: one that is not clean is taken out of service and reported."""

@@ -173,6 +173,14 @@ class Engine:
         except (DockerException, requests.RequestException) as error:
             raise SandboxError("engine_unreachable", f"killing the container: {error}") from error
 
+    def signalled(self, container: str, since: datetime) -> bool:
+        """Whether somebody asked the engine to kill or stop the container since then; the engine forgets after a while."""
+        wanted = {"container": container, "event": "kill"}
+        with engine_errors("asking the engine for its events"):
+            # `until` ends the answer: a moment to come would be waited for. Both with fractions, which a datetime would lose.
+            span: dict[str, Any] = {"since": since.timestamp(), "until": datetime.now(UTC).timestamp()}
+            return any(True for _ in self.api.events(**span, filters=wanted, decode=True))
+
     def inspect(self, container: str) -> ContainerState:
         """The engine's word on the container."""
         with engine_errors("inspecting the container"):

@@ -197,6 +197,7 @@ class StageRun:
             killed_by = "time_limit"  # a predecessor killed it and died before it could say so
         if killed_by == "time_limit" and state.exit_code == 0 and not over:
             killed_by = None  # it ended by itself just before the kill
+        self._refuse_foreign_kill(state, killed_by)
         usage = self.volume.usage()
         return Evidence(
             name=self.name, exit_code=state.exit_code, oom_killed=state.oom_killed, killed_by=killed_by,
@@ -204,6 +205,13 @@ class StageRun:
             output_bytes=usage.used_bytes, output_full=usage.full, output_no_inodes=usage.no_inodes,
             gpu=self.gpu_meter.reading(),
         )  # fmt: skip
+
+    def _refuse_foreign_kill(self, state: ContainerState, killed_by: str | None) -> None:
+        """A container that somebody else told the engine to kill says nothing about its program."""
+        if killed_by is not None or state.exit_code <= 128 or state.oom_killed or state.started_at is None:
+            return
+        if self.engine.signalled(self.container, state.started_at):
+            raise SandboxError("killed_from_outside", f"somebody killed the container {self.spec.name} through the engine")
 
     def meters(self) -> dict[str, Any]:
         """The figures so far, for the page."""

@@ -1,0 +1,263 @@
+"""A whole site in small: two web processes, reconciler, two worker hosts, all real; and what must be true of it after each fault."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from django.conf import settings
+from django.db import OperationalError, connections
+
+from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
+from tests.faults.proxy import Proxy
+
+LEASE_S = 6
+HEARTBEAT_S = 2
+RECONCILE_S = 0.5
+METADATA = "command: sh $program/main.sh\n"
+PROGRAM = "echo begun; sleep {seconds}; echo {answer} > /app/output/answer.txt\n"
+SCORER = "sleep 0.4; printf '{\"score\": %s}' \"$(cat /app/input/res/answer.txt)\" > /app/output/scores.json\n"
+
+
+class Cluster:
+    """The parts, a competition on them, and a stream of submissions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.database = Database(folder)
+        self.broker = Broker(folder)
+        self.engine = OwnEngine(folder)
+        self._numbers = itertools.count(1)
+        self.environment = dict(os.environ) | {
+            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "podium.settings",
+            "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY, "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
+            "PODIUM_LEASE_S": str(LEASE_S), "PODIUM_HEARTBEAT_S": str(HEARTBEAT_S), "PODIUM_RECONCILE_S": str(RECONCILE_S),
+            "PODIUM_WORKER_POLL_S": "0.5", "PODIUM_RETRY_PAUSES_S": "0,1,2", "PODIUM_LOG_LEVEL": "WARNING",
+        }  # fmt: skip
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        web = [sys.executable, "-m", "gunicorn", "podium.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
+               "--workers", "2", "--threads", "6", "--worker-tmp-dir", "/dev/shm"]  # fmt: skip
+        self.web = Part("web", folder, web, self.environment)
+        self.reconciler = Part("reconciler", folder, [sys.executable, "manage.py", "reconciler"], self.environment)
+
+    def start(self) -> None:
+        """Migrate, seed, and start everything."""
+        from django.core.management import call_command
+
+        from podium.celery import app, broker_config
+
+        call_command("migrate", verbosity=0, interactive=False)
+        app.conf.update(**broker_config(self.broker.url))
+        self._seed()
+        self.start_web()
+        self.reconciler.start()
+        token_file = self.folder / "token"
+        token_file.write_text(self.token)
+        token_file.chmod(0o600)
+        self.proxies = [Proxy(self.url) for _ in range(2)]
+        self.hosts = [
+            WorkerHost(
+                f"host-{number}", self.folder, site=proxy.url, token_file=token_file, broker=self.broker.url, engine=self.engine.url
+            )
+            for number, proxy in enumerate(self.proxies)
+        ]
+        for host in self.hosts:
+            host.start()
+
+    def _seed(self) -> None:
+        from accounts.models import User
+        from competitions.catalog.models import Competition, Phase, Task
+        from competitions.compute.models import Queue, queue_issue_token
+        from competitions.leaderboards.models import Column, Leaderboard
+        from competitions.teams.models import Team
+
+        self.queue = Queue.objects.create(name=f"faults-{uuid.uuid4().hex[:6]}")
+        self.token = queue_issue_token(self.queue)
+        self.user = User.objects.create(username="captain", email="captain@example.org")
+        competition = Competition.objects.create(
+            slug="faults", title="Faults", is_published=True, queue=self.queue, docker_image=IMAGE
+        )
+        task = Task.objects.create(
+            competition=competition, name="task", scoring_program=self._resource("scoring_program", SCORER),
+            reference_data=self._resource("reference_data", "labels"), input_data=self._resource("input_data", "input"),
+        )  # fmt: skip
+        mib = 1 << 20
+        self.phase = Phase.objects.create(
+            competition=competition, slug="p", name="Phase", opens_at=datetime.now(UTC) - timedelta(days=1), accepts_code=True,
+            memory_bytes=64 * mib, output_bytes=4 * mib, output_files=20, time_limit_s=60, pids=32, scoring_memory_bytes=64 * mib,
+        )  # fmt: skip
+        self.phase.tasks.add(task)
+        board = Leaderboard.objects.create(phase=self.phase)
+        Column.objects.create(leaderboard=board, key="score", title="Score", is_primary=True)
+        self.team = Team.objects.create(competition=competition, name="Team", captain=self.user)
+
+    def _resource(self, kind: str, source: str):  # type: ignore[no-untyped-def]  # Django is not set up when this is imported
+        from competitions.resources.models import Resource
+        from competitions.resources.storage import store_bytes
+        from tests.worlds import zip_of
+
+        stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
+        return Resource.objects.create(owner=self.user, kind=kind, name=kind, file=stored, file_name=f"{kind}.zip")
+
+    def start_web(self) -> None:
+        """Start the web server and wait until it is ready."""
+        self.web.start()
+        wait_for(self._web_is_ready, 40, f"the web server is ready: {self.web.text()[-1500:]}", 0.05)
+
+    def _web_is_ready(self) -> bool:
+        try:
+            with urlopen(f"{self.url}/readyz", timeout=5):
+                return True
+        except (URLError, OSError):
+            return False
+
+    def submit(self, count: int = 3, *, seconds: float = 1.2) -> dict[uuid.UUID, float]:
+        """Queue code submissions, each with an answer of its own; the expected score by run."""
+        from competitions.compute.bell import ring
+        from competitions.resources.storage import store_bytes
+        from competitions.submissions.models import Run, Submission
+        from tests.worlds import zip_of
+
+        expected = {}
+        for _ in range(count):
+            answer = next(self._numbers) / 1000
+            source = PROGRAM.format(seconds=seconds, answer=answer)
+            stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
+            now = datetime.now(UTC)
+            made = Submission.objects.create(
+                phase=self.phase, team=self.team, submitted_by=self.user, kind="code", file=stored, file_name="code.zip",
+                received_at=now, created_at=now,
+            )  # fmt: skip
+            run = Run.objects.create(
+                submission=made, task=self.phase.tasks.get(), team=self.team, queue=self.queue, queued_at=now, not_before=now
+            )
+            expected[run.pk] = answer
+        ring(self.queue.bell)
+        return expected
+
+    def states(self, runs: dict[uuid.UUID, float]) -> dict[uuid.UUID, str]:
+        """The state of each run; a database that is away is waited for."""
+        from competitions.submissions.models import Run
+
+        until = time.monotonic() + 30
+        while True:
+            try:
+                return dict(Run.objects.filter(pk__in=runs).values_list("pk", "state"))
+            except OperationalError:
+                connections.close_all()
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    def holder(self, runs: dict[uuid.UUID, float], *states: str) -> tuple[uuid.UUID, WorkerHost]:
+        """The first of these runs that is in one of the states, and the host that holds it."""
+        from competitions.submissions.models import Run
+
+        def found() -> tuple[uuid.UUID, str] | None:
+            return Run.objects.filter(pk__in=runs, state__in=states).values_list("pk", "worker__name").first()
+
+        run, name = wait_for(found, 20, lambda: f"a run is {' or '.join(states)}; {self.described(runs)}", 0.004)
+        return run, next(host for host in self.hosts if host.name == name)
+
+    def described(self, runs: dict[uuid.UUID, float]) -> str:
+        """For the message of a failure: runs, and the ends of the workers' logs."""
+        logs = "\n".join(f"{host.name}: {host.part.text()[-1500:]}" for host in self.hosts)
+        with connections["default"].cursor() as cursor:
+            cursor.execute("SELECT state, wait_event, now() - query_start, left(query, 200) FROM pg_stat_activity")
+            queries = "\n".join(map(str, cursor.fetchall()))
+        return f"they are {self.states(runs)}\n{logs}\nweb: {self.web.text()[-1500:]}\n{queries}"
+
+    def other(self, host: WorkerHost) -> WorkerHost:
+        """The other host."""
+        return next(one for one in self.hosts if one is not host)
+
+    def container(self, run: uuid.UUID) -> str:
+        """The running container of a run."""
+        filters = {"label": f"podium.run={run}", "status": "running"}
+        api = self.engine.client().api
+        return str(wait_for(lambda: api.containers(quiet=True, filters=filters), 10, "its container runs")[0]["Id"])
+
+    def see_through(self, runs: dict[uuid.UUID, float], seconds: float = 60.0) -> None:
+        """Wait until all of these runs have ended."""
+        final = {"finished", "failed", "cancelled"}
+        wait_for(
+            lambda: set(self.states(runs).values()) <= final, seconds, lambda: f"all runs end; {self.described(runs)}", 0.05
+        )
+
+    def verdict(self, runs: dict[uuid.UUID, float]) -> Verdict:
+        """What became of the runs: how many were lost, doubled, wrongly blamed, wrongly charged."""
+        from competitions.leaderboards.models import Score
+        from competitions.submissions.models import Attempt, Run
+
+        rows = list(Run.objects.filter(pk__in=runs).select_related("submission"))
+        scores = list(Score.objects.filter(submission__runs__in=runs).values_list("submission", flat=True))
+        answered = list(Attempt.objects.filter(run__in=runs, outcome="finished").values_list("run", flat=True))
+        return Verdict(
+            lost=sum(row.state != "finished" or row.scores != {"score": runs[row.pk]} for row in rows),
+            doubled=len(scores) - len(set(scores)) + len(answered) - len(set(answered)),
+            blamed=sum(row.state == "failed" and row.reason != "infrastructure" for row in rows),
+            charged=sum(row.submission.is_charged and row.state != "finished" for row in rows),
+            attempts={row.pk: row.attempt for row in rows},
+        )
+
+    def leftovers(self) -> list[str]:
+        """Everything on engine and hosts that should be gone."""
+        found = self.engine.leftovers()
+        for host in self.hosts:
+            found += host.leftovers()
+        return found
+
+    def assert_clean(self) -> None:
+        """Nothing is left once everything has ended."""
+        left: list[str] = []
+
+        def clean() -> bool:
+            left[:] = self.leftovers()
+            return not left
+
+        wait_for(clean, 20, f"nothing is left; there is {left}", 0.2)
+
+    def whole(self) -> None:
+        """Everything runs and is welcome again, whatever the last fault did."""
+        from competitions.compute.models import ComputeWorker
+
+        for proxy in self.proxies:
+            proxy.mode = ""
+        for host in self.hosts:
+            if not host.part.is_alive():
+                host.start()
+        if not self.reconciler.is_alive():
+            self.reconciler.start()
+        ComputeWorker.objects.update(quarantined_at=None, infrastructure_failures=0)
+
+    def stop(self) -> None:
+        """End everything, whatever state it is in."""
+        stops: list[Callable[[], None]] = [host.stop for host in getattr(self, "hosts", [])]
+        stops += [proxy.stop for proxy in getattr(self, "proxies", [])]
+        connections.close_all()
+        for stop in [*stops, self.reconciler.kill, self.web.kill, self.engine.stop, self.broker.kill, self.database.stop]:
+            stop()
+
+
+class Verdict:
+    """Counts over the runs of one trial; all but `attempts` must be 0."""
+
+    def __init__(self, *, lost: int, doubled: int, blamed: int, charged: int, attempts: dict[uuid.UUID, int]) -> None:
+        self.lost, self.doubled, self.blamed, self.charged, self.attempts = lost, doubled, blamed, charged, attempts
+
+    @property
+    def is_good(self) -> bool:
+        """Nothing lost, doubled, wrongly blamed or wrongly charged."""
+        return not (self.lost or self.doubled or self.blamed or self.charged)
+
+    def __repr__(self) -> str:
+        return f"lost={self.lost} doubled={self.doubled} blamed={self.blamed} charged={self.charged} attempts={self.attempts}"
