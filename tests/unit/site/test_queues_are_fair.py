@@ -184,7 +184,8 @@ def test_a_drained_worker_gets_nothing(site: World) -> None:
 def test_a_worker_that_only_scores_or_only_ingests_gets_the_runs_it_may_have(site: World) -> None:
     ingests, scores = site.worker(), site.worker()
     ingests.role, scores.role = ComputeWorker.Role.INGESTION, ComputeWorker.Role.SCORING
-    ingests.save(), scores.save()
+    ingests.save()
+    scores.save()
     code, prediction = site.submit(kind=Kind.CODE), site.submit()
     run = claim(scores, site.now)
     assert run is not None

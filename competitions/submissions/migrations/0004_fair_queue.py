@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('compute', '0002_queue_rules_and_worker_reports'),
-        ('submissions', '0001_initial'),
+        ('submissions', '0003_fact_sheets'),
         ('teams', '0001_initial'),
     ]
 
