@@ -3,6 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
 CHECK ?=
+DEMO ?=
 SUITES ?=
 export PYTHONDONTWRITEBYTECODE ?=
 
@@ -11,8 +12,8 @@ export PYTHONDONTWRITEBYTECODE ?=
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: ## A running site with a small competition; CHECK=1: exit 0 once every baseline is scored as expected
-	@scripts/demo.sh $(if $(filter-out 0 no false,$(CHECK)),--check)
+demo: ## A running site with a small competition; CHECK=1: exit 0 once every baseline is scored as expected; DEMO=ogb-lsc: another
+	@scripts/demo.sh $(if $(filter-out 0 no false,$(CHECK)),--check) $(if $(DEMO),--content $(DEMO))
 
 test: ## Everything on real parts: lint, unit, integration, hostile, faults, browser; SUITES="lint unit" for some
 	@scripts/test.sh $(SUITES)

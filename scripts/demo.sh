@@ -4,6 +4,13 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Each demo has data of its own, so that one does not find the people of another.
+arguments="$*"
+if [[ $arguments == *--content* ]]; then
+    demo=${arguments##*--content }
+    export PODIUM_DATA_DIR=${PODIUM_DATA_DIR:-var/podium-${demo%% *}}
+fi
+
 started=$SECONDS
 say() { printf 'demo: [%3d s] %s\n' $((SECONDS - started)) "$*" >&2; }
 

@@ -8,11 +8,14 @@ from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.rules import CODABENCH_RULES
 
 
-def board_create(phase: Phase, spec: LeaderboardSpec) -> Leaderboard:
-    """Make the board; with several tasks it shows each of them. The first column is primary where none is named."""
+def board_create(phase: Phase, spec: LeaderboardSpec, *, rule: str | None = None) -> Leaderboard:
+    """Make the board; with several tasks it shows each of them. The first column is primary where none is named.
+
+    `rule` is the phase's own, where it is not the leaderboard's.
+    """
     extra = spec.podium
     board = Leaderboard.objects.create(
-        phase=phase, title=spec.title, key=slugify(spec.key)[:36] or "main", rule=CODABENCH_RULES[spec.submission_rule],
+        phase=phase, title=spec.title, key=slugify(spec.key)[:36] or "main", rule=CODABENCH_RULES[rule or spec.submission_rule],
         is_hidden=spec.hidden, is_transposed=extra.transposed,
         shows_tasks=phase.tasks.count() > 1 if extra.show_tasks is None else extra.show_tasks,
     )  # fmt: skip

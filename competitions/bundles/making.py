@@ -18,6 +18,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Forma
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
 from competitions.resources.models import Resource
+from competitions.teams.models import RegistrationQuestion
 
 MAX_SUBTITLE = 256
 HTML_TAG = re.compile(r"<[a-zA-Z][^>]*>")
@@ -46,6 +47,7 @@ class Maker:
             slug=spec.podium.slug or self._free_slug(spec.title), subtitle=self._subtitle(), host=spec.podium.host,
             registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
             max_team_size=spec.podium.max_team_size, queue=self.references.queue, reward=spec.reward or "",
+            registration_closes_at=spec.podium.registration_closes, merges_close_at=spec.podium.merges_close,
             contact_email=spec.contact_email or "", logo=self.parts[spec.image].file if spec.image else None,
             **{name: getattr(spec, name) for name in SAME_FIELDS},
         )  # fmt: skip
@@ -54,6 +56,7 @@ class Maker:
         CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
         self._rules(competition, now)
         self._pages(competition)
+        self._questions(competition)
         tasks = {task.index: self._task(competition, task) for task in spec.tasks}
         slugs: Counter[str] = Counter()
         for number, phase in enumerate(ordered(spec.phases)):
@@ -111,6 +114,13 @@ class Maker:
             tab = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
             Page.objects.create(competition=competition, tab=tab, title=page.title, body=body, format=form, index=index)
 
+    def _questions(self, competition: Competition) -> None:
+        for index, said in enumerate(self.spec.podium.registration_questions):
+            asked = said.model_dump(exclude={"where"})
+            question = RegistrationQuestion(competition=competition, index=index, **asked)
+            question.full_clean()
+            question.save()
+
     def _resource(self, said: str | None, kind: str, name: str) -> Resource | None:
         """The resource behind a path or a key; one for each file and kind, however often it is named."""
         if said is None:
@@ -160,7 +170,7 @@ class Maker:
         phase.save()
         for number in spec.tasks:
             phase.tasks.add(tasks[number])
-        board_create(phase, self.spec.leaderboards[0])
+        board_create(phase, self.spec.leaderboards[0], rule=extra.rule)
 
     @staticmethod
     def _phase_slug(spec: PhaseSpec, slugs: Counter[str]) -> str:

@@ -61,6 +61,7 @@ Instant = Annotated[datetime, BeforeValidator(_instant)]
 OptionalInstant = Annotated[datetime | None, BeforeValidator(_optional_instant)]
 Index = int | float | str
 Sorting = Annotated[Literal["asc", "desc"], BeforeValidator(_lower)]
+Rule = Literal["Add", "Add_And_Delete", "Add_And_Delete_Multiple", "Force_Last", "Force_Latest_Multiple", "Force_Best"]
 Quota = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
 
 
@@ -101,6 +102,7 @@ class PhaseExtra(Spec):
     allow_network: bool = False
     docker_image: str = Field("", max_length=200)
     scoring_time_limit: int | None = Field(None, gt=0)
+    rule: Rule | None = None
 
 
 class PhaseSpec(Spec):
@@ -145,9 +147,6 @@ class ColumnSpec(Spec):
     podium: ColumnExtra = Field(default_factory=lambda: ColumnExtra.model_validate({}))
 
 
-Rule = Literal["Add", "Add_And_Delete", "Add_And_Delete_Multiple", "Force_Last", "Force_Latest_Multiple", "Force_Best"]
-
-
 class LeaderboardExtra(Spec):
     transposed: bool = False
     show_tasks: bool | None = None
@@ -183,11 +182,25 @@ class SolutionSpec(Spec):
     description: str = ""
 
 
+class RegistrationQuestionSpec(Spec):
+    """What everybody who registers is asked."""
+
+    key: str = Field(min_length=1, max_length=36, pattern=r"^[-a-zA-Z0-9_]+$")
+    title: str = Field(min_length=1, max_length=200)
+    help_text: str = Field("", max_length=300)
+    kind: Literal["text", "checkbox", "select", "url", "number"] = "text"
+    choices: list[str] = []
+    is_required: bool = True
+
+
 class CompetitionExtra(Spec):
     slug: str | None = Field(None, max_length=60, pattern=r"^[-a-zA-Z0-9_]+$")
     subtitle: str = Field("", max_length=256)
     host: str = Field("", max_length=200)
     max_team_size: int = Field(10, ge=1, le=1000)
+    registration_closes: OptionalInstant = None
+    merges_close: OptionalInstant = None
+    registration_questions: list[RegistrationQuestionSpec] = []
 
 
 class CompetitionSpec(Spec):

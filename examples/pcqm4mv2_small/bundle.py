@@ -27,6 +27,7 @@ from .target import NOISE_EV
 HERE = Path(__file__).resolve().parent
 SCORING_PROGRAM = Path(scoring.__file__).resolve().parent / "programs" / "lsc-pcqm4mv2"
 DATASET = "lsc-pcqm4mv2"
+SLUG = "pcqm4mv2-small"
 TEST_SPLITS = ("test-dev", "test-challenge")
 TIME_LIMIT_S = 15  # the ridge takes 3 s of one core; the overrun, which takes all of it, keeps nobody waiting for long
 MIB = 1024**2
@@ -96,7 +97,7 @@ def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
         "docker_image": DEFAULT_IMAGE,
         "registration_auto_approve": True,
         "podium": {
-            "slug": "pcqm4mv2-small",
+            "slug": SLUG,
             "subtitle": "Quantum chemistry at the speed of a graph model, on generated molecules",
             "host": "Podium demo",
             "max_team_size": 10,

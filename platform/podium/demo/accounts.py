@@ -40,5 +40,7 @@ def join(*, user: User, competition: Competition, team_name: str, now: datetime,
     """Accept the current rules and found a team."""
     rules = current_rules(competition)
     assert rules is not None, "the bundle's terms were published with the import"
-    register(user=user, competition=competition, rules_version=rules.number, now=now)
+    questions = competition.registration_questions.all()
+    answers = {one.key: True if one.kind == one.Kind.CHECKBOX else f"{user} of the demo" for one in questions}
+    register(user=user, competition=competition, rules_version=rules.number, now=now, answers=answers)
     return team_create(user=user, competition=competition, name=team_name, now=now, is_baseline=is_baseline)

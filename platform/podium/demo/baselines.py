@@ -29,7 +29,8 @@ class Sent:
 
     @property
     def label(self) -> str:
-        return f"#{self.pk} {self.baseline['title']} ({self.answer['team']}, {self.baseline['phase']})"
+        where = f"{self.answer['competition']} {self.baseline['phase']}"
+        return f"#{self.pk} {self.baseline['title']} ({self.answer['team']}, {where})"
 
     def fault(self, score: float | None) -> str | None:
         """What is not as expected, or None. `score` is the primary value where it can be seen."""
@@ -37,9 +38,10 @@ class Sent:
         if (self.answer["status"], verdict) != (self.baseline["outcome"], self.baseline["reason"]):
             detail = (self.answer["verdict"] or {}).get("detail", "")
             return f"{self.label} ended as {self.answer['status']} {verdict or ''} {detail}; expected {self.baseline['outcome']}"
-        expected = self.baseline["mae_ev"]
+        expected = self.baseline["score_range"]
         if expected and score is not None and not expected[0] <= score <= expected[1]:
-            return f"{self.label} scored {score} eV, expected {expected[0]:.4f} to {expected[1]:.4f}"
+            metric = self.baseline["metric"]
+            return f"{self.label} has {metric} {score}, expected {expected[0]:.4f} to {expected[1]:.4f}"
         return None
 
 
@@ -70,23 +72,25 @@ class Client:
 
 
 def who_sends(baselines: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    """The robot sends every baseline; each team tries one, so that the board shows more than baselines."""
+    """The robot sends every baseline; teams try some, so that the board shows more than baselines."""
     plan = [("robot", baseline) for baseline in baselines]
-    plan += [("team 1", one) for one in baselines if one["name"] == "constant-test-dev"]
-    plan += [("team 2", one) for one in baselines if one["name"] == "morgan-ridge"]
-    return plan
+    return plan + [(role, baseline) for baseline in baselines for role in baseline["also_by"]]
 
 
 def send_all(client: Client, seed: Seed) -> list[Sent]:
     """Send everything in; the idempotency keys make a second start find the first one's submissions."""
     token = seed.token_of("robot")
-    phases = {phase["slug"]: phase["id"] for phase in client.get(f"/competitions/{seed.slug}/", token)["phases"]}
+    phases = {
+        (slug, phase["slug"]): phase["id"]
+        for slug in seed.slugs
+        for phase in client.get(f"/competitions/{slug}/", token)["phases"]
+    }
     sent = []
     for role, baseline in who_sends(seed.baselines):
         token = seed.token_of(role)
         answer = client.submit(
-            token=token, phase=phases[baseline["phase"]], kind=baseline["kind"], description=baseline["title"],
-            file=seed.baseline_dir / baseline["filename"], key=f"demo-{role}-{baseline['name']}",
+            token=token, phase=phases[baseline["competition"], baseline["phase"]], kind=baseline["kind"], description=baseline["title"],
+            file=seed.baseline_dir / baseline["competition"] / baseline["filename"], key=f"demo-{role}-{baseline['name']}",
         )  # fmt: skip
         sent.append(Sent(baseline, token, answer["id"], answer))
     return sent
@@ -123,7 +127,12 @@ def describe(answer: dict[str, Any]) -> str:
     return f"{answer['status']}, score sealed" if answer["status"] == "finished" else str(answer["status"])
 
 
+def _score(one: Sent) -> float | None:
+    scores = one.answer["scores"]
+    return float(scores[one.baseline["metric"]]) if scores else None
+
+
 def faults(sent: list[Sent]) -> list[str]:
     """Everything that is not as the baselines' authors say it must be."""
-    found = [one.fault(float(one.answer["scores"]["mae"]) if one.answer["scores"] else None) for one in sent]
+    found = [one.fault(_score(one)) for one in sent]
     return [fault for fault in found if fault]

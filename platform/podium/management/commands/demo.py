@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from podium.demo import baselines
+from podium.demo.content import DEFAULT, DEMOS
 from podium.demo.processes import Processes, ProcessFailed, free_port
 from podium.demo.seed import Seed, seed
 
@@ -19,10 +20,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--check", action="store_true", help="End once every baseline is scored as expected.")
+        parser.add_argument(
+            "--content", choices=sorted(DEMOS), default=DEFAULT, help=f"Which demo (default {DEFAULT})."
+        )
         parser.add_argument("--port", type=int, default=8000, help="Preferred port (default 8000).")
         parser.add_argument("--timeout", type=float, default=300, help="Seconds to wait for the baselines.")
 
-    def handle(self, *args: Any, check: bool, port: int, timeout: float, **options: Any) -> None:
+    def handle(self, *args: Any, check: bool, content: str, port: int, timeout: float, **options: Any) -> None:
         if not settings.EMBEDDED:
             raise CommandError(
                 "The demo runs embedded: unset DATABASE_URL, it would fill your database with demo people."
@@ -33,14 +37,14 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         self.say("Preparing the competition")
-        content = seed(now=timezone.now())
-        token_file = content.queue_token_file
+        made = seed(DEMOS[content], now=timezone.now())
+        token_file = made.queue_token_file
         try:
             with Processes(port=free_port(port), token_file=token_file) as processes:
                 self.say(f"Web server, reconciler and compute worker run (logs in {processes.logs})")
-                self.score(processes, content, timeout)
+                self.score(processes, made, timeout)
                 self.say(f"Ready after {time.monotonic() - began:.1f} s")
-                self.accounts(processes.url, content)
+                self.accounts(processes.url, made)
                 if not check:
                     self.stay(processes)
         except (ProcessFailed, baselines.Unexpected) as error:
@@ -60,18 +64,22 @@ class Command(BaseCommand):
         wrong = baselines.faults(sent)
         if wrong:
             raise baselines.Unexpected("Not as expected:\n" + "\n".join(wrong))
-        self.board(client.get(f"/competitions/{content.slug}/phases/test-dev/leaderboard/", content.token_of("robot")))
+        token = content.token_of("robot")
+        for slug in content.slugs:
+            phase = client.get(f"/competitions/{slug}/", token)["phases"][0]["slug"]
+            self.board(slug, client.get(f"/competitions/{slug}/phases/{phase}/leaderboard/", token))
 
-    def board(self, board: dict[str, Any]) -> None:
+    def board(self, slug: str, board: dict[str, Any]) -> None:
         column = board["columns"][0]
         arrow = "lower is better" if column["sorting"] == "asc" else "higher is better"
-        self.say(f"\n  Leaderboard {board['phase']}: {column['title']} in {column['unit']}, {arrow}")
+        title = f"{column['title']} in {column['unit']}" if column["unit"] else column["title"]
+        self.say(f"\n  Leaderboard {slug} {board['phase']}: {title}, {arrow}")
         for row in board["rows"]:
             rank = "baseline" if row["is_baseline"] else str(row["rank"])
             self.say(f"  {rank:>8}  {row['team']:<24} {row['scores'][column['key']]:>10}")
 
     def accounts(self, url: str, content: Seed) -> None:
-        self.say(f"\n  {url}/competitions/{content.slug}/\n")
+        self.say(f"\n  {url}{content.path}\n")
         if not content.is_new:
             self.say("  The accounts are those of the first start; their passwords were printed then.")
             self.say(f"  For new ones remove {settings.DATA_DIR} and start again.\n")

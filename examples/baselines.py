@@ -1,0 +1,29 @@
+"""What a baseline submission is, and what must come of it: examples make them, the demo and the tests send them in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One submission and its expected end.
+
+    `score_range` is the closed range of a finished run's `metric`, None for a failed one; `also_by` names the demo's teams
+    that send the same, so that a board shows more than baselines; `facts` are the answers of its fact sheet.
+    """
+
+    competition: str
+    name: str
+    title: str
+    description: str
+    kind: Literal["prediction", "code"]
+    phase: str
+    filename: str
+    outcome: Literal["finished", "failed"]
+    reason: str | None
+    metric: str
+    score_range: tuple[float, float] | None
+    also_by: tuple[str, ...] = ()
+    facts: dict[str, str | bool] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""What the ready tracks share: a track's description and how it becomes a bundle."""

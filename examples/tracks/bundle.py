@@ -1,0 +1,187 @@
+"""Builds a track as a bundle folder: `competition.yaml` with the scoring program, data, pages and starting kit beside it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+import scoring
+from examples.tracks.track import BoardColumn, Data, Question, Size, Track, TrackPhase
+from scoring import reference
+from scoring.submissions import official_filename
+
+PROGRAMS = Path(scoring.__file__).resolve().parent / "programs"
+DEFAULT_IMAGE = "podium/runtime:1"
+DEFAULT_SEED = 20221129
+RUNNING_FOR = timedelta(days=1)  # how long the track has been open when it is set up
+OPEN_FOR = timedelta(days=90)
+SCORING_LIMIT_S = 600
+
+
+def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small", seed: int = DEFAULT_SEED) -> Path:
+    """Write the whole track into `dest` and return it; its phases are open at `now`.
+
+    Raises
+    ------
+    ValueError
+        `now` without a time zone, or a `dest` with something in it: nothing is overwritten.
+    """
+    if now.tzinfo is None:
+        raise ValueError("`now` needs a time zone, for instance datetime.now(UTC)")
+    if dest.exists() and any(dest.iterdir()):
+        raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")
+    data = track.generate(size, seed)
+    rows = rows_of(track, data)
+    dest.mkdir(parents=True, exist_ok=True)
+    _write_pages(dest / "pages", track, rows)
+    _write_data(dest, track, data)
+    shutil.copytree(PROGRAMS / track.program, dest / "scoring_program", ignore=shutil.ignore_patterns("__pycache__"))
+    (dest / "starting_kit").mkdir()
+    shutil.copy(track.baseline, dest / "starting_kit" / "baseline.py")
+    text = yaml.safe_dump(competition(track, rows, now, size), sort_keys=False, allow_unicode=True, width=120)
+    (dest / "competition.yaml").write_text(text)
+    return dest
+
+
+def rows_of(track: Track, data: Data) -> dict[str, int]:
+    """Number of test items a split, as the file format counts them."""
+    return {split: len(next(iter(arrays.values()))) for split, arrays in data.labels.items() if arrays}
+
+
+def run_baseline(bundle: Path, dest: Path) -> list[Path]:
+    """Run the starting kit's program on the public data, as a participant would; the files it wrote."""
+    dest.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, str(bundle / "starting_kit" / "baseline.py"), str(bundle / "public_data"), str(dest)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return sorted(dest.iterdir())
+
+
+def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size) -> dict[str, Any]:
+    """The content of `competition.yaml`: Codabench's keys, and `podium:` mappings for what it has no key for."""
+    spec: dict[str, Any] = {
+        "version": 2,
+        "title": track.title,
+        "description": track.subtitle,
+        "terms": "pages/rules.md",
+        "docker_image": DEFAULT_IMAGE,
+        "registration_auto_approve": True,
+        "podium": {
+            "slug": track.slug,
+            "subtitle": track.subtitle,
+            "max_team_size": track.max_team_size,
+            "merges_close": _instant(now + OPEN_FOR),
+            "registration_questions": [_registration(question) for question in track.registration],
+        },
+        "pages": [{"title": title, "file": f"pages/{title.lower()}.md"} for title in ("Overview", "Data")],
+        "tasks": [_task(index, track, phase) for index, phase in enumerate(track.phases)],
+        "phases": [_phase(index, track, phase, rows, now, size) for index, phase in enumerate(track.phases)],
+        "leaderboards": [
+            {
+                "title": track.title[:64],
+                "key": "main",
+                "submission_rule": track.phases[0].rule,
+                "columns": [_column(index, column) for index, column in enumerate(track.columns)],
+            }
+        ],
+    }
+    if track.fact_sheet:
+        spec["fact_sheet"] = {question.key: _fact(question) for question in track.fact_sheet}
+    return spec
+
+
+def _registration(question: Question) -> dict[str, Any]:
+    return {
+        "key": question.key, "title": question.title, "kind": question.kind, "is_required": question.is_required,
+    }  # fmt: skip
+
+
+def _fact(question: Question) -> dict[str, Any]:
+    return {
+        "key": question.key, "type": question.kind, "title": question.title, "selection": "",
+        "is_required": str(question.is_required).lower(), "is_on_leaderboard": str(question.is_on_board).lower(),
+    }  # fmt: skip
+
+
+def _task(index: int, track: Track, phase: TrackPhase) -> dict[str, Any]:
+    return {
+        "index": index,
+        "name": f"{track.title}, {phase.split}",
+        "scoring_program": "scoring_program",
+        "reference_data": f"reference_data_{phase.split}",
+    }
+
+
+def _phase(
+    index: int, track: Track, phase: TrackPhase, rows: Mapping[str, int], now: datetime, size: Size
+) -> dict[str, Any]:
+    extra: dict[str, Any] = {
+        "slug": phase.split,
+        "visibility": phase.visibility,
+        "accepts": ["prediction"],
+        "max_submissions_per_week": phase.per_week if size == "true" else None,  # in small it is for trying out
+        "rule": phase.rule,
+        "scoring_time_limit": SCORING_LIMIT_S,
+    }
+    if track.has_official_file:
+        extra["prediction_format"] = {"dataset": track.dataset, "split": phase.split, "rows": rows[phase.split]}
+    return {
+        "index": index,
+        "name": phase.split,
+        "description": phase.description,
+        "start": _instant(now - RUNNING_FOR),
+        "end": _instant(now + OPEN_FOR),
+        "tasks": [index],
+        "max_submissions_per_day": phase.per_day,
+        "max_submissions": None,
+        "public_data": "public_data",
+        "starting_kit": "starting_kit",
+        "podium": extra,
+    }
+
+
+def _column(index: int, column: BoardColumn) -> dict[str, Any]:
+    return {
+        "title": column.title, "key": column.key, "index": index, "sorting": column.sorting,
+        "precision": column.precision, "podium": {"unit": column.unit},
+    }  # fmt: skip
+
+
+def _instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _write_pages(folder: Path, track: Track, rows: Mapping[str, int]) -> None:
+    folder.mkdir()
+    values = {f"rows_{split.replace('-', '_')}": f"{count:,}" for split, count in rows.items()} | dict(track.values)
+    for page in ("overview", "data", "rules"):
+        own, shared = track.folder / "pages" / f"{track.slug}-{page}.md", track.folder / "pages" / f"{page}.md"
+        text = (own if own.exists() else shared).read_text()
+        for name, value in values.items():
+            text = text.replace(f"{{{name}}}", value)
+        (folder / f"{page}.md").write_text(text)
+
+
+def _write_data(dest: Path, track: Track, data: Data) -> None:
+    (dest / "public_data").mkdir()
+    for name, arrays in data.public.items():
+        members: dict[str, Any] = dict(arrays)
+        np.savez_compressed(dest / "public_data" / name, **members)
+    for split, arrays in data.labels.items():
+        folder = dest / f"reference_data_{split}"
+        if track.has_official_file:
+            reference.write(folder, track.dataset, {split: arrays})
+        else:
+            reference.write_results(folder, track.dataset)
+
+
+def filenames(track: Track) -> dict[str, str]:
+    """Phase to the official name of its file."""
+    return {phase.split: official_filename(track.dataset, phase.split) for phase in track.phases}

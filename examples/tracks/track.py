@@ -1,0 +1,98 @@
+"""A track: one data set of a challenge with its phases, its rules and its generated data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Size = Literal["small", "true"]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a generator makes.
+
+    public
+        File name (.npz) to its arrays: training data and the queries of the test splits, without answers.
+    labels
+        Split to the arrays that the evaluator calls reference.
+    """
+
+    public: Mapping[str, Arrays]
+    labels: Mapping[str, Arrays]
+
+
+@dataclass(frozen=True)
+class TrackPhase:
+    """One phase: the split that it scores, and what differs from the others."""
+
+    split: str
+    description: str
+    visibility: Literal["public", "sealed"] = "public"
+    rule: str = "Force_Best"  # of Codabench: which of a team's submissions counts
+    per_day: int | None = None
+    per_week: int | None = None
+    preset: str | None = None
+
+
+@dataclass(frozen=True)
+class BoardColumn:
+    """One column of the boards; `key` is the evaluator's."""
+
+    key: str
+    title: str
+    sorting: Literal["asc", "desc"] = "desc"
+    unit: str = ""
+    precision: int = 4
+
+
+@dataclass(frozen=True)
+class Question:
+    """What teams or submissions are asked; `kind` is text or checkbox."""
+
+    key: str
+    title: str
+    kind: Literal["text", "checkbox"] = "text"
+    is_required: bool = True
+    is_on_board: bool = False
+
+
+@dataclass(frozen=True)
+class Track:
+    """Everything about a track but its dates.
+
+    generate
+        (size, seed) to the data; the small size takes a second, the true one has the official number of test items.
+    baseline
+        A program of the starting kit, called with the folder of the public data and a folder to write into.
+    program
+        Folder of the scoring program, below `scoring/programs`.
+    """
+
+    slug: str
+    title: str
+    subtitle: str
+    dataset: str
+    program: str
+    columns: tuple[BoardColumn, ...]
+    phases: tuple[TrackPhase, ...]
+    folder: Path
+    generate: Callable[[Size, int], Data]
+    baseline: Path
+    values: Mapping[str, str] = field(default_factory=dict)  # filled into the pages
+    rows: Mapping[str, int] = field(default_factory=dict)  # true number of test items a split
+    registration: tuple[Question, ...] = ()
+    fact_sheet: tuple[Question, ...] = ()
+    max_team_size: int = 10
+    has_official_file: bool = True  # False: the upload is a zip that the scoring program reads
+
+
+def rng_of(seed: int, *names: str) -> np.random.Generator:
+    """A stream of its own for each part of the data, so that one part's size does not change another."""
+    return np.random.default_rng([seed, *(sum(name.encode()) for name in names)])

@@ -1,0 +1,70 @@
+"""The demos that `make demo` offers: which competitions, and how their bundles and baselines are built."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import examples.ogb_lsc
+import examples.ogbn_arxiv
+import examples.openbiolink2021
+from examples.baselines import Baseline
+from examples.pcqm4mv2_small import baseline_submissions as molecules
+from examples.pcqm4mv2_small.bundle import SLUG as MOLECULES
+from examples.pcqm4mv2_small.bundle import build_bundle
+from examples.tracks.baselines import track_baselines
+from examples.tracks.bundle import build_track
+from examples.tracks.track import Track
+
+
+@dataclass(frozen=True)
+class Built:
+    """A competition as a bundle folder, and its baselines, whose files lie in a folder named like the competition."""
+
+    bundle: Path
+    baselines: list[Baseline]
+
+
+@dataclass(frozen=True)
+class DemoSeries:
+    """The series that a demo's competitions are tracks of; field names are those of `Series`."""
+
+    slug: str
+    title: str
+    subtitle: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Demo:
+    """One demo. `build` is called with a folder for bundles, one for baseline files, and the moment that all is open at."""
+
+    build: Callable[[Path, Path, datetime], list[Built]]
+    series: DemoSeries | None = None
+
+
+def _molecules(bundles: Path, baselines: Path, now: datetime) -> list[Built]:
+    bundle = build_bundle(bundles / MOLECULES, now=now)
+    return [Built(bundle, molecules.build_baselines(bundle, baselines / MOLECULES))]
+
+
+def _tracks(tracks: Sequence[Track], bundles: Path, baselines: Path, now: datetime) -> list[Built]:
+    built = []
+    for track in tracks:
+        bundle = build_track(bundles / track.slug, track, now=now)
+        built.append(Built(bundle, track_baselines(bundle, track, baselines / track.slug)))
+    return built
+
+
+OGB_LSC: Final = DemoSeries(
+    examples.ogb_lsc.SLUG, examples.ogb_lsc.TITLE, examples.ogb_lsc.SUBTITLE, examples.ogb_lsc.DESCRIPTION
+)
+DEMOS: Final[dict[str, Demo]] = {
+    "pcqm4mv2-small": Demo(_molecules),
+    "ogb-lsc": Demo(partial(_tracks, examples.ogb_lsc.TRACKS), series=OGB_LSC),
+    "openbiolink-2021": Demo(partial(_tracks, examples.openbiolink2021.TRACKS)),
+    "ogbn-arxiv": Demo(partial(_tracks, examples.ogbn_arxiv.TRACKS)),
+}
+DEFAULT: Final = "pcqm4mv2-small"
