@@ -24,7 +24,7 @@ HEARTBEAT_S = 2
 RECONCILE_S = 0.5
 METADATA = "command: sh $program/main.sh\n"
 PROGRAM = "echo begun; sleep {seconds}; echo {answer} > /app/output/answer.txt\n"
-SCORER = "sleep 0.4; printf '{\"score\": %s}' \"$(cat /app/input/res/answer.txt)\" > /app/output/scores.json\n"
+SCORER = 'sleep 0.4; printf \'{"score": %s}\' "$(cat /app/input/res/answer.txt)" > /app/output/scores.json\n'
 
 
 class Cluster:
@@ -66,7 +66,12 @@ class Cluster:
         self.proxies = [Proxy(self.url) for _ in range(2)]
         self.hosts = [
             WorkerHost(
-                f"host-{number}", self.folder, site=proxy.url, token_file=token_file, broker=self.broker.url, engine=self.engine.url
+                f"host-{number}",
+                self.folder,
+                site=proxy.url,
+                token_file=token_file,
+                broker=self.broker.url,
+                engine=self.engine.url,
             )
             for number, proxy in enumerate(self.proxies)
         ]
@@ -138,7 +143,12 @@ class Cluster:
                 received_at=now, created_at=now,
             )  # fmt: skip
             run = Run.objects.create(
-                submission=made, task=self.phase.tasks.get(), team=self.team, queue=self.queue, queued_at=now, not_before=now
+                submission=made,
+                task=self.phase.tasks.get(),
+                team=self.team,
+                queue=self.queue,
+                queued_at=now,
+                not_before=now,
             )
             expected[run.pk] = answer
         ring(self.queue.bell)
@@ -190,7 +200,10 @@ class Cluster:
         """Wait until all of these runs have ended."""
         final = {"finished", "failed", "cancelled"}
         wait_for(
-            lambda: set(self.states(runs).values()) <= final, seconds, lambda: f"all runs end; {self.described(runs)}", 0.05
+            lambda: set(self.states(runs).values()) <= final,
+            seconds,
+            lambda: f"all runs end; {self.described(runs)}",
+            0.05,
         )
 
     def verdict(self, runs: dict[uuid.UUID, float]) -> Verdict:
@@ -244,7 +257,14 @@ class Cluster:
         stops: list[Callable[[], None]] = [host.stop for host in getattr(self, "hosts", [])]
         stops += [proxy.stop for proxy in getattr(self, "proxies", [])]
         connections.close_all()
-        for stop in [*stops, self.reconciler.kill, self.web.kill, self.engine.stop, self.broker.kill, self.database.stop]:
+        for stop in [
+            *stops,
+            self.reconciler.kill,
+            self.web.kill,
+            self.engine.stop,
+            self.broker.kill,
+            self.database.stop,
+        ]:
             stop()
 
 

@@ -212,7 +212,11 @@ class OwnEngine:
         found = []
         for process in psutil.process_iter(["cmdline", "status"]):
             command = " ".join(process.info["cmdline"] or [])
-            if str(self._root) in command and command.startswith(words) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            if (
+                str(self._root) in command
+                and command.startswith(words)
+                and process.info["status"] != psutil.STATUS_ZOMBIE
+            ):
                 found.append(process)
         return found
 
@@ -221,7 +225,9 @@ class OwnEngine:
         api = self.client().api
         found = [f"container {row['Names']}" for row in api.containers(all=True)]
         found += [f"volume {row['Name']}" for row in api.volumes()["Volumes"] or []]
-        return found + [f"network {row['Name']}" for row in api.networks() if row["Name"] not in ("host", "none", "bridge")]
+        return found + [
+            f"network {row['Name']}" for row in api.networks() if row["Name"] not in ("host", "none", "bridge")
+        ]
 
     def stop(self) -> None:
         """End it with all that it started, and remove its data."""
@@ -284,9 +290,15 @@ class WorkerHost:
         """Start it, by a clock that is off by so many hours, and wait until it is ready."""
         before = self.events().count("worker_ready")
         plain = [sys.executable, "-m", "workers.cli"]
-        self.part.argv = (plain if not clock_hours else [sys.executable, "-c", SKEWED, str(clock_hours)]) + self._options
+        self.part.argv = (
+            plain if not clock_hours else [sys.executable, "-c", SKEWED, str(clock_hours)]
+        ) + self._options
         self.part.start()
-        wait_for(lambda: self.events().count("worker_ready") > before, 40, f"{self.name} is ready: {self.part.text()[-1500:]}")
+        wait_for(
+            lambda: self.events().count("worker_ready") > before,
+            40,
+            f"{self.name} is ready: {self.part.text()[-1500:]}",
+        )
 
     def kill(self) -> None:
         """SIGKILL; its containers go on."""

@@ -78,7 +78,9 @@ def test_a_killed_worker_process_goes_on_where_it_was(cluster: Cluster, state: s
 @repeated
 def test_a_worker_killed_while_it_reports_sends_the_same_answer(cluster: Cluster, number: int) -> None:
     with trial(cluster, "worker killed while it reports, started again") as one:
-        host = wait_for(lambda: next((h for h in cluster.hosts if "executed" in h.phases()), None), 30, "a result", 0.002)
+        host = wait_for(
+            lambda: next((h for h in cluster.hosts if "executed" in h.phases()), None), 30, "a result", 0.002
+        )
         host.kill()
         one.hit()
         host.start()
@@ -265,7 +267,9 @@ def test_a_workers_clock_is_off_by_an_hour(cluster: Cluster, hours: float, numbe
 
 
 @repeated
-def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_through(cluster: Cluster, number: int) -> None:
+def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_through(
+    cluster: Cluster, number: int
+) -> None:
     with trial(cluster, "worker upgraded in the middle of a run", seconds=4) as one:
         run, host = cluster.holder(one.runs, "ingesting")
         os.kill(host.part.pid, signal.SIGTERM)
@@ -308,7 +312,9 @@ def test_a_worker_with_three_faults_in_a_row_is_quarantined(cluster: Cluster) ->
     well.kill()
     with full_disk(sick):
         runs = cluster.submit(3)
-        quarantined: Callable[[], bool] = ComputeWorker.objects.filter(name=sick.name).exclude(quarantined_at=None).exists
+        quarantined: Callable[[], bool] = (
+            ComputeWorker.objects.filter(name=sick.name).exclude(quarantined_at=None).exists
+        )
         wait_for(quarantined, 30, "the worker is quarantined", 0.05)
         well.start()
         cluster.see_through(runs)

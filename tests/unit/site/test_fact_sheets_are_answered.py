@@ -58,7 +58,12 @@ def asked(site: World) -> World:
 
 def sent(site: World, answers: object = ANSWERS, **arguments: Any) -> Submission:
     upload = site.upload(prediction_bytes(), user=arguments.get("user"))
-    described: dict[str, Any] = {"user": site.member(), "phase": site.phase, "kind": Kind.PREDICTION, "now": site.now} | arguments
+    described: dict[str, Any] = {
+        "user": site.member(),
+        "phase": site.phase,
+        "kind": Kind.PREDICTION,
+        "now": site.now,
+    } | arguments
     return submission_create(upload=upload, fact_sheet=answers, **described)
 
 

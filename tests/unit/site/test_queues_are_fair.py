@@ -169,7 +169,12 @@ def test_an_image_that_the_queue_forbids_is_named_and_charged_to_nobody(site: Wo
     assert run.submission_id == fine.pk
     made.refresh_from_db()
     refused = made.runs.get()
-    assert (made.status, made.reason, made.is_charged, refused.code) == ("failed", "infrastructure", False, "image_forbidden")
+    assert (made.status, made.reason, made.is_charged, refused.code) == (
+        "failed",
+        "infrastructure",
+        False,
+        "image_forbidden",
+    )
     assert "evil/miner:latest is not allowed on the queue" in refused.detail
 
 

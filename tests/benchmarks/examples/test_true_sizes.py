@@ -1,0 +1,35 @@
+"""Every track once at its true size: building its data, its baseline, and scoring that baseline. Run by `make bench`.
+
+PCQM4Mv2 generates 294,469 test molecules, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import examples.ogb_lsc
+import examples.ogbn_arxiv
+import examples.openbiolink2021
+from examples.tracks import baselines
+from examples.tracks.bundle import build_track
+from scoring.layouts import owner_of
+from scoring.submissions import check
+
+TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)
+
+
+def test_every_track_runs_at_its_true_size(tmp_path: Path) -> None:
+    print(f"\n{'track':<22}{'build':>10}{'baseline and scores':>22}   scores")
+    for track in TRACKS:
+        began = time.perf_counter()
+        bundle = build_track(tmp_path / track.slug, track, now=datetime.now(UTC), size="true")
+        built = time.perf_counter()
+        made = baselines.track_baselines(bundle, track, tmp_path / f"{track.slug}-files")
+        scored = time.perf_counter()
+        for one in made:
+            if owner := owner_of(one.filename):
+                check(tmp_path / f"{track.slug}-files" / one.filename, *owner)  # with the official number of rows
+        scores = ", ".join(f"{one.phase} {one.metric} {sum(one.score_range or ()) / 2:.4f}" for one in made)
+        print(f"{track.slug:<22}{built - began:>8.1f} s{scored - built:>20.1f} s   {scores}")

@@ -1,0 +1,24 @@
+"""Every demo that is offered runs from nothing: site, worker and containers, each baseline scored as expected."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from podium.demo.content import DEFAULT, DEMOS
+from tests.services import REPOSITORY
+
+
+@pytest.mark.parametrize("name", sorted(DEMOS))
+def test_a_demo_is_scored_as_expected(name: str, tmp_path: Path) -> None:
+    command = ["scripts/demo.sh", "--check", *(() if name == DEFAULT else ("--content", name))]
+    environment = {key: value for key, value in os.environ.items() if key != "DATABASE_URL"}
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=environment | {"PODIUM_DATA_DIR": str(tmp_path / "data")}, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "Leaderboard" in done.stdout

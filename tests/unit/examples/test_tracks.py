@@ -1,0 +1,126 @@
+"""The ready tracks: bundles that the site imports, true sizes and formats, no label where participants look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import examples.ogb_lsc
+import examples.ogbn_arxiv
+import examples.openbiolink2021
+from competitions.bundles.importer import bundle_import
+from competitions.catalog.models import Phase
+from competitions.catalog.readiness import competition_warnings
+from competitions.compute.models import Queue
+from examples.tracks.baselines import track_baselines
+from examples.tracks.bundle import build_track
+from examples.tracks.track import Track
+from scoring import describe, reference
+from scoring.submissions import official_filename
+from tests.worlds import person
+
+NOW = datetime(2030, 5, 1, 12, 30, tzinfo=UTC)
+TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)
+
+
+@pytest.fixture(scope="module", params=TRACKS, ids=lambda track: track.slug)
+def track(request: pytest.FixtureRequest) -> Track:
+    found: Track = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def bundle(track: Track, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_track(tmp_path_factory.mktemp("built") / "bundle", track, now=NOW)
+
+
+def arrays_of(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
+    for path in sorted(folder.rglob("*.npz")):
+        with np.load(path) as stored:
+            yield from ((f"{path.name}:{name}", stored[name]) for name in stored.files)
+
+
+@pytest.mark.django_db
+def test_the_site_imports_it_and_lacks_nothing_but_a_worker(track: Track, bundle: Path) -> None:
+    queue = Queue.objects.create(name="q", contact="c")
+    made = bundle_import(source=bundle, owner=person(is_staff=True), queue=queue, now=NOW)
+    competition = made.competition
+    assert {one.code for one in competition_warnings(competition)} <= {"no_worker", "not_published"}
+    assert [phase.slug for phase in competition.phases.all()] == [phase.split for phase in track.phases]
+    assert competition.registration_questions.count() == len(track.registration)
+    assert competition.max_team_size == 10
+
+
+@pytest.mark.django_db
+def test_the_challenge_is_sealed_and_the_last_submission_counts(tmp_path: Path) -> None:
+    for number, track in enumerate(examples.ogb_lsc.TRACKS):
+        bundle = build_track(tmp_path / str(number), track, now=NOW)
+        queue = Queue.objects.create(name=f"q{number}", contact="c")
+        competition = bundle_import(source=bundle, owner=person(is_staff=True), queue=queue, now=NOW).competition
+        phases = {phase.slug: phase for phase in competition.phases.all()}
+        assert phases["test-dev"].visibility == Phase.Visibility.PUBLIC
+        assert phases["test-challenge"].is_sealed
+        rules = {name: phase.leaderboards.get().rule for name, phase in phases.items()}
+        assert rules == {"test-dev": "best", "test-challenge": "last"}
+
+
+def test_true_sizes_are_those_of_the_official_splits(track: Track) -> None:
+    official = describe(track.dataset)["splits"]
+    assert all(official[split] == rows for split, rows in track.rows.items())
+    if track.has_official_file:
+        assert set(track.rows) == {phase.split for phase in track.phases}
+
+
+def test_one_submission_a_week_goes_to_the_public_board_at_the_true_size(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from dataclasses import replace
+
+    track = examples.ogb_lsc.TRACKS[0]
+    small = replace(track, generate=lambda size, seed: track.generate("small", seed))
+    spec = yaml.safe_load((build_track(tmp_path / "b", small, now=NOW, size="true") / "competition.yaml").read_text())
+    weekly = [phase["podium"]["max_submissions_per_week"] for phase in spec["phases"]]
+    assert weekly == [1, None]
+
+
+@pytest.mark.parametrize("track", examples.ogb_lsc.TRACKS, indirect=True)  # the others' labels are public, as in the original
+def test_no_hidden_label_lies_where_participants_look(track: Track, bundle: Path) -> None:
+    public = dict(arrays_of(bundle / "public_data"))
+    for phase in track.phases:
+        for name, labels in reference.read(bundle / f"reference_data_{phase.split}").labels(phase.split).items():
+            for where, array in public.items():
+                same = array.shape[:1] == labels.shape and array.ndim == 1 and bool((array == labels).all())
+                assert not same, f"{where} is {name} of {phase.split}"
+    splits = [name for name, _ in arrays_of(bundle / "public_data") if name.startswith("test-")]
+    assert sorted(splits) == sorted(
+        {f"{phase.split}.npz:{name.split(':')[1]}" for phase in track.phases for name in splits}
+    )
+
+
+def test_the_starting_kit_is_a_submission_that_beats_chance(track: Track, bundle: Path, tmp_path: Path) -> None:
+    made = track_baselines(bundle, track, tmp_path)
+    assert [one.phase for one in sorted(made, key=lambda one: one.phase)] == sorted(p.split for p in track.phases)
+    if track.has_official_file:
+        assert {one.filename for one in made} == {official_filename(track.dataset, p.split) for p in track.phases}
+    chance = {"acc": 0.2, "mrr": 0.2, "h10": 0.1, "mae": 1.0}  # MAE: a constant has 1.08 eV
+    for one in made:
+        assert one.score_range is not None
+        low, high = one.score_range
+        assert high < chance["mae"] if one.metric == "mae" else low > chance[one.metric]
+
+
+def test_equal_seeds_give_equal_data_and_other_seeds_others(track: Track) -> None:
+    first, again, other = (track.generate("small", seed) for seed in (1, 1, 2))
+    for name, arrays in first.public.items():
+        for key, array in arrays.items():
+            assert np.array_equal(array, again.public[name][key])
+    assert any(
+        not np.array_equal(array, other.public[name][key])
+        for name, arrays in first.public.items()
+        for key, array in arrays.items()
+    )
