@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -12,9 +13,13 @@ from pathlib import Path
 from workers import __version__
 from workers.agent.client import SiteError
 from workers.agent.config import (
+    DEFAULT_IMAGE,
     PREFIX,
+    ROLES,
+    SELF_TESTS,
     Config,
     ConfigError,
+    checked_choice,
     checked_name,
     checked_number,
     checked_site,
@@ -49,11 +54,21 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--reserve-gib", help="free disk space below which nothing is claimed (default: 2)")
     run.add_argument("--allow-network", action="store_true", help="let phases that ask for it have network")
     run.add_argument("--require-quota", action="store_true", help="refuse to start without real output quotas")
+    run.add_argument("--allow-http", action="store_true", help="let the site be plain HTTP on another host")
+    run.add_argument("--role", help="both, ingestion (never sees reference data) or scoring (never runs participants' code)")
+    run.add_argument("--self-test", help="try before registering whether the limits hold: once, always, never (default: once)")
+    run.add_argument("--self-test-image", help=f"image with python3 for it (default: {DEFAULT_IMAGE})")
     run.add_argument("--sweep-s", help="seconds between two rounds of removing what no live lease stands behind (default: 30)")
     test = commands.add_parser("self-test", help="run hostile programs and say which limits hold on this host")
-    test.add_argument("--image", help="image with python3 to test with (default: podium/runtime:1)")
+    test.add_argument("--image", help="image with python3 to test with (default: " + DEFAULT_IMAGE + ")")
     test.add_argument("--data-dir", help="folder to work in")
     test.add_argument("--engine", help="address of the container engine")
+    measure = commands.add_parser("calibrate", help="time a fixed load on this host, for its record on the site")
+    measure.add_argument("--image", help=f"image with python3 (default: {DEFAULT_IMAGE})")
+    measure.add_argument("--gpus", help="auto, none, or UUIDs separated by commas (default: auto)")
+    measure.add_argument("--gpu-image", help="image with python3 for the GPUs (default: the same)")
+    measure.add_argument("--data-dir", help="the worker's folder, where the result is kept")
+    measure.add_argument("--engine", help="address of the container engine")
     return top
 
 
@@ -72,7 +87,7 @@ def config_from(chosen: argparse.Namespace) -> Config:
     if not data_dir:
         raise ConfigError(f"--data-dir (or {PREFIX}DATA_DIR) must name a folder for this worker")
     return Config(
-        site=checked_site(setting("site")),
+        site=checked_site(setting("site"), allow_http=switch("allow-http")),
         token=read_token(setting("token-file")),
         data_dir=Path(data_dir),
         name=checked_name(setting("name")),
@@ -85,6 +100,9 @@ def config_from(chosen: argparse.Namespace) -> Config:
         reserve_bytes=checked_number("reserve-gib", setting("reserve-gib"), 2, low=0, high=1 << 20) << 30,
         allow_network=switch("allow-network"),
         require_quota=switch("require-quota"),
+        role=checked_choice("role", setting("role"), ROLES),
+        self_test=checked_choice("self-test", setting("self-test"), SELF_TESTS),
+        self_test_image=setting("self-test-image") or DEFAULT_IMAGE,
         sweep_s=checked_number("sweep-s", setting("sweep-s"), 30, low=1, high=3600),
     )
 
@@ -109,17 +127,39 @@ def run_self_test(chosen: argparse.Namespace) -> int:
 
     data_dir = chosen.data_dir or from_environment("data-dir")
     return self_test(
-        image=chosen.image or "podium/runtime:1",
+        image=chosen.image or DEFAULT_IMAGE,
         data_dir=Path(data_dir) if data_dir else None,
         engine=chosen.engine or from_environment("engine"),
     )
+
+
+def run_calibration(chosen: argparse.Namespace) -> int:
+    """Print the figures as JSON and keep them for the next registration. The worker must be stopped: it would be measured too."""
+    from workers.agent.service import lock_folder
+    from workers.calibration import calibrate
+
+    data_dir = chosen.data_dir or from_environment("data-dir")
+    if not data_dir:
+        raise ConfigError(f"--data-dir (or {PREFIX}DATA_DIR) must name the worker's folder")
+    folder = Path(data_dir).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock_folder(folder, wait_s=0):
+        result = calibrate(
+            image=chosen.image or DEFAULT_IMAGE, data_dir=folder, engine=chosen.engine or from_environment("engine"),
+            gpus=chosen.gpus or "auto", gpu_image=chosen.gpu_image or "",
+        )  # fmt: skip
+    print(json.dumps(result, indent=2))
+    return 0
+
+
+COMMANDS = {"run": run_worker, "self-test": run_self_test, "calibrate": run_calibration}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit status 0: stopped in good order; 1: a limit does not hold, or it cannot start; 2: wrong options."""
     chosen = parser().parse_args(argv)
     try:
-        status = run_worker(chosen) if chosen.command == "run" else run_self_test(chosen)
+        status = COMMANDS[chosen.command](chosen)
     except ConfigError as error:
         print(f"podium-worker: {error}", file=sys.stderr)
         return 2

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -144,9 +144,14 @@ class Tester:
         self._image = image
         self._quota = quota
 
-    def run(self, probe: Probe) -> Seen:
+    @property
+    def quota(self) -> bool:
+        """Whether outputs are bounded by file systems of fixed size."""
+        return self._quota
+
+    def run(self, probe: Probe, *, gpu_uuid: str | None = None) -> Seen:
         """Run one probe's program to its end and clean up. Raises `SandboxError` when the engine fails."""
-        stage = self._stage(probe)
+        stage = self._stage(probe, gpu_uuid)
         try:
             stage.prepare()
             started = time.monotonic()
@@ -163,7 +168,7 @@ class Tester:
         finally:
             stage.destroy()
 
-    def _stage(self, probe: Probe) -> StageRun:
+    def _stage(self, probe: Probe, gpu_uuid: str | None) -> StageRun:
         unique = uuid.uuid4().hex
         limits = probe.limits
         volume = OutputVolume(
@@ -179,6 +184,7 @@ class Tester:
             limits=limits,
             labels={LABEL_WORKER: "self-test"},
             cgroup_parent=cgroup.parent,
+            gpu_uuid=gpu_uuid,
         )
         return StageRun("self-test", self._engine, spec, volume, cgroup)
 
@@ -205,7 +211,7 @@ def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
         folder.chmod(0o700)
         quota = loop_mounts_work(folder)
         tester = Tester(connection, facts, folder, image, quota=quota)
-        failures = sum(not _report(tester, probe, quota=quota) for probe in PROBES)
+        failures = sum(not _report(result, quota=quota) for result in examine(tester))
     print(
         f"{len(PROBES) - failures} of {len(PROBES)} limits hold."
         + (" DO NOT run submissions here." if failures else "")
@@ -213,11 +219,31 @@ def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
     return 1 if failures else 0
 
 
-def _report(tester: Tester, probe: Probe, *, quota: bool) -> bool:
-    seen = tester.run(probe)
-    holds = probe.holds(seen)
-    note = "" if quota or not probe.needs_quota else "  (no loop file systems here: watched, not bounded; run as root)"
-    print(f"  {'holds ' if holds else 'FAILS '} {probe.name}{note}")
-    if not holds:
-        print(f"          {seen.log.strip()[-300:]!r} {seen.evidence}", file=sys.stderr)
-    return holds
+@dataclass(frozen=True)
+class Result:
+    """Whether one limit held."""
+
+    probe: Probe
+    seen: Seen
+    holds: bool
+
+    @property
+    def name(self) -> str:
+        """The limit's name."""
+        return self.probe.name
+
+
+def examine(tester: Tester) -> Iterator[Result]:
+    """Try every limit in turn. Raises `SandboxError` when the engine fails."""
+    for probe in PROBES:
+        seen = tester.run(probe)
+        yield Result(probe, seen, probe.holds(seen))
+
+
+def _report(result: Result, *, quota: bool) -> bool:
+    without = quota or not result.probe.needs_quota
+    note = "" if without else "  (no loop file systems here: watched, not bounded; run as root)"
+    print(f"  {'holds ' if result.holds else 'FAILS '} {result.name}{note}")
+    if not result.holds:
+        print(f"          {result.seen.log.strip()[-300:]!r} {result.seen.evidence}", file=sys.stderr)
+    return result.holds

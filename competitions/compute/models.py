@@ -38,6 +38,11 @@ class Queue(models.Model):
     max_in_flight_per_team = models.PositiveSmallIntegerField(
         "runs in flight per team", null=True, blank=True, validators=[MinValueValidator(1)], help_text="Empty: no limit."
     )
+    separate_scoring = models.BooleanField(
+        "scoring on workers of its own",
+        default=False,
+        help_text="Workers that run participants' code never get reference data: each is started with a role.",
+    )
     allowed_images = models.TextField(
         blank=True,
         help_text="Container images that may run here, one pattern a line, such as <code>podium/*</code>. Empty: all.",

@@ -19,7 +19,7 @@ from competitions.submissions.moves import run_move
 from competitions.submissions.queueing import team_served, waiting_runs
 from competitions.submissions.receipts import receipt_of_inputs
 from competitions.submissions.refusals import LeaseLost
-from competitions.submissions.results import Result
+from competitions.submissions.results import InvalidResult, Result
 from competitions.submissions.retries import infrastructure_failed, record_attempt
 from competitions.submissions.states import HELD, Reason, State
 
@@ -43,13 +43,14 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
         return None
     won = run_move(
         run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.LEASED, actor=f"worker:{worker.name}", now=now,
-        lease_id=uuid.uuid4(), lease_expires_at=lease_end(now), worker=worker, claim_id=claim_id, started_at=None, meters={},
+        lease_id=uuid.uuid4(), lease_expires_at=lease_end(now), worker=worker, claim_id=claim_id, started_at=None,
+        meters=run.meters if run.ingested_attempt else {},
     )  # fmt: skip
     if not won:
         return None
     leased = _job_run(run.pk)
     team_served(run=leased, now=now)
-    leased.receipt = receipt_of_inputs(leased)
+    leased.receipt = receipt_of_inputs(leased) | {key: leased.receipt[key] for key in ("ingestion",) if key in leased.receipt}
     leased.save(update_fields=["receipt"])
     return leased
 
@@ -122,7 +123,9 @@ def run_heartbeat(
 ) -> Run:
     """Renew the lease, take the reported state and meters; returns the run, whose cancel flag the worker must obey."""
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
-    changes: dict[str, Any] = {"lease_expires_at": lease_end(now), "meters": meters}
+    changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
+    if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
+        changes["meters"] = meters
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):
             changes["started_at"] = now
@@ -166,7 +169,7 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     if result.reason == Reason.INFRASTRUCTURE:
         return infrastructure_failed(run, result, actor=actor_of(run), now=now)
-    return _ended(run, result, now)
+    return _ingested(run, result, now) if result.target == State.QUEUED else _ended(run, result, now)
 
 
 def _ended(run: Run, result: Result, now: datetime) -> State:
@@ -177,10 +180,30 @@ def _ended(run: Run, result: Result, now: datetime) -> State:
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=result.target, actor=actor_of(run), now=now,
         note=result.detail, reason=result.reason, code=result.code, detail=result.detail, scores=result.scores,
-        receipt=receipt, meters=result.meters or run.meters,
+        receipt=receipt, meters=run.meters if run.ingested_attempt else result.meters or run.meters,
         started_at=run.started_at or (now if result.stages else None),
     )  # fmt: skip
     return result.target
+
+
+def _ingested(run: Run, result: Result, now: datetime) -> State:
+    """Ingestion is done, by a worker that does nothing else: the run waits for one that scores.
+
+    Raises `InvalidResult` when this was not asked for, or the predictions have not arrived: then nothing changes.
+    """
+    is_asked = run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION and run.ingested_attempt is None
+    outputs = _output_digests(run)
+    if not is_asked or "predictions.zip" not in outputs:
+        raise InvalidResult("'outcome' is 'ingested', but this run has no predictions or was to be scored, too.")
+    ComputeWorker.objects.filter(runs=run, infrastructure_failures__gt=0).update(infrastructure_failures=0)
+    record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.QUEUED, actor=actor_of(run), now=now,
+        note="ingested; scoring is next", ingested_attempt=run.attempt, meters=result.meters, worker=None, started_at=None,
+        receipt=run.receipt | {"ingestion": result.receipt | {"outputs": outputs}}, next_attempt=True,
+    )  # fmt: skip
+    transaction.on_commit(partial(ring, run.queue.bell))
+    return State.QUEUED
 
 
 def _output_digests(run: Run) -> dict[str, str]:

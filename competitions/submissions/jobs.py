@@ -7,9 +7,10 @@ from django.core import signing
 from django.urls import reverse
 
 from competitions.catalog.models import MIB, Phase, Task
+from competitions.compute.models import ComputeWorker
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.signing import FileGrant, sign_file
-from competitions.submissions.models import Run, Submission
+from competitions.submissions.models import Run, RunOutput, Submission
 from competitions.submissions.states import Kind
 
 RUN_TOKEN_SALT = "podium.submissions.run"
@@ -35,9 +36,7 @@ def job_for(run: Run) -> dict[str, Any]:
     """The body of a successful claim, as `docs/worker-protocol.md` says. The run must be leased."""
     submission = run.submission
     phase = submission.phase
-    stages = [_scoring_stage(run, submission, phase)]
-    if submission.kind == Kind.CODE:
-        stages.insert(0, _ingestion_stage(run, submission, phase))
+    stages = stages_for(run, submission, phase)
     return {
         "run_id": str(run.pk),
         "attempt": run.attempt,
@@ -49,6 +48,17 @@ def job_for(run: Run) -> dict[str, Any]:
         "stages": stages,
         "columns": column_keys(phase),
     }
+
+
+def stages_for(run: Run, submission: Submission, phase: Phase) -> list[dict[str, Any]]:
+    """The stages that are left, of those that the worker's role allows: labels never reach one that runs participants' code."""
+    role = run.worker.role if run.worker else ComputeWorker.Role.BOTH
+    stages = []
+    if submission.kind == Kind.CODE and run.ingested_attempt is None:
+        stages.append(_ingestion_stage(run, submission, phase))
+    if role != ComputeWorker.Role.INGESTION:
+        stages.append(_scoring_stage(run, submission, phase))
+    return stages
 
 
 def file_urls(run: Run) -> dict[str, str]:
@@ -78,7 +88,7 @@ def _mount(run: Run, target: str, resource: Resource, *, secret: bool = False) -
     return {"target": target, "file": _file(run, resource.file, resource.file_name), "unpack": True, "secret": secret}
 
 
-def _stage(name: str, phase: Phase, mounts: list[dict[str, Any]], **limits: float) -> dict[str, Any]:
+def _stage(run: Run, name: str, phase: Phase, mounts: list[dict[str, Any]], **limits: float) -> dict[str, Any]:
     shared = {
         "cpus": phase.cpus, "pids": phase.pids, "output_bytes": phase.output_bytes,
         "output_files": phase.output_files, "tmp_bytes": TMP_BYTES, "log_bytes": LOG_BYTES,
@@ -86,7 +96,7 @@ def _stage(name: str, phase: Phase, mounts: list[dict[str, Any]], **limits: floa
     return {
         "name": name,
         "image": phase.image_name,
-        "pull": "missing",
+        "pull": run.queue.pull_policy,
         "mounts": mounts,
         "command_from": "/app/program",
         "command": None,
@@ -105,7 +115,7 @@ def _ingestion_stage(run: Run, submission: Submission, phase: Phase) -> dict[str
         mounts = [_mount(run, "/app/program", task.ingestion_program), {"target": "/app/ingested_program", **code}]
     if task.input_data is not None:
         mounts.append(_mount(run, "/app/input_data", task.input_data))
-    return _stage("ingestion", phase, mounts, wall_s=phase.time_limit_s, memory_bytes=phase.memory_bytes)
+    return _stage(run, "ingestion", phase, mounts, wall_s=phase.time_limit_s, memory_bytes=phase.memory_bytes)
 
 
 def _scoring_stage(run: Run, submission: Submission, phase: Phase) -> dict[str, Any]:
@@ -114,7 +124,12 @@ def _scoring_stage(run: Run, submission: Submission, phase: Phase) -> dict[str, 
     mounts = [_mount(run, "/app/program", task.scoring_program)]
     if task.reference_data is not None:
         mounts.append(_mount(run, "/app/input/ref", task.reference_data, secret=True))
-    if submission.kind == Kind.CODE:
+    if run.ingested_attempt is not None:
+        handed = RunOutput.objects.select_related("file").get(
+            run=run, attempt=run.ingested_attempt, name="predictions.zip"
+        )
+        mounts.append({"target": "/app/input/res", "file": _file(run, handed.file, handed.name), "unpack": True})
+    elif submission.kind == Kind.CODE:
         mounts.append({"target": "/app/input/res", "stage_output": "ingestion"})
     else:
         is_single_file = phase.prediction_format is not None
@@ -126,5 +141,5 @@ def _scoring_stage(run: Run, submission: Submission, phase: Phase) -> dict[str, 
             }
         )
     return _stage(
-        "scoring", phase, mounts, wall_s=phase.scoring_time_limit_s, memory_bytes=phase.scoring_memory_bytes, cpus=1.0
+        run, "scoring", phase, mounts, wall_s=phase.scoring_time_limit_s, memory_bytes=phase.scoring_memory_bytes, cpus=1.0
     )

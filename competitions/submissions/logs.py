@@ -55,5 +55,5 @@ def _within_limit(run: Run, stream: str, pieces: list[RunLog]) -> list[RunLog]:
 
 def log_text(run: Run, stream: str) -> str:
     """The current attempt's log of one stream, as far as it is kept."""
-    pieces = RunLog.objects.filter(run=run, attempt=run.attempt, stream=stream).order_by("seq")
+    pieces = RunLog.objects.filter(run=run, attempt__in=run.attempts_shown, stream=stream).order_by("attempt", "seq")
     return "".join(pieces.values_list("text", flat=True))

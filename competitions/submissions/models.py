@@ -171,6 +171,11 @@ class Run(models.Model):
         return f"run {self.id}"
 
     @property
+    def attempts_shown(self) -> list[int]:
+        """The newest attempt, and the one that made its predictions where another worker scored them."""
+        return [self.attempt] if self.ingested_attempt is None else [self.ingested_attempt, self.attempt]
+
+    @property
     def is_final(self) -> bool:
         return self.state in FINAL
 

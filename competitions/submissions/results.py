@@ -18,7 +18,10 @@ class InvalidResult(Refusal):
 
 @dataclass(frozen=True)
 class Result:
-    """A checked answer. `reason` is empty unless the run failed; `scores` is empty unless it finished."""
+    """A checked answer. `reason` is empty unless the run failed; `scores` is empty unless it finished.
+
+    `target` is QUEUED when the run was ingested and waits for a worker that scores.
+    """
 
     target: State
     reason: str = ""
@@ -33,8 +36,8 @@ class Result:
 def read_result(body: dict[str, Any], *, columns: list[str]) -> Result:
     """Check the body of `complete`. Raises `InvalidResult` naming the field; `columns` are the board's keys."""
     outcome = body.get("outcome")
-    if outcome not in ("finished", "failed", "cancelled"):
-        raise InvalidResult(f"'outcome' is {outcome!r}; it must be finished, failed or cancelled.")
+    if outcome not in ("finished", "ingested", "failed", "cancelled"):
+        raise InvalidResult(f"'outcome' is {outcome!r}; it must be finished, ingested, failed or cancelled.")
     stages = _stages(body.get("stages"))
     common: dict[str, Any] = {
         "code": _text(body.get("code"), 60),
@@ -43,6 +46,8 @@ def read_result(body: dict[str, Any], *, columns: list[str]) -> Result:
         "meters": _meters(stages),
         "receipt": _receipt(body, stages),
     }
+    if outcome == "ingested":
+        return Result(target=State.QUEUED, **common)
     if outcome == "cancelled":
         return Result(target=State.CANCELLED, **common)
     if outcome == "failed":
@@ -104,7 +109,8 @@ def clean_numbers(value: Any, depth: int = 0) -> Any:
 
 
 METERED = (
-    "wall_s", "cpu_s", "memory_bytes", "memory_peak_bytes", "output_bytes", "gpu_s", "gpu_memory_peak_bytes",
+    "wall_s", "cpu_s", "memory_bytes", "memory_peak_bytes", "output_bytes", "bytes_written", "gpu_s", "gpu_memory_peak_bytes",
+    "gpu_energy_j",
 )  # fmt: skip
 
 

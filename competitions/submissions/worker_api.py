@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -54,6 +55,14 @@ class Unauthorized(Refusal):
 
 class Quarantined(Refusal):
     code, http_status = "worker_quarantined", 403
+
+
+class SelfTestRequired(Refusal):
+    code, http_status = "self_test_required", 403
+
+
+class RoleRequired(Refusal):
+    code, http_status = "role_required", 403
 
 
 class ProtocolUnsupported(Refusal):
@@ -153,6 +162,9 @@ def register(request: HttpRequest) -> HttpResponse:
         "slots": integer(body, "slots", 1, 1000),
         "host": read_host(body),
         "last_seen_at": now,
+        "role": _role(body),
+        "self_test": clean_numbers(mapping(body, "self_test")),
+        "calibration": clean_numbers(mapping(body, "calibration")),
     }
     worker, _ = ComputeWorker.objects.update_or_create(
         queue=queue, name=name, defaults=described, create_defaults=described | {"registered_at": now}
@@ -169,6 +181,13 @@ def register(request: HttpRequest) -> HttpResponse:
     )
 
 
+def _role(body: dict[str, Any]) -> str:
+    role = body.get("role", ComputeWorker.Role.BOTH)
+    if role not in ComputeWorker.Role.values:
+        raise InvalidResult(f"'role' is {str(role)[:40]!r}; it must be one of {', '.join(ComputeWorker.Role.values)}.")
+    return str(role)
+
+
 @worker_view("POST")
 def claim(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
@@ -181,16 +200,39 @@ def claim(request: HttpRequest) -> HttpResponse:
     if worker is None:
         raise Unauthorized("This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
-    ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now)
-    if worker.quarantined_at is not None:
-        raise Quarantined(
-            "This worker failed several runs in a row and is quarantined until an administrator releases it."
-        )
+    _report(worker, clean_numbers(body.get("slot_faults")), now)
+    _require_welcome(worker)
     if integer(body, "free_slots", 0, 1000) == 0:
         return HttpResponse(status=204)
     claim_id = printable(str(body.get("claim_id") or ""))[:64]
     run = dispatch.run_claim(worker=worker, free_gpus=integer(body, "free_gpus", 0, 1000), now=now, claim_id=claim_id)
     return HttpResponse(status=204) if run is None else JsonResponse(jobs.job_for(run))
+
+
+def _require_welcome(worker: ComputeWorker) -> None:
+    """Raise the refusal of a worker that may not claim on this queue."""
+    if worker.quarantined_at is not None:
+        raise Quarantined(
+            "This worker failed several runs in a row and is quarantined until an administrator releases it."
+        )
+    tested = worker.self_test
+    if settings.REQUIRE_SELF_TEST and (tested.get("fails") or not tested.get("holds")):
+        raise SelfTestRequired(
+            "This site gives no runs to a worker on whose host the limits were not tried or do not hold. "
+            "Start it with --self-test once."
+        )
+    if worker.queue.separate_scoring and worker.role == ComputeWorker.Role.BOTH:
+        raise RoleRequired(
+            "On this queue scoring is kept on workers of its own. Start this worker with --role ingestion or --role scoring."
+        )
+
+
+def _report(worker: ComputeWorker, slot_faults: Any, now: datetime) -> None:
+    """The worker lives; slots that it took out of service are kept for its page, and logged when they change."""
+    faults = slot_faults if isinstance(slot_faults, list) else []
+    if faults != worker.slot_faults:
+        log.warning("slots_out_of_service" if faults else "slots_in_service", worker=worker.name, faults=faults)
+    ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now, slot_faults=faults)
 
 
 def _uuid(value: Any) -> UUID | None:

@@ -195,6 +195,8 @@ MAX_ATTEMPTS = env.int("PODIUM_MAX_ATTEMPTS", default=3)
 # Before the second, third, ... attempt after a fault of ours; the last one stands for all further attempts.
 RETRY_PAUSES_S = tuple(env.list("PODIUM_RETRY_PAUSES_S", cast=float, default=[0, 60, 300]))
 LOG_LIMIT_BYTES = env.int("PODIUM_LOG_LIMIT_BYTES", default=1_000_000)  # per run and stream, in the database
+# Give no runs to a worker that has not shown by its self-test that the limits hold on its host.
+REQUIRE_SELF_TEST = env.bool("PODIUM_REQUIRE_SELF_TEST", default=False)
 DEFAULT_IMAGE = env.str("PODIUM_DEFAULT_IMAGE", default="podium/runtime:1")
 if HEARTBEAT_S * 2 > LEASE_S:
     raise ImproperlyConfigured("PODIUM_LEASE_S must be at least twice PODIUM_HEARTBEAT_S, or one lost beat ends a run.")

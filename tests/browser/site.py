@@ -83,7 +83,7 @@ class BrowserSite:
         self._start(
             "worker", [python, "-m", "workers.cli", "run", "--site", self.url, "--token-file", str(self.folder / "queue_token"),
                        "--data-dir", str(self.folder / "worker"), "--broker", self.broker, "--name", "browser-tests",
-                       "--gpus", "none", "--reserve-gib", "0"],
+                       "--gpus", "none", "--reserve-gib", "0", "--self-test", "never"],
         )  # fmt: skip
 
     def _start(self, name: str, command: list[str]) -> None:

@@ -274,6 +274,7 @@ class WorkerHost:
         self._options = [
             "run", "--site", site, "--token-file", str(token_file), "--data-dir", str(self.data_dir), "--name", name,
             "--broker", broker, "--gpus", "none", "--reserve-gib", "0", "--engine", engine,
+            "--self-test", "never",
         ]  # fmt: skip
         environment = dict(os.environ) | {"PODIUM_WORKER_SWEEP_S": "1", "PATH": f"{self._bin}:{os.environ['PATH']}"}
         self.part = Part(name, folder, [sys.executable, "-m", "workers.cli", *self._options], environment)

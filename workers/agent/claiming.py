@@ -43,6 +43,7 @@ class Claimer:
         if slot.gpu_fault is not None:
             slot.check_gpu()
         said = {"worker_id": self.worker_id, "free_slots": 1, "free_gpus": slot.free_gpus(), "claim_id": slot.claim_id}
+        said["slot_faults"] = list(self._worker.slot_faults.values())
         try:
             body = self._worker.client.claim(said)
             slot.next_claim()

@@ -25,6 +25,7 @@ CHUNK_BYTES = 1 << 20
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 15.0
 POOL_CONNECTIONS = 32
+NOT_WELCOME = ("worker_quarantined", "self_test_required", "role_required")
 T = TypeVar("T")
 
 
@@ -207,6 +208,6 @@ def _refusal(answer: requests.Response) -> Exception:
         code, detail = f"http_{status}", answer.text[:200]
     if status == 409 and code == "lease_lost":
         return LeaseLost(status, code, detail)
-    if status in (401, 426) or code == "worker_quarantined":
+    if status in (401, 426) or code in NOT_WELCOME:
         return NotWelcome(status, code, detail)
     return SiteError(status, code, detail)

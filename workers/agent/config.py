@@ -7,10 +7,14 @@ import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 PREFIX = "PODIUM_WORKER_"
+DEFAULT_IMAGE = "podium/runtime:1"
+ROLES = ("both", "ingestion", "scoring")
+SELF_TESTS = ("once", "always", "never")
 NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
@@ -36,6 +40,9 @@ class Config:
     allow_network: bool = False
     require_quota: bool = False
     sweep_s: int = 30
+    role: str = "both"
+    self_test: str = "once"
+    self_test_image: str = DEFAULT_IMAGE
 
 
 def default_name() -> str:
@@ -49,12 +56,32 @@ def from_environment(option: str, environ: Mapping[str, str] = os.environ) -> st
     return environ.get(PREFIX + option.upper().replace("-", "_")) or None
 
 
-def checked_site(value: str | None) -> str:
-    """A site address with scheme and host."""
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address stays on this machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def checked_choice(option: str, value: str | None, choices: tuple[str, ...]) -> str:
+    """One of the choices; the first is the default."""
+    if value is not None and value not in choices:
+        raise ConfigError(f"--{option} must be one of {', '.join(choices)}, not {value!r}")
+    return value or choices[0]
+
+
+def checked_site(value: str | None, *, allow_http: bool = False) -> str:
+    """A site address with scheme and host. Plain HTTP shows the queue token to the network: on this machine, or when allowed."""
     parts = urlsplit(value or "")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
             f"--site (or {PREFIX}SITE) must be the site's address, such as https://podium.example.org, not {value!r}"
+        )
+    if parts.scheme == "http" and not (allow_http or is_loopback(parts.hostname)):
+        raise ConfigError(
+            f"--site {value} is plain HTTP, over which anybody on the way reads the queue token. Use https://, "
+            f"or say --allow-http where the network itself is private"
         )
     return str(value)
 

@@ -33,6 +33,7 @@ class Worker:
     quota: bool
     allow_network: bool = False
     patience_s: float = 600.0
+    slot_faults: dict[int, dict[str, Any]] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(UPLOAD_THREADS, "upload"))
 

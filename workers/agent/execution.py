@@ -90,7 +90,8 @@ class RunExecution:
             verdict = self._ingest(self.staged.stages["ingestion"])
             if verdict is not None:
                 return verdict
-        return self._score(self.staged.stages["scoring"])
+        # A worker that only ingests hands the predictions over through the site.
+        return self._score(self.staged.stages["scoring"]) if "scoring" in self.staged.stages else None
 
     def _ingest(self, stage: StageRun) -> Verdict | None:
         evidence = self._run(stage)
@@ -184,7 +185,7 @@ class RunExecution:
         return {
             "lease_id": self.job.lease_id,
             "attempt": self.job.attempt,
-            "outcome": verdict.outcome if verdict else "finished",
+            "outcome": verdict.outcome if verdict else self._good_outcome,
             "reason": verdict.reason if verdict else None,
             "code": verdict.code if verdict else None,
             "detail": verdict.detail if verdict else "",
@@ -199,6 +200,10 @@ class RunExecution:
             "host": self.worker.host,
             "worker_version": __version__,
         }
+
+    @property
+    def _good_outcome(self) -> str:
+        return "finished" if "scoring" in self.staged.stages else "ingested"
 
     def _stage_record(self, evidence: Evidence) -> dict[str, Any]:
         spec = self.staged.stages[evidence.name].spec
@@ -217,6 +222,7 @@ class RunExecution:
             "memory_peak_bytes": evidence.cgroup.memory_peak_bytes,
             "output_bytes": listing.total_bytes if listing else evidence.output_bytes,
             "output_files": len(listing.files) if listing else None,
+            "bytes_written": evidence.bytes_written,
             **evidence.gpu,
             "limits": spec.limits.as_json(),
         }

@@ -32,11 +32,15 @@ class Gpu:
 
 @dataclass(frozen=True)
 class GpuSample:
-    """A GPU at one moment: busy fraction (None where the hardware cannot say), bytes in use, processes on it."""
+    """A GPU at one moment: busy fraction, bytes in use, processes on it, joules since the driver was loaded.
+
+    `busy` and `energy_j` are None where the hardware cannot say, as for a MIG slice.
+    """
 
     busy: float | None
     memory_bytes: int
     processes: int
+    energy_j: float | None = None
 
 
 class GpuSource(Protocol):
@@ -102,7 +106,7 @@ class NvmlGpus:
             handle = self._nvml.nvmlDeviceGetHandleByUUID(uuid)
             memory = int(self._nvml.nvmlDeviceGetMemoryInfo(handle).used)
             processes = len(self._nvml.nvmlDeviceGetComputeRunningProcesses(handle))
-            return GpuSample(self._busy(handle), memory, processes)
+            return GpuSample(self._busy(handle), memory, processes, self._energy(handle))
         except self._nvml.NVMLError as error:
             raise GpuError(f"NVML cannot read the GPU {uuid}: {error}") from error
 
@@ -110,6 +114,12 @@ class NvmlGpus:
         try:
             return float(self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu) / 100.0
         except self._nvml.NVMLError:  # not known for a MIG slice
+            return None
+
+    def _energy(self, handle: Any) -> float | None:
+        try:
+            return float(self._nvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1000.0  # it counts millijoules
+        except self._nvml.NVMLError:  # older than Volta, or a MIG slice
             return None
 
 
@@ -173,10 +183,12 @@ class NvmlMeter:
         self._busy_s: float | None = None
         self._peak = 0
         self._last: float | None = None
+        self._energy: tuple[float, float] | None = None  # first and last reading of the counter
         self._thread = threading.Thread(target=self._run, name=f"gpu-{uuid[-8:]}", daemon=True)
 
     def start(self) -> None:
         """Begin to sample."""
+        self._meter_energy()
         self._thread.start()
 
     def stop(self) -> None:
@@ -199,13 +211,26 @@ class NvmlMeter:
         since = self._sample_s if self._last is None else now - self._last
         self._last = now
         self._peak = max(self._peak, sample.memory_bytes)
+        self._add_energy(sample.energy_j)
         if sample.busy is not None:
             self._busy_s = (self._busy_s or 0.0) + sample.busy * since
 
+    def _meter_energy(self) -> None:
+        """The counter as it stands before the program's first kernel."""
+        try:
+            self._add_energy(self._source.sample(self._uuid).energy_j)
+        except GpuError:
+            return
+
+    def _add_energy(self, energy_j: float | None) -> None:
+        if energy_j is not None:
+            self._energy = (energy_j if self._energy is None else self._energy[0], energy_j)
+
     def reading(self) -> dict[str, Any]:
         """The figures so far."""
+        energy = None if self._energy is None else round(self._energy[1] - self._energy[0], 1)
         busy = None if self._busy_s is None else round(self._busy_s, 3)
-        return {"gpu_uuid": self._uuid, "gpu_s": busy, "gpu_memory_peak_bytes": self._peak or None}
+        return {"gpu_uuid": self._uuid, "gpu_s": busy, "gpu_memory_peak_bytes": self._peak or None, "gpu_energy_j": energy}
 
 
 def _text(value: str | bytes) -> str:

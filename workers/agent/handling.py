@@ -78,7 +78,7 @@ class RunHandling:
         self._began = time.monotonic()
         self._adopted = folder is not None
         gpu_uuid = slot.gpu_uuid if job.gpus else None
-        self.folder = folder or RunFolder.create(self._worker.runs, job, gpu_uuid=gpu_uuid)
+        self.folder = folder or RunFolder.create(self._worker.runs, job, gpu_uuid=gpu_uuid, cores=slot.cores)
         held.add(self.folder.lease)
         self.execution = RunExecution(self._worker, job, self.folder)
         self.heartbeat = Heartbeat(self._worker, self.execution, on_drain=drain)

@@ -92,8 +92,8 @@ def parse_job(said: Any) -> Job:
     """
     body = _mapping(said, "job")
     stages = tuple(_stage(item, f"stages[{index}]") for index, item in enumerate(_list(body, "stages", "job")))
-    if [stage.name for stage in stages] not in (["scoring"], ["ingestion", "scoring"]):
-        raise JobInvalid("stages must be scoring, or ingestion and scoring, in this order")
+    if [stage.name for stage in stages] not in (["ingestion"], ["scoring"], ["ingestion", "scoring"]):
+        raise JobInvalid("stages must be ingestion, scoring, or both in this order")
     return Job(
         run_id=_matching(body, "run_id", "job", IDENTIFIER), attempt=int(_number(body, "attempt", "job")),
         lease_id=_matching(body, "lease_id", "job", IDENTIFIER), token=_text(body, "token", "job"),

@@ -19,6 +19,7 @@ from workers.agent.claiming import Claimer
 from workers.agent.client import SiteClient, SiteUnreachable
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import LABEL_WORKER, Worker
+from workers.agent.enrolment import enrol
 from workers.agent.gpus import Gpu, GpuSource, choose_gpus, find_gpus
 from workers.agent.handling import HeldRuns, RunHandling
 from workers.agent.host import host_record
@@ -26,8 +27,9 @@ from workers.agent.janitor import remove_run_folder, sweep
 from workers.agent.lanes import LANES, Lane
 from workers.agent.logs import about
 from workers.agent.protocol import PROTOCOL_VERSION, JobInvalid
-from workers.agent.slots import Slot
+from workers.agent.slots import Slot, share_cores
 from workers.agent.state import RunFolder
+from workers.calibration import kept_calibration
 from workers.sandbox.engine import Engine
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.output_volume import loop_mounts_work
@@ -84,11 +86,15 @@ class Service:
         self._worker = worker
         self._bell = Bell()
         self._held = HeldRuns()
+        count = config.slots or max(1, len(gpus))
+        shares = share_cores(sorted(os.sched_getaffinity(0)), count)
         self._slots = [
-            Slot(worker, number, gpus[number].uuid if number < len(gpus) else None)
-            for number in range(config.slots or max(1, len(gpus)))
+            Slot(worker, number, gpus[number].uuid if number < len(gpus) else None, cores)
+            for number, cores in enumerate(shares)
         ]
+        worker.host["slots"] = [{"gpu_uuid": slot.gpu_uuid, "cores": list(slot.cores)} for slot in self._slots]
         self._lock: IO[str] | None = None
+        self._self_test: dict[str, Any] = {}
 
     def stop(self) -> None:
         """Claim nothing more; containers that run are left for the next process to adopt."""
@@ -96,8 +102,9 @@ class Service:
         self._bell.ring()
 
     def run(self) -> None:
-        """Until stopped. Raises `ConfigError` or `NotWelcome` when the worker cannot start."""
+        """Until stopped. Raises `ConfigError`, `LimitsDoNotHold` or `NotWelcome` when the worker cannot start."""
         self._lock = lock_folder(self._worker.data_dir)
+        self._self_test = enrol(self._worker, when=self._config.self_test, image=self._config.self_test_image)
         registered = self._register()
         adopters = self._adopt_all()
         claimer = Claimer(
@@ -128,6 +135,9 @@ class Service:
             "version": __version__,
             "slots": len(self._slots),
             "host": worker.host,
+            "role": self._config.role,
+            "self_test": self._self_test,
+            "calibration": kept_calibration(worker.data_dir),
         }
         while True:
             try:

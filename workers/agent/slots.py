@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import uuid
+from collections.abc import Sequence
 
 from workers.agent.context import Worker
 from workers.agent.gpus import why_unclean
@@ -43,12 +44,13 @@ class Turn:
 
 
 class Slot:
-    """One place for one running container, with one GPU or none."""
+    """One place for one running container, with one GPU or none, and cores of its own where the host has enough."""
 
-    def __init__(self, worker: Worker, number: int, gpu_uuid: str | None) -> None:
+    def __init__(self, worker: Worker, number: int, gpu_uuid: str | None, cores: tuple[int, ...] = ()) -> None:
         self.worker = worker
         self.number = number
         self.gpu_uuid = gpu_uuid
+        self.cores = cores
         self.turn = Turn(worker.stopping)
         self.ahead = Turn(worker.stopping)
         self.gpu_fault: str | None = None
@@ -71,4 +73,28 @@ class Slot:
             if fault != self.gpu_fault:
                 log.error("gpu_unclean" if fault else "gpu_clean_again", extra={"detail": fault or self.gpu_uuid})
             self.gpu_fault = fault
+            self._report(fault)
         return self.gpu_fault
+
+    def _report(self, fault: str | None) -> None:
+        """Kept for the next claim, which tells the site."""
+        if fault is None:
+            self.worker.slot_faults.pop(self.number, None)
+        else:
+            self.worker.slot_faults[self.number] = {"slot": self.number, "gpu_uuid": self.gpu_uuid, "detail": fault[:300]}
+
+
+def share_cores(cores: Sequence[int], slots: int) -> list[tuple[int, ...]]:
+    """Neighbouring cores for each slot, so that one run's load does not slow another's clock.
+
+    Nothing for a single slot, which has the whole host, nor where there are fewer cores than slots.
+
+    >>> share_cores([0, 1, 2, 3, 4], 2)
+    [(0, 1), (2, 3)]
+    >>> share_cores([0, 1], 3)
+    [(), (), ()]
+    """
+    each = len(cores) // slots
+    if slots == 1 or each == 0:
+        return [()] * slots
+    return [tuple(cores[number * each : (number + 1) * each]) for number in range(slots)]

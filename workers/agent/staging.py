@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workers.agent.archive import ArchiveRefused
@@ -88,7 +88,8 @@ class Stager:
         if stage.network and not worker.allow_network:
             raise SandboxError("network_refused", "the phase asks for network; this worker was not started to allow it")
         sources = {mount.target: self._source(stage, mount) for mount in stage.mounts}
-        limits = stage.limits
+        cores = self._folder.cores
+        limits = replace(stage.limits, cpus=min(stage.limits.cpus, len(cores))) if cores else stage.limits
         volume = OutputVolume(
             self._folder.path, stage.name, size_bytes=limits.output_bytes, files=limits.output_files, quota=worker.quota
         )
@@ -105,6 +106,7 @@ class Stager:
             labels=self._labels(stage.name),
             cgroup_parent=cgroup.parent,
             gpu_uuid=gpu_uuid,
+            cpuset=",".join(map(str, cores)),
             network=stage.network,
         )
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,13 @@ class RunFolder:
         self._state: dict[str, Any] = {}
 
     @classmethod
-    def create(cls, runs: Path, job: Job, *, gpu_uuid: str | None) -> RunFolder:
+    def create(cls, runs: Path, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = ()) -> RunFolder:
         """Make the folder and write the job; durable when this returns."""
         folder = cls(runs, lease_key(job.lease_id))
         folder.path.mkdir(mode=0o700)
         folder.outbox.mkdir(mode=0o700)
         folder._state = {"phase": "preparing", "gpu_uuid": gpu_uuid, "boot_id": boot_id(), "stages": {}, "logs": {}}
+        folder._state["cores"] = list(cores)
         write_durably(folder.path / "job.json", json.dumps(job.raw))
         folder._write_state(durably=True)
         return folder
@@ -53,6 +55,11 @@ class RunFolder:
         """The GPU that this run holds."""
         value: str | None = self._state["gpu_uuid"]
         return value
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores that this run has to itself; none named: all of the host's."""
+        return tuple(self._state.get("cores", ()))
 
     @property
     def same_boot(self) -> bool:

@@ -40,6 +40,7 @@ class StageSpec:
     labels: Mapping[str, str]
     cgroup_parent: str
     gpu_uuid: str | None = None
+    cpuset: str = ""  # cores, as in `0,1`; empty: any
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,6 +84,7 @@ def host_config(spec: StageSpec) -> dict[str, Any]:
         "Memory": limits.memory_bytes,
         "MemorySwap": limits.memory_bytes,  # no swap
         "NanoCpus": int(limits.cpus * 1e9),
+        "CpusetCpus": spec.cpuset,
         "OomScoreAdj": 500,  # when the host runs short, the kernel takes a submission before the worker
         "ShmSize": max(MIN_SHM_BYTES, limits.memory_bytes // 2),
         "Tmpfs": {"/tmp": _tmpfs_options(limits)},

@@ -86,6 +86,24 @@ class OutputVolume:
         full = used >= self.size_bytes or facts.f_bavail < FULL_BELOW_BLOCKS
         return Usage(used, full=full, no_inodes=facts.f_favail == 0)
 
+    def bytes_written(self, usage: Usage) -> int | None:
+        """Bytes that went to the output so far, those overwritten or deleted since included; None without a quota.
+
+        What the file system has sent to its device, and what it still holds back; at least what is in use now. Cheap: no
+        `sync`. Elsewhere a program can write to memory alone, which the memory meter counts.
+        """
+        if not self.quota:
+            return None
+        device = self.path.stat().st_dev
+        name = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve().name
+        counters = Path("/sys/fs/ext4") / name  # since the file system was mounted
+        try:
+            written = int((counters / "session_write_kbytes").read_text()) << 10
+            delayed = int((counters / "delayed_allocation_blocks").read_text()) * BLOCK_BYTES
+        except (OSError, ValueError):
+            return None
+        return max(usage.used_bytes, written + delayed)
+
     def destroy(self) -> None:
         """Unmount and delete; whatever names, modes and depths are inside."""
         if os.path.ismount(self.path):

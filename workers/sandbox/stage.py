@@ -33,7 +33,7 @@ class GpuMeter(Protocol):
         """End."""
 
     def reading(self) -> dict[str, Any]:
-        """`gpu_uuid`, `gpu_s`, `gpu_memory_peak_bytes` so far."""
+        """`gpu_uuid`, `gpu_s`, `gpu_memory_peak_bytes`, `gpu_energy_j` so far."""
 
 
 class NoGpu:
@@ -47,7 +47,7 @@ class NoGpu:
 
     def reading(self) -> dict[str, Any]:
         """No GPU, no figures."""
-        return {"gpu_uuid": None, "gpu_s": None, "gpu_memory_peak_bytes": None}
+        return {"gpu_uuid": None, "gpu_s": None, "gpu_memory_peak_bytes": None, "gpu_energy_j": None}
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Evidence:
     output_bytes: int
     output_full: bool
     output_no_inodes: bool
+    bytes_written: int | None = None
     gpu: dict[str, Any] = field(default_factory=dict)
 
 
@@ -203,7 +204,7 @@ class StageRun:
             name=self.name, exit_code=state.exit_code, oom_killed=state.oom_killed, killed_by=killed_by,
             started_at=state.started_at, finished_at=state.finished_at, wall_s=wall, cgroup=self.cgroup.read(),
             output_bytes=usage.used_bytes, output_full=usage.full, output_no_inodes=usage.no_inodes,
-            gpu=self.gpu_meter.reading(),
+            bytes_written=self.volume.bytes_written(usage), gpu=self.gpu_meter.reading(),
         )  # fmt: skip
 
     def _refuse_foreign_kill(self, state: ContainerState, killed_by: str | None) -> None:
@@ -219,12 +220,14 @@ class StageRun:
         wall = 0.0 if self.started_monotonic is None else time.monotonic() - self.started_monotonic
         gpu = self.gpu_meter.reading()
         used: int | None = None
+        written: int | None = None
         with contextlib.suppress(OSError):  # its file system may be going away
-            used = self.volume.usage().used_bytes
+            usage = self.volume.usage()
+            used, written = usage.used_bytes, self.volume.bytes_written(usage)
         return {
             "wall_s": round(wall, 3), "cpu_s": reading.cpu_s, "memory_bytes": reading.memory_bytes,
-            "memory_peak_bytes": reading.memory_peak_bytes, "output_bytes": used,
-            "gpu_s": gpu["gpu_s"], "gpu_memory_peak_bytes": gpu["gpu_memory_peak_bytes"],
+            "memory_peak_bytes": reading.memory_peak_bytes, "output_bytes": used, "bytes_written": written,
+            "gpu_s": gpu["gpu_s"], "gpu_memory_peak_bytes": gpu["gpu_memory_peak_bytes"], "gpu_energy_j": gpu["gpu_energy_j"],
         }  # fmt: skip
 
     def write_log(self, path: Path) -> None:

@@ -253,7 +253,7 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
                 }
                 for stream in streams
             ],
-            "outputs": [output for output in run.outputs.filter(attempt=run.attempt) if _may_download(output, streams)],
+            "outputs": [output for output in run.outputs.filter(attempt__in=run.attempts_shown) if _may_download(output, streams)],
             "events": list(run.events.all()),
         }
         for run in submission.runs.all()
@@ -306,7 +306,7 @@ def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
     submission = find(request, pk)
     streams = log_streams(person(request), submission.phase)
     for run in submission.runs.all():
-        kept = RunOutput.objects.filter(run=run, attempt=run.attempt, name=name).select_related("file").first()
+        kept = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name).select_related("file").last()
         if kept is not None and _may_download(kept, streams):
             return FileResponse(open_stored(kept.file), as_attachment=True, filename=f"submission-{pk}-{name}")
     raise Http404

@@ -49,6 +49,7 @@ class Processes:
         web += ["--bind", f"127.0.0.1:{self.port}", "--workers", "1", "--threads", "8", "--worker-tmp-dir", "/dev/shm"]
         worker = [python, "-m", "workers.cli", "run", "--site", self.url, "--token-file", str(self.token_file)]
         worker += ["--data-dir", str(Path(settings.DATA_DIR) / "worker"), "--broker", settings.BROKER_URL]
+        worker += ["--self-test", "never"]  # a demo trusts its own baselines
         self.start("web", web)
         self.start("reconciler", [python, manage, "reconciler"])
         self.start("worker", worker)

@@ -128,7 +128,7 @@ class WorkerProcess:
         self._argv = [
             sys.executable, "-m", "workers.cli", "run", "--site", site.url, "--token-file", str(token_file),
             "--data-dir", str(self.data_dir), "--name", name, "--broker", f"filesystem://{settings.DATA_DIR}/broker",
-            "--gpus", "none", "--reserve-gib", "0", *options,
+            "--gpus", "none", "--reserve-gib", "0", "--self-test", "never", *options,
         ]  # fmt: skip
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -100,7 +100,10 @@ def test_the_command_line_wins_over_the_environment(monkeypatch: pytest.MonkeyPa
 def test_wrong_settings_end_the_start_with_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--data-dir", str(tmp_path), "--site", "example.org"]) == 2
     assert "--site (or PODIUM_WORKER_SITE)" in capsys.readouterr().err
-    assert main(["run", "--data-dir", str(tmp_path), "--site", "http://x", "--token-file", str(tmp_path / "none")]) == 2
+    assert main(["run", "--data-dir", str(tmp_path), "--site", "http://x"]) == 2
+    assert "is plain HTTP, over which anybody on the way reads the queue token" in capsys.readouterr().err
+    away = ["run", "--data-dir", str(tmp_path), "--site", "http://x", "--allow-http", "--token-file", str(tmp_path / "none")]
+    assert main(away) == 2
     assert "cannot be read" in capsys.readouterr().err
 
 
@@ -109,6 +112,7 @@ def test_each_setting_says_what_would_be_right(tmp_path: Path) -> None:
     for call, words in (
         (lambda: checked_site(None), "https://"),
         (lambda: checked_name("no spaces"), "letters"),
+        (lambda: checked_choice("role", "boss", ("both", "scoring")), "both, scoring"),
         (lambda: checked_number("slots", "many", 1, low=0, high=9), "from 0 to 9"),
         (lambda: checked_number("slots", "10", 1, low=0, high=9), "from 0 to 9"),
         (lambda: read_token(str(tmp_path / "two")), "one token"),

@@ -260,6 +260,7 @@ class FakeNvml:
     def __init__(self) -> None:
         self.used = 100 << 20
         self.processes: list[int] = []
+        self.energy_mj = 10_000_000
 
     def nvmlSystemGetDriverVersion(self) -> str:
         return "580.1"
@@ -305,6 +306,12 @@ class FakeNvml:
             raise self.NVMLError("not supported")
         return SimpleNamespace(gpu=50)
 
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:
+        if handle.startswith("MIG"):
+            raise self.NVMLError("not supported")
+        self.energy_mj += 250_500
+        return self.energy_mj
+
 
 def test_whole_gpus_and_slices_are_listed_by_uuid_and_chosen_by_uuid() -> None:
     source = NvmlGpus(FakeNvml())
@@ -334,10 +341,10 @@ def test_gpu_seconds_and_peak_memory_add_up_from_samples() -> None:
     meter.take()
     nvml.used = 1 << 30
     meter.take()
-    assert meter.reading() == {"gpu_uuid": "GPU-0", "gpu_s": 2.0, "gpu_memory_peak_bytes": 5 << 30}
+    assert meter.reading() == {"gpu_uuid": "GPU-0", "gpu_s": 2.0, "gpu_memory_peak_bytes": 5 << 30, "gpu_energy_j": 501.0}
 
 
 def test_a_slice_has_no_busy_seconds_but_a_peak() -> None:
     meter = NvmlMeter(NvmlGpus(FakeNvml()), "MIG-0")
     meter.take()
-    assert meter.reading() == {"gpu_uuid": "MIG-0", "gpu_s": None, "gpu_memory_peak_bytes": 100 << 20}
+    assert meter.reading() == {"gpu_uuid": "MIG-0", "gpu_s": None, "gpu_memory_peak_bytes": 100 << 20, "gpu_energy_j": None}
