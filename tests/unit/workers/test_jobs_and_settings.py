@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from workers.agent.config import ConfigError, checked_name, checked_number, checked_site, from_environment, read_token
+from workers.agent.config import (
+    ConfigError,
+    checked_choice,
+    checked_name,
+    checked_number,
+    checked_site,
+    from_environment,
+    read_token,
+)
 from workers.agent.protocol import JobInvalid, parse_job
 from workers.cli import config_from, main, parser
 from workers.sandbox.limits import Limits, host_cores, host_memory_bytes
@@ -102,7 +110,16 @@ def test_wrong_settings_end_the_start_with_what_is_wrong(tmp_path: Path, capsys:
     assert "--site (or PODIUM_WORKER_SITE)" in capsys.readouterr().err
     assert main(["run", "--data-dir", str(tmp_path), "--site", "http://x"]) == 2
     assert "is plain HTTP, over which anybody on the way reads the queue token" in capsys.readouterr().err
-    away = ["run", "--data-dir", str(tmp_path), "--site", "http://x", "--allow-http", "--token-file", str(tmp_path / "none")]
+    away = [
+        "run",
+        "--data-dir",
+        str(tmp_path),
+        "--site",
+        "http://x",
+        "--allow-http",
+        "--token-file",
+        str(tmp_path / "none"),
+    ]
     assert main(away) == 2
     assert "cannot be read" in capsys.readouterr().err
 
