@@ -24,6 +24,10 @@ GAP, CLUSTER = "/competitions/gap", "/competitions/cluster"
 # Name -> who looks ("" for nobody signed in), and at what.
 PAGES: dict[str, tuple[str, str]] = {
     "index": ("", "/"),
+    "series": ("", "/series/graphs/"),
+    "rules-with-questions": ("sam", f"{CLUSTER}/rules/"),
+    "team-merge-received": ("dan", f"{GAP}/team/"),
+    "team-merge-proposed": ("ben", f"{GAP}/team/"),
     "overview": ("", f"{GAP}/"),
     "overview-checklist": ("olga", "/competitions/draft/"),
     "overview-quiet": ("", "/competitions/quiet/"),

@@ -277,6 +277,52 @@ def verdicts(place: Place) -> None:
     place.submit(fred, hours_ago=3, note="waits for the cluster")
 
 
+def series(*places: Place) -> None:
+    """Competitions as tracks of one series."""
+    from competitions.catalog.models import Series
+
+    made = Series.objects.create(
+        slug="graphs", title="Large graphs challenge", subtitle="Two tracks, one summer",
+        description="Each track has its own data and leaderboard. **One person has one team in each.**",
+    )  # fmt: skip
+    for place in places:
+        place.competition.series = made
+        place.competition.save()
+
+
+def questions(place: Place) -> None:
+    """What the organizer asks at registration, one question of each kind."""
+    from competitions.teams.models import RegistrationQuestion
+
+    asked: list[tuple[str, str, str, list[str], bool]] = [
+        ("name", "Real name", "text", [], True),
+        ("field", "Where do you work?", "select", ["University", "Company", "Nowhere in particular"], True),
+        ("page", "Web page of your group", "url", [], False),
+        (
+            "honour",
+            "I will not label the test molecules by other means, and nobody of my team will",
+            "checkbox",
+            [],
+            True,
+        ),
+    ]
+    for index, (key, title, kind, choices, is_required) in enumerate(asked):
+        RegistrationQuestion.objects.create(
+            competition=place.competition, key=key, title=title, kind=kind, choices=choices, index=index, is_required=is_required,
+            help_text="As on your publications." if key == "name" else "",
+        )  # fmt: skip
+
+
+def merges(place: Place) -> None:
+    """A proposal that waits for Dan, and one that Ben's team made."""
+    from competitions.teams.merging import merge_propose
+    from competitions.teams.models import Team
+
+    teams = Team.objects.filter(competition=place.competition)
+    ben = teams.get(name="Band Gap Busters")
+    merge_propose(team=ben, by=ben.captain, other_name="Dan", now=place.now)
+
+
 def fill(folder: Path, now: datetime) -> None:
     from competitions.catalog.models import CompetitionOrganizer
     from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
@@ -296,6 +342,9 @@ def fill(folder: Path, now: datetime) -> None:
     waiting = competition("cluster", "Cluster benchmark", organizer, cluster, now)
     phases(waiting)
     verdicts(waiting)
+    series(gap, waiting)
+    questions(waiting)
+    merges(gap)
     competition("quiet", "A quiet competition", organizer, queue, now)
     competition("draft", "Not out yet", organizer, queue, now, is_published=False)
     for name in ("sam", "kim", "mia", "pia", "uwe"):  # without a team; each test signs in as its own

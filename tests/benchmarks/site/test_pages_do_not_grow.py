@@ -22,7 +22,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from competitions.compute import bell
-from competitions.leaderboards.models import Leaderboard
+from tests.benchmarks.site.filling import fill
 from tests.worlds import World, world
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,55 +50,6 @@ class Row:
     who: str
     queries: list[int]
     times_ms: list[float]
-
-
-def fill(site: World, submissions: int, teams: int) -> None:
-    """Rows in bulk, by SQL: random scores, spread over the teams, the viewer's own team among them."""
-    made = site.score(site.submit(), 0.5)
-    board = Leaderboard.objects.get(phase=site.phase)
-    parameters: dict[str, int | str] = {
-        "competition": site.competition.pk, "captain": site.organizer.pk, "teams": teams, "submissions": submissions,
-        "phase": site.phase.pk, "file": made.file_id, "board": board.pk, "own": site.team.pk, "run": made.runs.get().task_id,
-        "queue": site.queue.pk,
-    }  # fmt: skip
-    with connection.cursor() as cursor:
-        for statement in STATEMENTS:
-            cursor.execute(statement, parameters)
-        for table in TABLES:
-            cursor.execute(f"VACUUM ANALYZE {table}")
-
-
-TABLES = (
-    "teams_team", "submissions_submission", "submissions_run", "leaderboards_score", "leaderboards_entry", "catalog_phase",
-    "catalog_competition",
-)  # fmt: skip
-STATEMENTS = (
-    """INSERT INTO teams_team (key, competition_id, name, captain_id, is_baseline, created_at)
-       SELECT gen_random_uuid(), %(competition)s, 'Bench ' || n, %(captain)s, false, now() FROM generate_series(1, %(teams)s) n""",
-    # Every tenth submission is the viewer's own, so that the list is long too.
-    """INSERT INTO submissions_submission (phase_id, team_id, submitted_by_id, kind, file_id, file_name, description, received_at,
-         created_at, status, reason, is_charged, finished_at, disqualified_reason, idempotency_key)
-       SELECT %(phase)s, CASE WHEN n %% 10 = 0 THEN %(own)s ELSE team.first + n %% %(teams)s END, %(captain)s, 'prediction',
-         %(file)s, 'file.npz', '', now() - n * interval '1 second', now() - n * interval '1 second', 'finished', '', false, now(),
-         '', '' FROM generate_series(1, %(submissions)s) n,
-         (SELECT min(id) AS first FROM teams_team WHERE name LIKE 'Bench %%' AND competition_id = %(competition)s) team""",
-    """INSERT INTO submissions_run (id, submission_id, task_id, team_id, queue_id, priority, gpus, state, attempt, faults, queued_at,
-         not_before, reason, code, detail, meters, scores, receipt)
-       SELECT gen_random_uuid(), s.id, %(run)s, s.team_id, %(queue)s, 0, 0, 'finished', 1, 0, s.created_at, s.created_at, '', '', '',
-         '{}', '{}', '{}' FROM submissions_submission s WHERE s.phase_id = %(phase)s
-         AND NOT EXISTS (SELECT 1 FROM submissions_run r WHERE r.submission_id = s.id)""",
-    """INSERT INTO leaderboards_score (leaderboard_id, submission_id, team_id, "values", rank_value, received_at, is_eligible)
-       SELECT %(board)s, s.id, s.team_id, jsonb_build_object('mae', v.value), v.value, s.received_at, true
-       FROM submissions_submission s, LATERAL (SELECT round((random() + s.id * 0)::numeric, 4)::float AS value) v
-       WHERE s.phase_id = %(phase)s AND NOT EXISTS (SELECT 1 FROM leaderboards_score r WHERE r.submission_id = s.id)""",
-    """INSERT INTO leaderboards_entry (leaderboard_id, team_id, score_id, "values", rank_value, is_baseline, submissions,
-         achieved_at, last_at)
-       SELECT DISTINCT ON (team_id) %(board)s, team_id, id, "values", rank_value, false, 1, received_at, received_at
-       FROM leaderboards_score WHERE leaderboard_id = %(board)s AND team_id <> %(own)s ORDER BY team_id, rank_value""",
-    """UPDATE leaderboards_leaderboard SET version = version + 1,
-         entry_count = (SELECT count(*) FROM leaderboards_entry WHERE leaderboard_id = %(board)s),
-         score_count = (SELECT count(*) FROM leaderboards_score WHERE leaderboard_id = %(board)s) WHERE id = %(board)s""",
-)
 
 
 def median_ms_of(acts: list[Callable[[], Any]]) -> list[float]:

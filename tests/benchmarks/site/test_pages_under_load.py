@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from competitions.compute import bell
-from tests.benchmarks.site.test_pages_do_not_grow import fill
+from tests.benchmarks.site.filling import fill
 from tests.worlds import world
 
 pytestmark = pytest.mark.django_db(transaction=True)

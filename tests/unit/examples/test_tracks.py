@@ -88,7 +88,9 @@ def test_one_submission_a_week_goes_to_the_public_board_at_the_true_size(
     assert weekly == [1, None]
 
 
-@pytest.mark.parametrize("track", examples.ogb_lsc.TRACKS, indirect=True)  # the others' labels are public, as in the original
+@pytest.mark.parametrize(
+    "track", examples.ogb_lsc.TRACKS, indirect=True
+)  # the others' labels are public, as in the original
 def test_no_hidden_label_lies_where_participants_look(track: Track, bundle: Path) -> None:
     public = dict(arrays_of(bundle / "public_data"))
     for phase in track.phases:

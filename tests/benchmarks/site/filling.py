@@ -1,0 +1,63 @@
+"""Fills a competition with up to a million submissions of 100,000 teams, by SQL."""
+
+from __future__ import annotations
+
+from django.db import connection
+from django.db.models import Model
+
+from competitions.catalog.models import Competition, Phase
+from competitions.leaderboards.models import Entry, Leaderboard, Score
+from competitions.submissions.models import Run, Submission
+from competitions.teams.models import Team
+from tests.worlds import World
+
+FILLED: tuple[type[Model], ...] = (Team, Submission, Run, Score, Entry)
+
+
+def fill(site: World, submissions: int, teams: int) -> None:
+    """Rows in bulk: random scores, spread over the teams; every tenth submission is the viewer's own, so that its list is long too.
+
+    One real submission is the pattern: what is not said below is as it is there.
+    """
+    made = site.score(site.submit(), 0.5)
+    patterns: dict[type[Model], Model] = {
+        Team: site.team, Submission: made, Run: made.runs.get(), Score: Score.objects.get(submission=made),
+        Entry: Entry.objects.get(score__submission=made),
+    }  # fmt: skip
+    board = Leaderboard.objects.get(phase=site.phase)
+    first = f"(SELECT min(id) FROM teams_team WHERE name LIKE 'Bench %%' AND competition_id = {site.competition.pk})"
+    team = f"CASE WHEN n %% 10 = 0 THEN {site.team.pk} ELSE {first} + n %% {teams} END"
+    ago = "now() - n * interval '1 second'"
+    _copy(patterns[Team], f"generate_series(1, {teams}) n", key="gen_random_uuid()", name="'Bench ' || n")
+    _copy(
+        patterns[Submission], f"generate_series(1, {submissions}) n", team_id=team, received_at=ago, created_at=ago,
+        is_charged="false",
+    )  # fmt: skip
+    new = f"submissions_submission s ON s.phase_id = {site.phase.pk} AND s.id <> {made.pk}"
+    _copy(patterns[Run], f"(SELECT 1) one JOIN {new}", id="gen_random_uuid()", submission_id="s.id", team_id="s.team_id",
+          queued_at="s.created_at", not_before="s.created_at")  # fmt: skip
+    value = "LATERAL (SELECT round((random() + s.id * 0)::numeric, 4)::float AS value) v"
+    _copy(patterns[Score], f"(SELECT 1) one JOIN {new} CROSS JOIN {value}", submission_id="s.id", team_id="s.team_id",
+          values="jsonb_build_object('mae', v.value)", rank_value="v.value", received_at="s.received_at")  # fmt: skip
+    best = (
+        f"(SELECT DISTINCT ON (team_id) * FROM leaderboards_score WHERE leaderboard_id = {board.pk} "
+        f"AND team_id <> {site.team.pk} ORDER BY team_id, rank_value) best"
+    )
+    _copy(patterns[Entry], best, team_id="best.team_id", score_id="best.id", values='best."values"',
+          rank_value="best.rank_value", achieved_at="best.received_at", last_at="best.received_at")  # fmt: skip
+    board.entry_count, board.score_count, board.version = board.entries.count(), board.scores.count(), board.version + 1
+    board.save()
+    with connection.cursor() as cursor:
+        for model in (*FILLED, Competition, Phase):
+            cursor.execute(f"VACUUM ANALYZE {model._meta.db_table}")
+
+
+def _copy(pattern: Model, source: str, **changed: str) -> None:
+    """Insert one row for each row of `source`: as the pattern, but for the columns in `changed`, which are SQL."""
+    columns = [field.column for field in pattern._meta.concrete_fields if field.column != "id" or "id" in changed]
+    chosen = ", ".join(changed.get(column, f'p."{column}"') for column in columns)
+    names = ", ".join(f'"{column}"' for column in columns)
+    table = pattern._meta.db_table
+    with connection.cursor() as cursor:
+        sql = f"INSERT INTO {table} ({names}) SELECT {chosen} FROM {table} p CROSS JOIN {source} WHERE p.id = %s"
+        cursor.execute(sql, [pattern.pk])
