@@ -48,13 +48,15 @@ def fill(site: World, submissions: int, teams: int) -> None:
     board.entry_count, board.score_count, board.version = board.entries.count(), board.scores.count(), board.version + 1
     board.save()
     with connection.cursor() as cursor:
-        for model in (*FILLED, Competition, Phase):
+        models: tuple[type[Model], ...] = (*FILLED, Competition, Phase)
+        for model in models:
             cursor.execute(f"VACUUM ANALYZE {model._meta.db_table}")
 
 
 def _copy(pattern: Model, source: str, **changed: str) -> None:
     """Insert one row for each row of `source`: as the pattern, but for the columns in `changed`, which are SQL."""
-    columns = [field.column for field in pattern._meta.concrete_fields if field.column != "id" or "id" in changed]
+    fields = [field.column for field in pattern._meta.concrete_fields if field.column is not None]
+    columns = [column for column in fields if column != "id" or "id" in changed]
     chosen = ", ".join(changed.get(column, f'p."{column}"') for column in columns)
     names = ", ".join(f'"{column}"' for column in columns)
     table = pattern._meta.db_table
