@@ -201,7 +201,8 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     class Meta:
         model = Submission
         fields = [
-            "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description", "fact_sheet", "received_at",
+            "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description",
+            "fact_sheet", "received_at", "is_late",
             "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason", "scores",
             "counts_on", "selected_on", "runs",
         ]  # fmt: skip

@@ -12,6 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from accounts.models import User
+from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import (
     Announcement,
     Competition,
@@ -19,10 +20,11 @@ from competitions.catalog.models import (
     Page,
     Phase,
     RulesVersion,
+    SealedUse,
     Series,
     Task,
 )
-from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
+from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules, phase_reveal, rules_publish
@@ -167,12 +169,20 @@ class PhaseForm(forms.ModelForm[Phase]):
         help_text="Overwrites budget, quotas, visibility and prediction format with the rules of a known challenge.",
     )
 
+    impact_read = forms.BooleanField(
+        required=False,
+        label="I have read what this changes",
+        help_text="A phase that has begun is saved only when you have; what would change is listed when you save.",
+    )
+
     class Meta:
         model = Phase
         fields = "__all__"
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        if self.instance.pk and not cleaned.get("impact_read"):
+            self._show_impact(cleaned)
         competition = cleaned.get("competition")
         for task in cleaned.get("tasks") or []:
             if competition and task.competition_id != competition.pk:
@@ -180,6 +190,22 @@ class PhaseForm(forms.ModelForm[Phase]):
         if self.instance.pk and self.instance.submissions.exists():
             self._keep_what_submissions_rest_on(cleaned)
         return cleaned
+
+    def _show_impact(self, cleaned: dict[str, Any]) -> None:
+        """Before anything is saved: what it would do to teams and their submissions."""
+        stored = Phase.objects.get(pk=self.instance.pk)
+        changes = {name: cleaned.get(name) for name in self.changed_data if name in cleaned and hasattr(stored, name)}
+        sentences = phase_impact(stored, changes, timezone.now())
+        if sentences:
+            told = format_html_join("", "<li>{}</li>", ((one,) for one in sentences))
+            self.add_error(
+                None,
+                format_html(
+                    "Nothing is saved yet. This phase has begun, and this is what the change does:<ul>{}</ul>"
+                    "Tick “I have read what this changes” and save again.",
+                    told,
+                ),
+            )
 
     def _keep_what_submissions_rest_on(self, cleaned: dict[str, Any]) -> None:
         """Teams submitted under these: a form must not unseal their scores, nor hand them to another competition."""
@@ -216,9 +242,9 @@ class PhaseAdmin(OrganizerAdmin):
     readonly_fields = ["revealed_at"]
     fieldsets = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
-        ("Dates (UTC)", {"fields": ["opens_at", "closes_at"]}),
+        ("Dates (UTC)", {"fields": ["opens_at", "closes_at", "accepts_late", "impact_read"]}),
         ("What is submitted", {"fields": ["accepts_predictions", "accepts_code", "prediction_format", "tasks"]}),
-        ("Scores", {"fields": ["visibility", "revealed_at"]}),
+        ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
         ("Quota of a team", {"fields": ["max_submissions_per_day", "max_submissions_per_week", "max_submissions"]}),
         (
             "Budget of a code submission",
@@ -271,6 +297,15 @@ class TaskAdmin(OrganizerAdmin):
 
     list_display = ["name", "competition", "scoring_program", "ingestion_program"]
     list_select_related = ["competition", "scoring_program", "ingestion_program"]
+
+
+@admin.register(SealedUse)
+class SealedUseAdmin(ReadOnly, OrganizerAdmin):
+    """Who saw sealed scores, and when."""
+
+    competition_path = "phase__competition"
+    list_display = ["last_at", "user", "phase", "uses", "first_at"]
+    list_select_related = ["user", "phase__competition"]
 
 
 @admin.register(RulesVersion)

@@ -153,6 +153,26 @@ class Format(models.TextChoices):
     HTML = "html", "HTML"
 
 
+class SealedUse(models.Model):
+    """Somebody used the right to see sealed scores: one row for each person, phase and day (UTC)."""
+
+    phase = models.ForeignKey("Phase", on_delete=models.CASCADE, related_name="sealed_uses")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    day = models.DateField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    uses = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ["-last_at"]
+        constraints = [models.UniqueConstraint(fields=["phase", "user", "day"], name="sealed_use_once_a_day")]
+        verbose_name = "use of the right to see sealed scores"
+        verbose_name_plural = "uses of the right to see sealed scores"
+
+    def __str__(self) -> str:
+        return f"{self.user} saw sealed scores of {self.phase} on {self.day}"
+
+
 class RulesVersion(models.Model):
     """The rules' text. A change is a new version, which participants accept again."""
 
@@ -297,6 +317,10 @@ class Phase(models.Model):
     closes_at = models.DateTimeField(null=True, blank=True, help_text="Empty: open for ever.")
     tasks = models.ManyToManyField(Task, related_name="phases", blank=True)
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PUBLIC)
+    reveal_at = models.DateTimeField(
+        "reveal planned for", null=True, blank=True,
+        help_text="Sealed scores become public by themselves at this instant, not before the phase has closed and all is scored.",
+    )  # fmt: skip
     revealed_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     accepts_predictions = models.BooleanField("accepts prediction files", default=True)
@@ -335,6 +359,10 @@ class Phase(models.Model):
     max_submissions = models.PositiveIntegerField(
         "max submissions in total", null=True, blank=True, default=100, help_text="Empty: unlimited."
     )
+    accepts_late = models.BooleanField(
+        "accepts late submissions", default=False,
+        help_text="After the end, submissions still run and are scored; they are marked as late and never ranked.",
+    )  # fmt: skip
     priority = models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first.")
 
     docker_image = models.CharField(max_length=200, blank=True, help_text="Empty: the competition's image.")
@@ -384,6 +412,10 @@ class Phase(models.Model):
     def clean(self) -> None:
         if self.prediction_format is not None:
             validate_prediction_format(self.prediction_format)
+
+    def takes_late(self, at: datetime) -> bool:
+        """True when a submission whose upload began at `at` is too late to be ranked, and is taken all the same."""
+        return self.accepts_late and self.closes_at is not None and self.closes_at <= at
 
     def is_open(self, at: datetime) -> bool:
         """True when a submission whose upload began at `at` is in time."""

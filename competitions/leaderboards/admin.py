@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
@@ -10,8 +11,55 @@ from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.services import board_rebuild
 
 
+class LeaderboardForm(forms.ModelForm[Leaderboard]):
+    """A board that is sealed stays sealed, whoever edits it: only the reveal opens it."""
+
+    class Meta:
+        model = Leaderboard
+        fields = "__all__"
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.instance.pk:
+            return cleaned
+        stored = Leaderboard.objects.select_related("phase").get(pk=self.instance.pk)
+        if not stored.scores.exists():
+            return cleaned
+        if stored.is_sealed and cleaned.get("visibility") != stored.visibility:
+            self.add_error(
+                "visibility", "This board has sealed scores. To show them, use the action Reveal in the list of phases."
+            )
+        if cleaned.get("phase") != stored.phase:
+            self.add_error("phase", f"This board has scores of “{stored.phase}”, so it stays there.")
+        return cleaned
+
+
+class ColumnFormSet(forms.BaseInlineFormSet[Column, Leaderboard, forms.ModelForm[Column]]):
+    """Refuses a score that another board keeps sealed: shown here, it would be public."""
+
+    def clean(self) -> None:
+        super().clean()
+        board = self.instance
+        if not board.phase_id or board.is_sealed:
+            return
+        others = Leaderboard.objects.filter(phase=board.phase_id).exclude(pk=board.pk).select_related("phase")
+        kept = {
+            column.key: one
+            for one in others.prefetch_related("columns")
+            if one.is_sealed
+            for column in one.columns.all()
+        }
+        for form in self.forms:
+            key = getattr(form, "cleaned_data", {}).get("key")
+            if key in kept and form.cleaned_data.get("kind") == Column.Kind.SCORE:
+                form.add_error(
+                    "key", f"The score {key!r} is sealed on the board “{kept[key].title}”; here everybody would see it."
+                )
+
+
 class ColumnInline(OwnCompetitions, admin.TabularInline[Column, Leaderboard]):
     model = Column
+    formset = ColumnFormSet
     competition_path = "leaderboard__phase__competition"
     extra = 0
 
@@ -20,6 +68,7 @@ class ColumnInline(OwnCompetitions, admin.TabularInline[Column, Leaderboard]):
 class LeaderboardAdmin(OrganizerAdmin):
     """A board: which submission counts, and its columns. Saving it, new or changed, ranks everything again."""
 
+    form = LeaderboardForm
     competition_path = "phase__competition"
     list_display = ["title", "phase", "rule", "visibility", "is_hidden", "freeze_at", "entry_count"]
     list_select_related = ["phase__competition"]

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import AnonymousUser
+from django.utils import timezone
 
 from competitions.catalog.models import Phase
-from competitions.catalog.rights import has_sealed_right
+from competitions.catalog.rights import has_sealed_right, sealed_right_used
 from competitions.leaderboards.models import Leaderboard
 from competitions.refusals import NotAllowed
 
@@ -29,5 +30,13 @@ def scores_visible(board: Leaderboard, *, sealed_right: bool) -> bool:
 
 
 def can_see_scores(user: "User | AnonymousUser", board: Leaderboard) -> bool:
-    """True when scores of this board, and any order that follows from them, may be shown to this person."""
-    return scores_visible(board, sealed_right=board.is_sealed and has_sealed_right(user, board.phase))
+    """True when scores of this board, and any order that follows from them, may be shown to this person.
+
+    A use of the right to see sealed ones is put on record.
+    """
+    if not board.is_sealed:
+        return True
+    has_right = has_sealed_right(user, board.phase)
+    if has_right:
+        sealed_right_used(user, board.phase, timezone.now())
+    return scores_visible(board, sealed_right=has_right)

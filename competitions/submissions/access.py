@@ -2,10 +2,11 @@
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
-from competitions.catalog.rights import has_sealed_right, organizes
+from competitions.catalog.rights import has_sealed_right, organizes, sealed_right_used
 from competitions.submissions.models import RunLog, Submission
 from competitions.teams.models import Membership
 
@@ -36,6 +37,10 @@ def log_streams(user: User | AnonymousUser, phase: Phase) -> list[str]:
     """Logs this person may read. The scoring program's may quote labels and scores: organizers only, and while
     the phase holds sealed scores only those with the right to see sealed scores."""
     streams: list[str] = [RunLog.Stream.INGESTION, RunLog.Stream.WORKER]
-    if organizes(user, phase) and (not phase.holds_sealed_scores or has_sealed_right(user, phase)):
-        streams.append(RunLog.Stream.SCORING)
-    return streams
+    if not organizes(user, phase):
+        return streams
+    if phase.holds_sealed_scores:
+        if not has_sealed_right(user, phase):
+            return streams
+        sealed_right_used(user, phase, timezone.now())
+    return [*streams, RunLog.Stream.SCORING]

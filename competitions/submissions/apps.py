@@ -6,6 +6,7 @@ class SubmissionsConfig(AppConfig):
     verbose_name = "Submissions"
 
     def ready(self) -> None:
+        from competitions.submissions import impact  # noqa: F401  # adds its checks
         from competitions.submissions.merging import submissions_follow_merge
         from competitions.teams.merging import teams_merged
 

@@ -51,6 +51,7 @@ class Submission(models.Model):
     is_task_rerun = models.BooleanField(
         default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."
     )
+    is_late = models.BooleanField(default=False, help_text="Its upload began after the end: scored, never ranked.")
     fact_sheet = models.JSONField(default=dict, blank=True, help_text="Answers by key, as they are now.")
 
     class Meta:
@@ -89,7 +90,7 @@ class Submission(models.Model):
     @property
     def may_rank(self) -> bool:
         """May stand on a board."""
-        return self.disqualified_at is None and not self.is_task_rerun
+        return self.disqualified_at is None and not self.is_task_rerun and not self.is_late
 
 
 class FactSheetRevision(models.Model):

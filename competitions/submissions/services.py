@@ -84,7 +84,7 @@ def _accept(
     submission = Submission(
         phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
         description=printable(description)[:500], received_at=upload.began_at, created_at=now, idempotency_key=idempotency_key,
-        fact_sheet=answers,
+        fact_sheet=answers, is_late=phase.takes_late(upload.began_at),
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)
@@ -115,7 +115,7 @@ def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str)
 def _require_open(phase: Phase, kind: Kind, received_at: datetime) -> None:
     if received_at < phase.opens_at:
         raise refusals.PhaseNotOpen(phase)
-    if not phase.is_open(received_at):
+    if not phase.is_open(received_at) and not phase.takes_late(received_at):
         raise refusals.PhaseClosed(phase, received_at=received_at)
     accepted = {Kind.PREDICTION: phase.accepts_predictions, Kind.CODE: phase.accepts_code}
     if not accepted[kind]:

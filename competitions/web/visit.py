@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
+from competitions.catalog.rights import sealed_right_used
 from competitions.compute.models import ComputeWorker
 from competitions.factsheets.models import Question
 from competitions.leaderboards.loading import attach_boards
@@ -35,6 +36,7 @@ class Visit:
 
     def __init__(self, *, competition: Competition, user: User | AnonymousUser, now: datetime) -> None:
         self.competition, self.user, self.now = competition, user, now
+        self._recorded: set[int] = set()  # phases whose sealed scores this visit has seen
 
     def _fact(self, name: str) -> object:
         return getattr(self.competition, f"visit_{name}", None)  # nobody signed in: no facts about them
@@ -114,6 +116,11 @@ class Visit:
     def open_phases(self) -> list[Phase]:
         return [phase for phase in self.phases if phase.is_open(self.now)]
 
+    @property
+    def late_phases(self) -> list[Phase]:
+        """Closed ones that still take submissions, unranked."""
+        return [phase for phase in self.phases if phase.takes_late(self.now)]
+
     def phase(self, slug: str | None) -> Phase | None:
         """The phase of that name; without a name the first open one, else the last."""
         if slug:
@@ -121,7 +128,11 @@ class Visit:
         return next(iter(self.open_phases), self.phases[-1] if self.phases else None)
 
     def can_see_scores(self, board: Leaderboard) -> bool:
-        return scores_visible(board, sealed_right=bool(self._fact("sees_sealed")))
+        has_right = bool(self._fact("sees_sealed"))
+        if has_right and board.is_sealed and board.phase_id not in self._recorded:
+            self._recorded.add(board.phase_id)
+            sealed_right_used(self.user, board.phase, self.now)
+        return scores_visible(board, sealed_right=has_right)
 
     def can_see_board(self, board: Leaderboard) -> bool:
         return self.can_see_scores(board) and (not board.is_hidden or self.is_organizer)
@@ -142,6 +153,8 @@ class Visit:
             return None
         if self.team_id is None:
             return NextStep("Create a team", self.url("team"))
+        if not self.open_phases and self.late_phases:
+            return NextStep("Late submission", self.url("submissions"))
         if not self.open_phases:
             return NextStep("Your submissions", self.url("submissions"))
         return NextStep("Submit", self.url("submissions"))

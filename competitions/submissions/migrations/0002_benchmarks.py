@@ -6,43 +6,75 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0002_benchmarks'),
-        ('resources', '0002_sharing'),
-        ('submissions', '0001_initial'),
-        ('teams', '0001_initial'),
+        ("catalog", "0002_benchmarks"),
+        ("resources", "0002_sharing"),
+        ("submissions", "0001_initial"),
+        ("teams", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='submission',
-            name='is_task_rerun',
-            field=models.BooleanField(default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."),
+            model_name="submission",
+            name="is_task_rerun",
+            field=models.BooleanField(
+                default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."
+            ),
         ),
         migrations.AddField(
-            model_name='submission',
-            name='migrated_from',
-            field=models.ForeignKey(blank=True, editable=False, help_text='The submission of the phase before that this one carries on.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='migrated_to', to='submissions.submission'),
+            model_name="submission",
+            name="migrated_from",
+            field=models.ForeignKey(
+                blank=True,
+                editable=False,
+                help_text="The submission of the phase before that this one carries on.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="migrated_to",
+                to="submissions.submission",
+            ),
         ),
         migrations.AddField(
-            model_name='submission',
-            name='program',
-            field=models.CharField(blank=True, choices=[('', 'no metadata file'), ('metadata', 'a metadata file without a command'), ('command', 'a command')], default='', editable=False, max_length=10),
+            model_name="submission",
+            name="program",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("", "no metadata file"),
+                    ("metadata", "a metadata file without a command"),
+                    ("command", "a command"),
+                ],
+                default="",
+                editable=False,
+                max_length=10,
+            ),
         ),
         migrations.AddField(
-            model_name='submission',
-            name='rerun_of',
-            field=models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='reruns', to='submissions.submission'),
+            model_name="submission",
+            name="rerun_of",
+            field=models.ForeignKey(
+                blank=True,
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="reruns",
+                to="submissions.submission",
+            ),
         ),
         migrations.AlterField(
-            model_name='submission',
-            name='kind',
-            field=models.CharField(choices=[('prediction', 'predictions'), ('code', 'code'), ('dataset', 'data set')], max_length=10),
+            model_name="submission",
+            name="kind",
+            field=models.CharField(
+                choices=[("prediction", "predictions"), ("code", "code"), ("dataset", "data set")], max_length=10
+            ),
         ),
         migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.UniqueConstraint(condition=models.Q(('migrated_from__isnull', False)), fields=('phase', 'migrated_from'), name='migrated_once_into_a_phase'),
+            model_name="submission",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("migrated_from__isnull", False)),
+                fields=("phase", "migrated_from"),
+                name="migrated_once_into_a_phase",
+            ),
         ),
     ]

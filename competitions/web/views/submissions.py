@@ -102,7 +102,8 @@ def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
     limits = allowances(team_id=team_id, phase=phase, now=visited.now)
     return {
         "allowances": limits,
-        "is_open": phase.is_open(visited.now),
+        "is_open": phase.is_open(visited.now) or phase.takes_late(visited.now),
+        "is_late": phase.takes_late(visited.now),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
         "questions": [(one, None) for one in questions_of(phase)] if visited.has_questions else [],

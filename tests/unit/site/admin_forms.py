@@ -26,7 +26,8 @@ class _FormReader(HTMLParser):
         name = said.get("name") or ""
         if tag == "input" and name and said.get("type") not in NO_DATA:
             if said.get("type") not in ("checkbox", "radio") or "checked" in said:
-                self.fields.setdefault(name, []).append(said.get("value") or "")
+                ticked = "on" if said.get("type") == "checkbox" else ""  # what a browser sends where there is no value
+                self.fields.setdefault(name, []).append(said.get("value") or ticked)
         elif tag == "select" and name:
             self._select, self._first, self._multiple = name, None, "multiple" in said
         elif tag == "option" and self._select:

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Model
 from django.urls import reverse
 
+from competitions.catalog.rights import sealed_right_used
 from competitions.submissions.models import Submission
 from competitions.teams.merging import merge_propose
 from competitions.teams.models import RegistrationQuestion
@@ -123,6 +124,7 @@ def test_the_admin_shows_an_organizer_nothing_of_other_competitions(town: Town, 
     other = foreign.join()
     for site in (town.site, foreign):
         RegistrationQuestion.objects.create(competition=site.competition, key="name", title="Real name")
+        sealed_right_used(site.organizer, site.sealed, site.now)
     merge_propose(team=foreign.team, by=foreign.team.captain, other_name=other.name, now=foreign.now)
     pks = {str(row.pk) for row in model._default_manager.all()}
     shown = {pk for pk in pks if town.people["O"].get(reverse(name, args=[pk])).status_code == 200}

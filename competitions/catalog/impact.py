@@ -1,0 +1,50 @@
+"""What a change of a phase that has begun would do to teams: said to the organizer before it is saved.
+
+Apps above this one add their own sentences with `@impact_check`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from competitions.catalog.models import Phase
+
+Check = Callable[[Phase, Mapping[str, Any], datetime], Iterator[str]]
+_checks: list[Check] = []
+
+
+def impact_check(check: Check) -> Check:
+    """Add a check to `phase_impact`. It is given the phase as it is stored, the fields that would change, and the instant."""
+    _checks.append(check)
+    return check
+
+
+def phase_impact(phase: Phase, changes: Mapping[str, Any], now: datetime) -> list[str]:
+    """Sentences on what these changes would do; empty before the phase opens, and where they do nothing to anybody."""
+    if now < phase.opens_at:
+        return []
+    return [sentence for check in _checks for sentence in check(phase, changes, now)]
+
+
+def _utc(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never"
+
+
+@impact_check
+def dates_move(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if "opens_at" in changes:
+        yield f"The phase has been open since {_utc(phase.opens_at)}; its start would be {_utc(changes['opens_at'])}."
+    if "closes_at" not in changes:
+        return
+    closes_at = changes["closes_at"]
+    yield f"Its end moves from {_utc(phase.closes_at)} to {_utc(closes_at)}. Announce it: teams planned with the former one."
+    if closes_at is not None and closes_at <= now:
+        yield "The new end has passed, so the phase closes at once."
+    elif phase.closes_at is not None and phase.closes_at <= now:
+        yield "The phase has closed and would be open again."
+
+
+@impact_check
+def scores_were_seen(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if changes.get("visibility") == Phase.Visibility.SEALED:
+        yield "Scores that everybody has seen so far would be sealed; whoever kept them still has them."

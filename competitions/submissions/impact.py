@@ -1,0 +1,57 @@
+"""What a change of a phase would do to submissions that were made and to those that are still allowed."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Count
+
+from competitions.catalog.impact import impact_check
+from competitions.catalog.models import Phase
+from competitions.submissions.models import Run, Submission
+from competitions.submissions.states import LIVE, Kind, State
+
+BUDGET: Final = ("time_limit_s", "gpus", "cpus", "memory_bytes", "output_bytes", "output_files", "pids", "docker_image")
+
+
+def _submissions(count: int) -> str:
+    return f"{count} submission{'' if count == 1 else 's'}"
+
+
+@impact_check
+def submissions_fall_outside(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    made = Submission.objects.filter(phase=phase)
+    closes_at = changes.get("closes_at")
+    if closes_at is not None and (late := made.filter(received_at__gte=closes_at, is_late=False).count()):
+        yield f"{_submissions(late)} came after the new end. They were in time when they came and stay as they are."
+    if "tasks" in changes and (count := made.count()):
+        yield f"{_submissions(count)} ran on the present tasks. They keep their scores; run them again to compare with new ones."
+    for name, kind in (("accepts_predictions", Kind.PREDICTION), ("accepts_code", Kind.CODE)):
+        if changes.get(name) is False and (count := made.filter(kind=kind).count()):
+            yield f"{_submissions(count)} of {kind.label} were made; no more would be accepted."
+
+
+@impact_check
+def quotas_shrink(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    limit = changes.get("max_submissions")
+    if limit is None:
+        return
+    charged = Submission.objects.filter(phase=phase, is_charged=True).order_by().values("team")
+    over = charged.annotate(used=Count("pk")).filter(used__gte=limit).count()
+    if over:
+        yield f"{over} team{'' if over == 1 else 's'} used {limit} or more in total and could submit no more."
+
+
+@impact_check
+def budgets_change(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    changed = [name for name in BUDGET if name in changes]
+    if not changed:
+        return
+    runs = Run.objects.filter(submission__phase=phase)
+    if waiting := runs.filter(state__in=LIVE).count():
+        yield f"{waiting} run{'' if waiting == 1 else 's'} not finished yet would start under the new budget, if not started."
+    limit_s = changes.get("time_limit_s")
+    if limit_s is not None and limit_s < phase.time_limit_s:
+        over = runs.filter(state=State.FINISHED, submission__kind=Kind.CODE, meters__wall_s__gt=limit_s).count()
+        if over:
+            yield f"{over} finished run{'' if over == 1 else 's'} took longer than the new time limit, and would fail now."
