@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('submissions', '0003_fact_sheets'),
+        ('submissions', '0004_fair_queue'),
     ]
 
     operations = [
