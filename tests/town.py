@@ -43,6 +43,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:logo": ("get", EVERYBODY, {}),
     "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
     "web:join": ("post", "SMTOXR", {"A": 302}),
+    "web:manifest": ("get", "", {EVERYBODY: 404}),  # the public board was never committed to
+    "web:shake-up": ("get", "", {EVERYBODY: 404}),
+    "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),
     "web:team": ("get", SIGNED_IN, {"A": 302}),
     "web:team-create": ("post", "", {"A": 302, "SOXR": 403, "MT": 409}),
     "web:team-rename": ("post", "MT", {"A": 302, "SOXR": 403}),
@@ -84,6 +87,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:fact-sheet": ("get", EVERYBODY, {}),
     "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:leaderboard": ("get", EVERYBODY, {}),
+    "api:commitment": ("get", "", {EVERYBODY: 404}),
     "api:leaderboard-csv": ("get", EVERYBODY, {}),
     "api:invitations": ("get", SIGNED_IN, {"A": 401}),
     "api:invitation-accept": ("post", "", {"A": 401, "SMTOXR": 404}),

@@ -8,7 +8,8 @@ from rest_framework import serializers
 from competitions.catalog.models import Competition, Phase
 from competitions.factsheets.models import Question
 from competitions.leaderboards.board import Row, ShownColumn, shown_values
-from competitions.leaderboards.models import Column
+from competitions.leaderboards.commitments import manifest_of
+from competitions.leaderboards.models import Column, Commitment
 from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
 from competitions.submissions.models import Run, Submission
@@ -299,6 +300,19 @@ def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
         "achieved_at": entry.achieved_at,
         "last_at": entry.last_at,
     }
+
+
+class CommitmentOut(serializers.ModelSerializer[Commitment]):
+    board = serializers.SlugField(source="leaderboard.key")
+    manifest = serializers.SerializerMethodField(help_text="For `podium verify`; null until the reveal.")
+
+    class Meta:
+        model = Commitment
+        fields = ["board", "digest", "entry_count", "made_at", "manifest"]
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_manifest(self, commitment: Commitment) -> dict[str, Any] | None:
+        return None if commitment.leaderboard.is_sealed else manifest_of(commitment)
 
 
 class LeaderboardOut(serializers.Serializer[Any]):

@@ -32,6 +32,11 @@ urlpatterns = [
         name="leaderboard",
     ),
     path(
+        "competitions/<slug:slug>/phases/<slug:phase_slug>/commitment/",
+        leaderboards.CommitmentDetail.as_view(),
+        name="commitment",
+    ),
+    path(
         "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard.csv",
         leaderboards.LeaderboardCsv.as_view(),
         name="leaderboard-csv",

@@ -4,9 +4,13 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Max
+from django.dispatch import Signal
 
 from competitions.catalog.models import Competition, Format, Phase, RulesVersion
 from competitions.refusals import Conflict
+
+# Sent with `phase`, inside the transaction that revealed its scores.
+phase_revealed = Signal()
 
 
 def current_rules(competition: Competition) -> RulesVersion | None:
@@ -67,4 +71,5 @@ def phase_reveal(*, phase: Phase, now: datetime, before_the_end: bool = False) -
         raise StillOpen(locked)
     locked.revealed_at = now
     locked.save(update_fields=["revealed_at"])
+    phase_revealed.send(sender=Phase, phase=locked)
     return locked

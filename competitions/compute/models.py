@@ -36,7 +36,11 @@ class Queue(models.Model):
     is_paused = models.BooleanField(default=False, help_text="Runs wait; nothing is handed out.")
     contact = models.CharField(max_length=200, blank=True, help_text="Who runs the workers, shown to participants.")
     max_in_flight_per_team = models.PositiveSmallIntegerField(
-        "runs in flight per team", null=True, blank=True, validators=[MinValueValidator(1)], help_text="Empty: no limit."
+        "runs in flight per team",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Empty: no limit.",
     )
     separate_scoring = models.BooleanField(
         "scoring on workers of its own",
@@ -122,9 +126,13 @@ class ComputeWorker(models.Model):
         max_length=10, choices=Role, default=Role.BOTH, help_text="Which stages it runs, as it was started."
     )
     slot_faults = models.JSONField(default=list, help_text="Slots out of service, as the worker reports them.")
-    self_test = models.JSONField(default=dict, help_text="Which limits hold on its host: when it was tried, and what failed.")
+    self_test = models.JSONField(
+        default=dict, help_text="Which limits hold on its host: when it was tried, and what failed."
+    )
     calibration = models.JSONField(default=dict, help_text="Times of a fixed load, to compare hosts by.")
-    recent_claims = models.JSONField(default=list, editable=False, help_text="Ids of its last claims: a repeated one is known.")
+    recent_claims = models.JSONField(
+        default=list, editable=False, help_text="Ids of its last claims: a repeated one is known."
+    )
     drained_at = models.DateTimeField(null=True, blank=True, help_text="Gets no more runs since then.")
     infrastructure_failures = models.PositiveSmallIntegerField(default=0, help_text="In a row.")
     quarantined_at = models.DateTimeField(null=True, blank=True)

@@ -4,11 +4,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.leaderboards.models import Column, Leaderboard
-from competitions.leaderboards.services import board_rebuild
+from competitions.leaderboards.services import board_freeze, board_rebuild
 
 
 class LeaderboardForm(forms.ModelForm[Leaderboard]):
@@ -70,6 +72,7 @@ class LeaderboardAdmin(OrganizerAdmin):
 
     form = LeaderboardForm
     competition_path = "phase__competition"
+    actions = ["freeze", "thaw"]
     list_display = ["title", "phase", "rule", "visibility", "is_hidden", "freeze_at", "entry_count"]
     list_select_related = ["phase__competition"]
     fieldsets = [
@@ -79,6 +82,18 @@ class LeaderboardAdmin(OrganizerAdmin):
         ("Display", {"fields": ["is_transposed", "shows_tasks"]}),
     ]
     inlines = [ColumnInline]
+
+    @admin.action(description="Freeze now: what is received from now on stays off", permissions=["change"])
+    def freeze(self, request: HttpRequest, queryset: QuerySet[Leaderboard]) -> None:
+        for board in queryset:
+            board_freeze(board=board, at=timezone.now())
+        self.message_user(request, f"{queryset.count()} frozen.")
+
+    @admin.action(description="Thaw: show everything again", permissions=["change"])
+    def thaw(self, request: HttpRequest, queryset: QuerySet[Leaderboard]) -> None:
+        for board in queryset:
+            board_freeze(board=board, at=None)
+        self.message_user(request, f"{queryset.count()} thawed.")
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)

@@ -6,14 +6,21 @@ class LeaderboardsConfig(AppConfig):
     verbose_name = "Leaderboards"
 
     def ready(self) -> None:
+        from competitions.catalog.services import phase_revealed
         from competitions.factsheets.models import questions_changed
         from competitions.leaderboards import readiness  # noqa: F401  # adds its checks
+        from competitions.leaderboards.commitments import commit_closed_boards
         from competitions.leaderboards.merging import boards_follow_merge
+        from competitions.leaderboards.reveal import boards_follow_reveal, reveal_planned
         from competitions.leaderboards.services import board_follow, boards_follow_questions, boards_follow_team
         from competitions.submissions.moves import submission_settled
+        from competitions.submissions.reconciler import reconcile_step
         from competitions.teams.merging import teams_merged
         from competitions.teams.services import team_changed
 
+        reconcile_step("boards_committed", commit_closed_boards)
+        reconcile_step("phases_revealed", reveal_planned)
+        phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")
         questions_changed.connect(boards_follow_questions, dispatch_uid="leaderboards.boards_follow_questions")
         team_changed.connect(boards_follow_team, dispatch_uid="leaderboards.boards_follow_team")

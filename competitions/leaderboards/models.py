@@ -288,3 +288,40 @@ class Milestone(models.Model):
 
     def __str__(self) -> str:
         return f"{self.score} at {self.received_at}"
+
+
+class Commitment(models.Model):
+    """What was said about a sealed board at the close: a digest at once, and at the reveal what proves it."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="commitments")
+    digest = models.CharField(max_length=64, help_text="Public from the start.")
+    salt = models.CharField(max_length=64, editable=False, help_text="Secret until the reveal.")
+    leaves = models.JSONField(default=list, editable=False)
+    entry_count = models.PositiveIntegerField()
+    made_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-made_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.leaderboard}: {self.digest[:12]}"
+
+
+class RankChange(models.Model):
+    """A team's rank on a revealed board beside its rank on the board that everybody saw before."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="rank_changes")
+    compared_with = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="+")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
+    rank_before = models.PositiveIntegerField(null=True)
+    rank_after = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["rank_after", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["leaderboard", "team"], name="one_rank_change_per_team_and_board")
+        ]
+        indexes = [models.Index(fields=["leaderboard", "rank_after", "id"], name="rank_change_order")]
+
+    def __str__(self) -> str:
+        return f"{self.team}: {self.rank_before} to {self.rank_after}"

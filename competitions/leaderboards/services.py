@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -174,6 +175,15 @@ def board_rebuild(board: Leaderboard) -> None:
     for submission in finished.prefetch_related("runs").order_by("pk").iterator(2000):
         _score_write(locked, submission, columns, facts)
     rows_rebuild(locked, columns)
+
+
+@transaction.atomic
+def board_freeze(*, board: Leaderboard, at: datetime | None) -> None:
+    """Keep what is received from `at` on off the board; None shows everything again."""
+    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
+    locked.freeze_at = at
+    locked.save(update_fields=["freeze_at"])
+    rows_rebuild(locked)
 
 
 @transaction.atomic

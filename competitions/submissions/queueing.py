@@ -60,16 +60,14 @@ def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetim
     patient = Q(faults__gt=0, not_before__gt=now - timedelta(seconds=ELSEWHERE_FIRST_S))
     fresh = Exists(_untried([one.pk for one in others]))
     fresh_with_gpu = Exists(_untried(with_gpu))
-    return waiting.annotate(failed_here=Exists(here), other=Case(When(gpus=0, then=fresh), default=fresh_with_gpu)).exclude(
-        patient & Q(failed_here=True, other=True)
-    )
+    return waiting.annotate(
+        failed_here=Exists(here), other=Case(When(gpus=0, then=fresh), default=fresh_with_gpu)
+    ).exclude(patient & Q(failed_here=True, other=True))
 
 
 def _untried(workers: Iterable[int]) -> QuerySet[ComputeWorker]:
     """Of these workers, those on which the outer run has not failed."""
-    failed = Attempt.objects.filter(
-        run=OuterRef(OuterRef("pk")), worker=OuterRef("pk"), reason=Reason.INFRASTRUCTURE
-    )
+    failed = Attempt.objects.filter(run=OuterRef(OuterRef("pk")), worker=OuterRef("pk"), reason=Reason.INFRASTRUCTURE)
     return ComputeWorker.objects.filter(pk__in=list(workers)).exclude(Exists(failed))
 
 
@@ -77,9 +75,7 @@ def able_workers(queue_id: int, *, now: datetime) -> list[ComputeWorker]:
     """Workers of a queue that would take a run now: heard of lately, neither quarantined nor drained."""
     heard_of = now - timedelta(seconds=max(WORKER_SILENT_AFTER_S, settings.LEASE_S))
     return list(
-        ComputeWorker.objects.filter(
-            queue=queue_id, last_seen_at__gte=heard_of, quarantined_at=None, drained_at=None
-        )
+        ComputeWorker.objects.filter(queue=queue_id, last_seen_at__gte=heard_of, quarantined_at=None, drained_at=None)
     )
 
 

@@ -3,7 +3,8 @@
 Everything here may run twice, late, or on two machines at once: each step is a compare-and-swap.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -28,6 +29,16 @@ class Reconciled:
     leases_expired: int
     queues_rung: int
     uploads_removed: int
+    further: dict[str, int] = field(default_factory=dict)
+
+
+Step = Callable[..., int]
+_steps: dict[str, Step] = {}
+
+
+def reconcile_step(name: str, step: Step) -> None:
+    """Have `step(now=...)` done in every round, for apps above this one; it returns how many things it did."""
+    _steps[name] = step
 
 
 def reconcile(*, now: datetime, spare_leases: bool = False) -> Reconciled:
@@ -36,6 +47,7 @@ def reconcile(*, now: datetime, spare_leases: bool = False) -> Reconciled:
         leases_expired=0 if spare_leases else expire_leases(now=now),
         queues_rung=ring_waiting_queues(now=now),
         uploads_removed=remove_expired_uploads(now=now),
+        further={name: step(now=now) for name, step in _steps.items()},
     )
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.web.views import competitions, leaderboard, submissions, teams
+from competitions.web.views import competitions, leaderboard, reveal, submissions, teams
 
 app_name = "web"
 urlpatterns = [
@@ -21,6 +21,17 @@ urlpatterns = [
         leaderboard.leaderboard_csv,
         name="leaderboard-csv",
     ),
+    path(
+        "competitions/<slug:slug>/leaderboard/<slug:phase_slug>/<slug:board_key>/manifest.json",
+        reveal.manifest,
+        name="manifest",
+    ),
+    path(
+        "competitions/<slug:slug>/leaderboard/<slug:phase_slug>/<slug:board_key>/shake-up/",
+        reveal.shake_up,
+        name="shake-up",
+    ),
+    path("competitions/<slug:slug>/reveal/<slug:phase_slug>/", reveal.reveal, name="reveal"),
     path("competitions/<slug:slug>/team/", teams.team, name="team"),
     path("competitions/<slug:slug>/team/create/", teams.create, name="team-create"),
     path("competitions/<slug:slug>/team/rename/", teams.rename, name="team-rename"),

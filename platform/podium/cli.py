@@ -1,4 +1,4 @@
-"""The program `podium`: `score` for files, `bundle` for bundles; everything else is a command of the site's `manage.py`."""
+"""The program `podium`: `score` for files, `bundle` for bundles, `verify` for revealed boards; else it is `manage.py`."""
 
 import os
 import sys
@@ -16,6 +16,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from competitions.bundles.cli import main as bundle  # without Django too: it needs no site
 
         return bundle(arguments[1:], prog="podium bundle")
+    if arguments[:1] == ["verify"]:
+        from competitions.leaderboards.manifest import main as verify  # plain Python: it works offline, without a site
+
+        return verify(arguments[1:])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "podium.settings")
     from django.core.management import execute_from_command_line
 

@@ -15,7 +15,7 @@ from competitions.api.views.base import ApiView
 from competitions.catalog.rights import organizes
 from competitions.leaderboards.board import UnknownSort, board_page, page_columns, read_cursor, visible_columns
 from competitions.leaderboards.export import csv_response
-from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.models import Commitment, Leaderboard
 from competitions.leaderboards.values import primary_column
 from competitions.leaderboards.visibility import Sealed, can_see_scores
 from competitions.refusals import NotAllowed
@@ -85,6 +85,23 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
         "rows": [s.row_out(row, columns) for row in page.rows],
         "next_cursor": page.next_cursor,
     }
+
+
+class CommitmentDetail(ApiView):
+    """What was committed to at the close of a sealed board, and after the reveal the manifest that proves it."""
+
+    serializer_class = s.CommitmentOut
+
+    @extend_schema(parameters=[BOARD])
+    def get(self, request: Request, slug: str, phase_slug: str) -> Response:
+        phase = self.phase(competition__slug=slug, slug=phase_slug)
+        made = Commitment.objects.filter(leaderboard__phase=phase, leaderboard__is_hidden=False)
+        if key := request.query_params.get("board"):
+            made = made.filter(leaderboard__key=key)
+        commitment = made.select_related("leaderboard__phase__competition").first()
+        if commitment is None:
+            raise Http404
+        return Response(s.CommitmentOut(commitment).data)
 
 
 class LeaderboardCsv(BoardView):

@@ -6,39 +6,57 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0003_registration_deadlines_and_series'),
+        ("catalog", "0003_registration_deadlines_and_series"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='phase',
-            name='accepts_late',
-            field=models.BooleanField(default=False, help_text='After the end, submissions still run and are scored; they are marked as late and never ranked.', verbose_name='accepts late submissions'),
+            model_name="phase",
+            name="accepts_late",
+            field=models.BooleanField(
+                default=False,
+                help_text="After the end, submissions still run and are scored; they are marked as late and never ranked.",
+                verbose_name="accepts late submissions",
+            ),
         ),
         migrations.AddField(
-            model_name='phase',
-            name='reveal_at',
-            field=models.DateTimeField(blank=True, help_text='Sealed scores become public by themselves at this instant, not before the phase has closed and all is scored.', null=True, verbose_name='reveal planned for'),
+            model_name="phase",
+            name="reveal_at",
+            field=models.DateTimeField(
+                blank=True,
+                help_text="Sealed scores become public by themselves at this instant, not before the phase has closed and all is scored.",
+                null=True,
+                verbose_name="reveal planned for",
+            ),
         ),
         migrations.CreateModel(
-            name='SealedUse',
+            name="SealedUse",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('day', models.DateField()),
-                ('first_at', models.DateTimeField()),
-                ('last_at', models.DateTimeField()),
-                ('uses', models.PositiveIntegerField(default=1)),
-                ('phase', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sealed_uses', to='catalog.phase')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("day", models.DateField()),
+                ("first_at", models.DateTimeField()),
+                ("last_at", models.DateTimeField()),
+                ("uses", models.PositiveIntegerField(default=1)),
+                (
+                    "phase",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="sealed_uses", to="catalog.phase"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'use of the right to see sealed scores',
-                'verbose_name_plural': 'uses of the right to see sealed scores',
-                'ordering': ['-last_at'],
-                'constraints': [models.UniqueConstraint(fields=('phase', 'user', 'day'), name='sealed_use_once_a_day')],
+                "verbose_name": "use of the right to see sealed scores",
+                "verbose_name_plural": "uses of the right to see sealed scores",
+                "ordering": ["-last_at"],
+                "constraints": [models.UniqueConstraint(fields=("phase", "user", "day"), name="sealed_use_once_a_day")],
             },
         ),
     ]

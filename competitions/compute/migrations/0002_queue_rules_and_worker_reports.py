@@ -5,55 +5,82 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('compute', '0001_initial'),
+        ("compute", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='computeworker',
-            name='calibration',
-            field=models.JSONField(default=dict, help_text='Times of a fixed load, to compare hosts by.'),
+            model_name="computeworker",
+            name="calibration",
+            field=models.JSONField(default=dict, help_text="Times of a fixed load, to compare hosts by."),
         ),
         migrations.AddField(
-            model_name='computeworker',
-            name='drained_at',
-            field=models.DateTimeField(blank=True, help_text='Gets no more runs since then.', null=True),
+            model_name="computeworker",
+            name="drained_at",
+            field=models.DateTimeField(blank=True, help_text="Gets no more runs since then.", null=True),
         ),
         migrations.AddField(
-            model_name='computeworker',
-            name='recent_claims',
-            field=models.JSONField(default=list, editable=False, help_text='Ids of its last claims: a repeated one is known.'),
+            model_name="computeworker",
+            name="recent_claims",
+            field=models.JSONField(
+                default=list, editable=False, help_text="Ids of its last claims: a repeated one is known."
+            ),
         ),
         migrations.AddField(
-            model_name='computeworker',
-            name='role',
-            field=models.CharField(choices=[('both', 'ingestion and scoring'), ('ingestion', 'ingestion only: never sees reference data'), ('scoring', "scoring only: never runs participants' code")], default='both', help_text='Which stages it runs, as it was started.', max_length=10),
+            model_name="computeworker",
+            name="role",
+            field=models.CharField(
+                choices=[
+                    ("both", "ingestion and scoring"),
+                    ("ingestion", "ingestion only: never sees reference data"),
+                    ("scoring", "scoring only: never runs participants' code"),
+                ],
+                default="both",
+                help_text="Which stages it runs, as it was started.",
+                max_length=10,
+            ),
         ),
         migrations.AddField(
-            model_name='computeworker',
-            name='self_test',
-            field=models.JSONField(default=dict, help_text='Which limits hold on its host: when it was tried, and what failed.'),
+            model_name="computeworker",
+            name="self_test",
+            field=models.JSONField(
+                default=dict, help_text="Which limits hold on its host: when it was tried, and what failed."
+            ),
         ),
         migrations.AddField(
-            model_name='computeworker',
-            name='slot_faults',
-            field=models.JSONField(default=list, help_text='Slots out of service, as the worker reports them.'),
+            model_name="computeworker",
+            name="slot_faults",
+            field=models.JSONField(default=list, help_text="Slots out of service, as the worker reports them."),
         ),
         migrations.AddField(
-            model_name='queue',
-            name='allowed_images',
-            field=models.TextField(blank=True, help_text='Container images that may run here, one pattern a line, such as <code>podium/*</code>. Empty: all.'),
+            model_name="queue",
+            name="allowed_images",
+            field=models.TextField(
+                blank=True,
+                help_text="Container images that may run here, one pattern a line, such as <code>podium/*</code>. Empty: all.",
+            ),
         ),
         migrations.AddField(
-            model_name='queue',
-            name='max_in_flight_per_team',
-            field=models.PositiveSmallIntegerField(blank=True, help_text='Empty: no limit.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='runs in flight per team'),
+            model_name="queue",
+            name="max_in_flight_per_team",
+            field=models.PositiveSmallIntegerField(
+                blank=True,
+                help_text="Empty: no limit.",
+                null=True,
+                validators=[django.core.validators.MinValueValidator(1)],
+                verbose_name="runs in flight per team",
+            ),
         ),
         migrations.AddField(
-            model_name='queue',
-            name='pull_policy',
-            field=models.CharField(choices=[('missing', 'when they are missing'), ('always', 'before each run'), ('never', 'never')], default='missing', help_text="“Never”: the workers' hosts have them already; one that is missing is the platform's fault.", max_length=10, verbose_name='images are pulled'),
+            model_name="queue",
+            name="pull_policy",
+            field=models.CharField(
+                choices=[("missing", "when they are missing"), ("always", "before each run"), ("never", "never")],
+                default="missing",
+                help_text="“Never”: the workers' hosts have them already; one that is missing is the platform's fault.",
+                max_length=10,
+                verbose_name="images are pulled",
+            ),
         ),
     ]

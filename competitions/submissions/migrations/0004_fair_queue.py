@@ -5,39 +5,48 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('compute', '0002_queue_rules_and_worker_reports'),
-        ('submissions', '0003_fact_sheets'),
-        ('teams', '0001_initial'),
+        ("compute", "0002_queue_rules_and_worker_reports"),
+        ("submissions", "0003_fact_sheets"),
+        ("teams", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='attempt',
-            name='has_run',
-            field=models.BooleanField(default=False, help_text='One of its containers had started.'),
+            model_name="attempt",
+            name="has_run",
+            field=models.BooleanField(default=False, help_text="One of its containers had started."),
         ),
         migrations.AddField(
-            model_name='run',
-            name='claim_id',
-            field=models.CharField(blank=True, editable=False, help_text='The claim that leased it.', max_length=64),
+            model_name="run",
+            name="claim_id",
+            field=models.CharField(blank=True, editable=False, help_text="The claim that leased it.", max_length=64),
         ),
         migrations.AddField(
-            model_name='run',
-            name='ingested_attempt',
-            field=models.PositiveSmallIntegerField(blank=True, help_text='Attempt whose predictions wait for a worker that only scores.', null=True),
+            model_name="run",
+            name="ingested_attempt",
+            field=models.PositiveSmallIntegerField(
+                blank=True, help_text="Attempt whose predictions wait for a worker that only scores.", null=True
+            ),
         ),
         migrations.CreateModel(
-            name='TeamTurn',
+            name="TeamTurn",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('served_at', models.DateTimeField()),
-                ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='compute.queue')),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='teams.team')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("served_at", models.DateTimeField()),
+                (
+                    "queue",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="compute.queue"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="teams.team"),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('team', 'queue'), name='one_turn_per_team_and_queue')],
+                "constraints": [models.UniqueConstraint(fields=("team", "queue"), name="one_turn_per_team_and_queue")],
             },
         ),
     ]

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('submissions', '0004_fair_queue'),
+        ("submissions", "0004_fair_queue"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='submission',
-            name='is_late',
-            field=models.BooleanField(default=False, help_text='Its upload began after the end: scored, never ranked.'),
+            model_name="submission",
+            name="is_late",
+            field=models.BooleanField(default=False, help_text="Its upload began after the end: scored, never ranked."),
         ),
     ]

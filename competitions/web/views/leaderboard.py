@@ -25,6 +25,7 @@ from competitions.leaderboards.board import (
     team_over_time,
     visible_columns,
 )
+from competitions.leaderboards.commitments import newest_commitment
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
@@ -67,7 +68,8 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
     if phase is None or board is None or not visited.can_see_board(board):
-        shown = {"phase": phase, "board": board, "boards": boards_shown(visited, phase), "rows": None}
+        shown: dict[str, Any] = {"phase": phase, "board": board, "boards": boards_shown(visited, phase), "rows": None}
+        shown["commitment"] = newest_commitment(board) if board is not None else None
         return render_tab(request, visited, "leaderboard", shown)
     etag = etag_of(request, visited, board)
     if request.headers.get("If-None-Match") == etag:
@@ -140,6 +142,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "columns": shown,
         "primary": primary if primary in columns else None,
         "sort": sort,
+        "commitment": newest_commitment(board) if phase.revealed_at is not None else None,
         "rows": page.rows,
         "next_cursor": page.next_cursor,
         "is_first_page": not request.GET.get("cursor"),

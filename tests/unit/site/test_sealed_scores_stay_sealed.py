@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
-from competitions.leaderboards.models import Column, Leaderboard
+from competitions.leaderboards.commitments import commit_closed_boards
+from competitions.leaderboards.models import Column, Commitment, Leaderboard
 from competitions.resources.storage import store_bytes
 from competitions.submissions import dispatch
 from competitions.submissions.models import Run, RunLog, RunOutput, Submission
@@ -38,7 +39,10 @@ def sealed(town: Town) -> Town:
     site = town.site
     earlier = site.claim()  # the fixture's own submission leaves the queue
     assert earlier.submission.phase == site.phase
-    return left_by(town, site.score(site.submit(phase=site.sealed), SECRET))
+    made = site.score(site.submit(phase=site.sealed), SECRET)
+    commit_closed_boards(now=site.now + timedelta(days=365))
+    assert Commitment.objects.exists()
+    return left_by(town, made)
 
 
 @pytest.fixture

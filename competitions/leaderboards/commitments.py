@@ -1,0 +1,165 @@
+"""Committing to a sealed board at the close, and publishing what proves it at the reveal."""
+
+import secrets
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.db import transaction
+from django.db.models import Q
+
+from competitions.catalog.models import Phase, Task
+from competitions.leaderboards.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
+from competitions.leaderboards.models import Commitment, Entry, Leaderboard
+from competitions.leaderboards.values import primary_column
+from competitions.refusals import Conflict
+from competitions.submissions.models import Submission
+from competitions.submissions.states import LIVE
+
+log = structlog.get_logger(__name__)
+
+
+class NotClosedYet(Conflict):
+    code = "phase_not_closed"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(f"“{phase.name}” has not closed, so what counts is not settled. Commit to it after its end.")
+
+
+class StillScoring(Conflict):
+    code = "still_scoring"
+
+    def __init__(self, phase: Phase, count: int) -> None:
+        super().__init__(
+            f"{count} submission{'' if count == 1 else 's'} to “{phase.name}” {'is' if count == 1 else 'are'} not scored yet. "
+            "Wait until they are, or cancel them."
+        )
+
+
+def unscored(phase: Phase) -> int:
+    """Submissions in time that still run."""
+    return Submission.objects.filter(phase=phase, status__in=LIVE, is_late=False).count()
+
+
+@transaction.atomic
+def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
+    """Commit to the board as it stands. A second commitment stands beside the first, which stays readable.
+
+    Raises `NotClosedYet` or `StillScoring`; then nothing is committed.
+    """
+    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition").get(pk=board.pk)
+    phase = locked.phase
+    if phase.closes_at is None or now < phase.closes_at:
+        raise NotClosedYet(phase)
+    if count := unscored(phase):
+        raise StillScoring(phase, count)
+    salt, document = secrets.token_hex(32), document_of(locked)
+    leaves = leaves_of(document, salt)
+    made = Commitment.objects.create(
+        leaderboard=locked,
+        salt=salt,
+        leaves=leaves,
+        digest=digest_of(leaves),
+        entry_count=len(document["entries"]),
+        made_at=now,
+    )
+    log.info("board_committed", board=locked.pk, phase=phase.slug, digest=made.digest, entries=made.entry_count)
+    return made
+
+
+def document_of(board: Leaderboard) -> dict[str, Any]:
+    """What decides the board, as it is in the database now."""
+    columns = list(board.columns.all())
+    primary = primary_column(columns)
+    fields = ("key", "title", "unit", "kind", "sorting", "precision", "rank_by_shown")
+    keys = {column.key for column in columns}
+    entries = (
+        Entry.objects.filter(leaderboard=board)
+        .select_related("team", "score__submission")
+        .order_by("score__submission")
+    )
+    return {
+        "board": {
+            "competition": board.phase.competition.slug, "phase": board.phase.slug, "key": board.key, "rule": board.rule,
+            "primary": primary.key if primary else "",
+            "columns": [{name: getattr(column, name) for name in fields} for column in columns],
+        },
+        "tasks": [_task(task) for task in board.phase.tasks.select_related(*PROGRAMS).order_by("pk")],
+        "entries": [_entry(entry, keys) for entry in entries.iterator(chunk_size=5000)],
+    }  # fmt: skip
+
+
+PROGRAMS = ("scoring_program", "reference_data", "ingestion_program", "input_data")
+
+
+def _task(task: Task) -> dict[str, str | None]:
+    files = {name: getattr(task, name) for name in PROGRAMS}
+    return {"name": task.name} | {name: f"sha256:{one.file_id}" if one else None for name, one in files.items()}
+
+
+def _entry(entry: Entry, keys: set[str]) -> dict[str, Any]:
+    """One counting submission; the team's name may change and is not part of what is committed to."""
+    submission = entry.score.submission
+    return {
+        "submission": submission.pk,
+        "team": str(entry.team.key),
+        "team_name": entry.team.name,
+        "sha256": submission.file_id,
+        "received_at": submission.received_at.isoformat(),
+        "is_baseline": entry.is_baseline,
+        "scores": {key: value for key, value in entry.values.items() if key.partition("@")[0] in keys},
+    }
+
+
+def manifest_of(commitment: Commitment) -> dict[str, Any]:
+    """The manifest: the board of now beside the leaves of then, so that whatever changed since the close shows."""
+    document = document_of(commitment.leaderboard)
+    return {
+        "format": FORMAT,
+        "digest": commitment.digest,
+        "committed_at": commitment.made_at.isoformat(),
+        "salt": commitment.salt,
+        "leaves": commitment.leaves,
+        **document,
+        "rows": rebuilt(document),
+    }
+
+
+def newest_commitment(board: Leaderboard) -> Commitment | None:
+    return Commitment.objects.filter(leaderboard=board).select_related("leaderboard__phase__competition").first()
+
+
+def changed_since(commitment: Commitment) -> list[str]:
+    """What is no longer as it was committed to; empty when all is. Names submissions, tells no score."""
+    return faults_of(manifest_of(commitment))
+
+
+def sealed_boards(phase: Phase) -> list[Leaderboard]:
+    """The boards that the reveal of this phase opens."""
+    boards = Leaderboard.objects.filter(phase=phase).select_related("phase__competition")
+    return [board for board in boards if board.is_sealed]
+
+
+def commit_closed_boards(*, now: datetime) -> int:
+    """For the reconciler: commit to every sealed board whose phase has closed and is scored. Returns how many."""
+    is_sealed = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
+    waiting = Phase.objects.filter(
+        is_sealed, revealed_at=None, closes_at__lte=now, leaderboards__commitments=None
+    ).distinct()
+    done = 0
+    for phase in waiting:
+        if unscored(phase):
+            continue
+        for board in sealed_boards(phase):
+            done += _commit_once(board, now)
+    return done
+
+
+@transaction.atomic
+def _commit_once(board: Leaderboard, now: datetime) -> bool:
+    """Two reconcilers at once make one commitment: the second finds it under the board's lock."""
+    Leaderboard.objects.select_for_update().get(pk=board.pk)
+    if Commitment.objects.filter(leaderboard=board).exists():
+        return False
+    board_commit(board=board, now=now)
+    return True

@@ -1,0 +1,195 @@
+"""The commitment to a sealed board, and how anybody checks it: plain Python, no site and no network.
+
+At the close a digest is published. It covers one leaf for each thing that decides the board: its columns, each task's
+programs and data, and each counting submission with its exact scores. A leaf is an HMAC-SHA256 under a secret salt of 256 bits,
+so that nobody finds a score by guessing; the digest is the SHA-256 of the sorted leaves. At the reveal the manifest is published:
+salt, leaves, and the things themselves. `podium verify MANIFEST` makes every leaf again and rebuilds the board.
+"""
+
+import argparse
+import hashlib
+import hmac
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+FORMAT: Final = "podium-commitment/1"
+ENTRY_KEYS: Final = ("submission", "team", "sha256", "received_at", "is_baseline", "scores")
+MAX_BYTES: Final = 1 << 30
+
+
+class ManifestInvalid(Exception):
+    """The file is no manifest at all."""
+
+
+def canonical(value: object) -> bytes:
+    """One spelling for one value: JSON with sorted keys and no blanks.
+
+    >>> canonical({"b": 0.1, "a": [1, None]})
+    b'{"a":[1,null],"b":0.1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def leaf(salt: str, kind: str, item: object) -> str:
+    """HMAC-SHA256 of one thing under the salt, in hexadecimal."""
+    return hmac.new(bytes.fromhex(salt), canonical([kind, item]), hashlib.sha256).hexdigest()
+
+
+def digest_of(leaves: Iterable[str]) -> str:
+    """The digest that is published at the close."""
+    return hashlib.sha256("\n".join(sorted(leaves)).encode()).hexdigest()
+
+
+def items_of(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
+    """Everything that is committed to: kind, what people call it, and the thing itself."""
+    entries = document["entries"]
+    return [
+        ("board", "the leaderboard's columns and rule", document["board"]),
+        *(("task", f"the programs and data of task {task['name']!r}", task) for task in document["tasks"]),
+        *(
+            ("entry", f"submission #{entry['submission']} of {entry.get('team_name', 'a team')!r}", {key: entry[key] for key in ENTRY_KEYS})
+            for entry in entries
+        ),
+    ]  # fmt: skip
+
+
+def leaves_of(document: Mapping[str, Any], salt: str) -> list[str]:
+    """Every leaf, sorted, so that their order tells nothing."""
+    return sorted(leaf(salt, kind, item) for kind, _, item in items_of(document))
+
+
+def rank_value(column: Mapping[str, Any], value: float) -> float:
+    """What rows are ordered by, smaller is better: the value as shown where the column says so."""
+    number = round(value, column["precision"]) if column["rank_by_shown"] else value
+    return number if column["sorting"] == "asc" else -number
+
+
+def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The board from its entries: rank, submission and team, best first; equal values share a rank, baselines have none."""
+    column = next(one for one in document["board"]["columns"] if one["key"] == document["board"]["primary"])
+    valued = [(rank_value(column, entry["scores"][column["key"]]), entry) for entry in document["entries"]]
+    ranked = sorted(value for value, entry in valued if not entry["is_baseline"])
+    first = {value: place for place, value in reversed(list(enumerate(ranked, start=1)))}
+    return [
+        {
+            "rank": None if entry["is_baseline"] else first[value],
+            "submission": entry["submission"],
+            "team": entry["team"],
+        }
+        for value, entry in sorted(valued, key=lambda one: (one[0], one[1]["received_at"], one[1]["submission"]))
+    ]
+
+
+def faults_of(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
+    """Everything that does not agree, in words; empty when the board is what was committed to.
+
+    `digest`: the one that was published at the close, from wherever it was noted down. `files`: programs or data that must be
+    among those committed to, byte for byte. Raises `ManifestInvalid`.
+    """
+    try:
+        return [
+            *_leaf_faults(document),
+            *_digest_faults(document, digest),
+            *_board_faults(document),
+            *_file_faults(document, files),
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration, OverflowError) as error:
+        raise ManifestInvalid(f"This is no manifest of the format {FORMAT}: {type(error).__name__} {error}.") from error
+
+
+def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
+    if document["format"] != FORMAT:
+        raise ManifestInvalid(
+            f"The manifest's format is {str(document['format'])[:40]!r}; this program reads {FORMAT!r}."
+        )
+    left = set(document["leaves"])
+    faults = []
+    for kind, name, item in items_of(document):
+        made = leaf(document["salt"], kind, item)
+        if made not in left:
+            faults.append(f"{name} is not what was committed to, or is there twice.")
+        left.discard(made)
+    if left:
+        faults.append(f"{len(left)} of the things that were committed to are missing or were changed.")
+    return faults
+
+
+def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
+    made, faults = digest_of(document["leaves"]), []
+    if not hmac.compare_digest(made, document["digest"]):
+        faults.append(f"The leaves give the digest {made}, the manifest says {document['digest']}.")
+    if digest and made != digest.strip().lower():
+        faults.append(f"The manifest is for the digest {made}, published was {digest.strip()[:80]}.")
+    return faults
+
+
+def _board_faults(document: Mapping[str, Any]) -> list[str]:
+    said = [{key: row[key] for key in ("rank", "submission", "team")} for row in document["rows"]]
+    made = rebuilt(document)
+    wrong = sum(one != other for one, other in zip(said, made, strict=False)) + abs(len(said) - len(made))
+    return [f"{wrong} of {len(made)} rows differ from the board that the entries give."] if wrong else []
+
+
+def _file_faults(document: Mapping[str, Any], files: Sequence[Path]) -> list[str]:
+    known = {value for task in document["tasks"] for value in task.values()}
+    faults = []
+    for path in files:
+        with path.open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        if f"sha256:{found}" not in known:
+            faults.append(f"{path.name} (sha256 {found}) is none of the programs and data that were committed to.")
+    return faults
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Raises `ManifestInvalid`."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ManifestInvalid(f"{path.name} is larger than {MAX_BYTES:,} bytes.")
+        document = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ManifestInvalid(
+            f"{path} cannot be read: {error.strerror}. Give the path of a downloaded manifest."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ManifestInvalid(f"{path.name} is not JSON: {str(error)[:200]}") from error
+    if not isinstance(document, dict):
+        raise ManifestInvalid(f"{path.name} is JSON, but no manifest: it must be an object.")
+    return document
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`podium verify`: 0 the board is what was committed to, 1 it is not, 2 the file is no manifest."""
+    parser = argparse.ArgumentParser(
+        prog="podium verify", description="Rebuild a revealed leaderboard from its manifest and check every part of it."
+    )
+    parser.add_argument("manifest", type=Path)
+    parser.add_argument("--digest", default="", help="the digest published at the close, as you noted it down")
+    parser.add_argument("--file", type=Path, action="append", default=[], help="a program or data file to find in it")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    asked = parser.parse_args(arguments)
+    try:
+        document = read_manifest(asked.manifest)
+        faults = faults_of(document, digest=asked.digest, files=asked.file)
+    except (ManifestInvalid, OSError) as error:
+        print(f"podium verify: {error}", file=sys.stderr)
+        return 2
+    _report(document, faults, as_json=asked.json, has_digest=bool(asked.digest))
+    return 1 if faults else 0
+
+
+def _report(document: Mapping[str, Any], faults: list[str], *, as_json: bool, has_digest: bool) -> None:
+    if as_json:
+        print(json.dumps({"ok": not faults, "digest": document["digest"], "faults": faults}, indent=1))
+        return
+    for fault in faults:
+        print(f"FAULT: {fault}")
+    if not faults:
+        rows = len(document["rows"])
+        print(f"OK: {rows} row{'s' if rows != 1 else ''}, rebuilt from {len(document['leaves'])} committed parts.")
+    print(f"digest {document['digest']}")
+    if not has_digest:
+        print("Compare it with the digest that was published at the close, or give that with --digest.")

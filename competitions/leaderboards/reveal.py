@@ -1,0 +1,132 @@
+"""The reveal of a phase: planned or by hand, with a preview; the shake-up that it leaves."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.db import transaction
+from django.db.models import F, Window
+from django.db.models.functions import Rank
+
+from competitions.catalog.models import Phase
+from competitions.catalog.services import phase_reveal
+from competitions.leaderboards.commitments import (
+    board_commit,
+    changed_since,
+    newest_commitment,
+    sealed_boards,
+    unscored,
+)
+from competitions.leaderboards.models import Commitment, Entry, Leaderboard, RankChange
+from competitions.leaderboards.rules import public_board
+from competitions.leaderboards.services import rows_rebuild
+from competitions.refusals import Refusal
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class BoardPreview:
+    """What the reveal would open, and whether it is what was committed to."""
+
+    board: Leaderboard
+    commitment: Commitment | None
+    changes: list[str]
+
+
+@dataclass(frozen=True)
+class RevealPreview:
+    boards: list[BoardPreview]
+    unscored: int
+    is_before_the_end: bool
+
+
+def reveal_preview(phase: Phase, *, now: datetime) -> RevealPreview:
+    """What a reveal now would do. Tells no score."""
+    previews = []
+    for board in sealed_boards(phase):
+        commitment = newest_commitment(board)
+        previews.append(BoardPreview(board, commitment, changed_since(commitment) if commitment else []))
+    before_the_end = phase.closes_at is None or now < phase.closes_at
+    return RevealPreview(previews, unscored(phase), before_the_end)
+
+
+def reveal_planned(*, now: datetime) -> int:
+    """For the reconciler: reveal what is due, once all of it is scored. Commits first where that is still to be done."""
+    due = Phase.objects.filter(reveal_at__lte=now, revealed_at=None, closes_at__lte=now)
+    return sum(_reveal_due(phase, now) for phase in due)
+
+
+@transaction.atomic
+def _reveal_due(phase: Phase, now: datetime) -> bool:
+    locked = Phase.objects.select_for_update().get(pk=phase.pk)
+    if locked.revealed_at is not None or not locked.holds_sealed_scores or unscored(locked):
+        return False
+    for board in sealed_boards(locked):
+        if newest_commitment(board) is None:
+            board_commit(board=board, now=now)
+    try:
+        phase_reveal(phase=locked, now=now)
+    except Refusal as refusal:  # somebody was faster
+        log.info("reveal_refused", phase=locked.pk, code=refusal.stable_code)
+        return False
+    log.info("revealed", phase=locked.slug)
+    return True
+
+
+@transaction.atomic
+def boards_follow_reveal(sender: type[Phase], phase: Phase, **kwargs: Any) -> None:
+    """Receiver of `phase_revealed`: frozen boards catch up, and each opened board gets its shake-up."""
+    boards = (
+        Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase).select_related("phase").order_by("pk")
+    )
+    for board in boards:
+        board.phase = phase
+        if board.freeze_at is not None:
+            rows_rebuild(board)
+    for board in boards:
+        board.phase = phase
+        _shake_up(board)
+
+
+def compared_board(board: Leaderboard) -> Leaderboard | None:
+    """The board that everybody saw before: the public one of the phase, else that of the public phase before (test-dev)."""
+    if (public := public_board(board)) is not None:
+        return public
+    if board.phase.visibility != Phase.Visibility.SEALED:
+        return None
+    phases = Phase.objects.filter(competition=board.phase.competition_id, visibility=Phase.Visibility.PUBLIC)
+    before = phases.filter(index__lt=board.phase.index).order_by("-index").first() or phases.first()
+    return (
+        Leaderboard.objects.filter(phase=before, visibility=Leaderboard.Visibility.AS_PHASE).first() if before else None
+    )
+
+
+def _shake_up(board: Leaderboard) -> None:
+    """Keep both ranks of each team, once, so that the page reads them by index."""
+    compared = compared_board(board)
+    if compared is None:
+        return
+    before, after = _ranks(compared), _ranks(board)
+    RankChange.objects.filter(leaderboard=board).delete()
+    RankChange.objects.bulk_create(
+        (
+            RankChange(
+                leaderboard=board, compared_with=compared, team_id=team, rank_before=before.get(team), rank_after=rank
+            )
+            for team, rank in after.items()
+        ),
+        batch_size=2000,
+    )
+
+
+def _ranks(board: Leaderboard) -> dict[int, int]:
+    """Each team's best rank."""
+    ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).annotate(
+        rank=Window(Rank(), order_by=F("rank_value").asc())
+    )
+    ranks: dict[int, int] = {}
+    for team, rank in ranked.order_by("rank_value").values_list("team", "rank"):
+        ranks.setdefault(team, rank)
+    return ranks

@@ -1,0 +1,110 @@
+"""What a reveal is made with and what it leaves: the preview for organizers, the manifest, the shake-up."""
+
+import json
+
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_http_methods
+
+from competitions.catalog.models import Phase
+from competitions.catalog.services import phase_reveal
+from competitions.leaderboards.board import board_page, page_columns, visible_columns
+from competitions.leaderboards.commitments import board_commit, manifest_of, newest_commitment
+from competitions.leaderboards.models import Leaderboard, RankChange
+from competitions.leaderboards.reveal import reveal_preview
+from competitions.leaderboards.visibility import Sealed
+from competitions.numbers import is_number
+from competitions.web.rank_plot import rank_plot
+from competitions.web.views.competitions import render_tab
+from competitions.web.views.leaderboard import board_of
+from competitions.web.views.teams import person
+from competitions.web.visit import Visit, visit
+
+SHOWN = 100
+TOP = 10
+
+
+def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> tuple[Visit, Leaderboard]:
+    visited = visit(request, slug)
+    board = board_of(visited.phase(phase_slug), board_key)
+    if board is None:
+        raise Http404
+    return visited, board
+
+
+@require_GET
+def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """The manifest of a revealed board, for `podium verify`. Nobody gets it before: its salt would give scores away."""
+    visited, board = _board(request, slug, phase_slug, board_key)
+    commitment = newest_commitment(board)
+    if commitment is None:
+        raise Http404
+    if board.is_sealed or not visited.can_see_board(board):
+        raise Sealed(board)
+    name = f"{slug}-{phase_slug}-{board_key}-manifest.json"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(json.dumps(manifest_of(commitment), indent=1), content_type="application/json", headers=headers)
+
+
+@require_GET
+def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """Ranks before and after the reveal, best first; plot and table of a hundred teams a page."""
+    visited, board = _board(request, slug, phase_slug, board_key)
+    if not visited.can_see_board(board):
+        raise Sealed(board)
+    after = request.GET.get("after", "")
+    changes = RankChange.objects.filter(leaderboard=board).select_related("team", "compared_with__phase")
+    if is_number(after):
+        changes = changes.filter(rank_after__gt=int(after))
+    found = list(changes.order_by("rank_after", "pk")[: SHOWN + 1])
+    if not found and not after:
+        raise Http404
+    shown = found[:SHOWN]
+    context = {
+        "phase": board.phase,
+        "board": board,
+        "compared": shown[0].compared_with if shown else None,
+        "changes": [(one, one.rank_before - one.rank_after if one.rank_before else None) for one in shown],
+        "plot": rank_plot(shown),
+        "next_after": shown[-1].rank_after if len(found) > SHOWN else None,
+    }
+    return render_tab(request, visited, "shake_up", context)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def reveal(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponse:
+    """The preview of a reveal, and the reveal itself; for the competition's organizers."""
+    visited = visit(request, slug)
+    phase = visited.phase(phase_slug)
+    if phase is None or not visited.is_organizer:
+        raise Http404
+    if request.method == "POST":
+        return _act(request, visited, phase)
+    preview = reveal_preview(phase, now=visited.now)
+    boards = [(one, _top(one.board) if visited.can_see_scores(one.board) else None) for one in preview.boards]
+    return render_tab(request, visited, "reveal", {"phase": phase, "preview": preview, "boards": boards})
+
+
+def _top(board: Leaderboard) -> dict[str, object]:
+    return {"rows": board_page(board, size=TOP).rows, "columns": page_columns(board, visible_columns(board))}
+
+
+def _act(request: HttpRequest, visited: Visit, phase: Phase) -> HttpResponse:
+    if request.POST.get("act") == "commit":
+        for one in reveal_preview(phase, now=visited.now).boards:
+            made = board_commit(board=one.board, now=visited.now)
+            _log(request, phase, f"Committed to {one.board.title}: {made.digest}")
+        messages.success(request, "A new digest is published. The former ones stay on record.")
+        return redirect("web:reveal", visited.competition.slug, phase.slug)
+    phase_reveal(phase=phase, now=visited.now, before_the_end=bool(request.POST.get("before_the_end")))
+    _log(request, phase, "Revealed the scores.")
+    messages.success(request, f"The scores of “{phase.name}” are public now.")
+    return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}")
+
+
+def _log(request: HttpRequest, phase: Phase, text: str) -> None:
+    LogEntry.objects.log_actions(person(request).pk, [phase], CHANGE, change_message=text, single_object=True)
