@@ -1,17 +1,124 @@
-"""Queues and workers, for administrators."""
+"""Queues and workers: administrators see all of them, organizers make queues of their own and see their workers."""
+
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Count, Min, Model, Q, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.timesince import timesince
 
-from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
+from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
+
+WAITING = Q(runs__state="queued")
+HELD = Q(runs__state__in=("leased", "preparing", "ingesting", "scoring"))
+
+
+def is_staff(request: HttpRequest) -> bool:
+    return request.user.is_active and bool(getattr(request.user, "is_staff", False))
+
+
+class OwnQueues:
+    """Mixin of the admins: an organizer's own queues and what belongs to them; everything for an administrator."""
+
+    owner_path: ClassVar[str] = "owner"
+
+    def _mine(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = self.model._default_manager.all()  # type: ignore[attr-defined]  # of the admin class
+        user = request.user
+        return rows if getattr(user, "is_superuser", False) else rows.filter(**{self.owner_path: user.pk or 0})
+
+    def _is_mine(self, request: HttpRequest, obj: Model | None) -> bool:
+        return is_staff(request) and (obj is None or obj.pk is None or self._mine(request).filter(pk=obj.pk).exists())
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return self._mine(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return is_staff(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return is_staff(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_mine(request, obj)
+
+
+WORKER_COLUMNS = ["name", "role", "version", "slots", "last_seen", "drained_at", "quarantined_at", "slot_faults"]
+
+
+class LastSeen:
+    """The age of a worker's last word, in words."""
+
+    @admin.display(description="Heard of", ordering="last_seen_at")
+    def last_seen(self, worker: ComputeWorker) -> str:
+        return f"{timesince(worker.last_seen_at)} ago"
+
+
+class WorkerInline(OwnQueues, LastSeen, admin.TabularInline[ComputeWorker, Queue]):
+    model = ComputeWorker
+    owner_path = "queue__owner"
+    fields: ClassVar[Any] = WORKER_COLUMNS
+    readonly_fields: ClassVar[Any] = WORKER_COLUMNS
+    extra = 0
+    can_delete = False
+    show_change_link = True
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
 
 
 @admin.register(Queue)
-class QueueAdmin(admin.ModelAdmin[Queue]):
-    list_display = ["name", "owner", "is_paused", "contact"]
+class QueueAdmin(OwnQueues, admin.ModelAdmin[Queue]):
+    """A queue with what waits and runs on it. An organizer who adds one owns it; its token goes to the workers' hosts."""
+
+    list_display = ["name", "owner", "is_paused", "waiting", "oldest", "running", "workers_heard_of", "contact"]
     list_select_related = ["owner"]
-    actions = ["issue_token"]
+    fields: ClassVar[Any] = [
+        "name", "owner", "contact", "is_paused", "max_in_flight_per_team", "allowed_images", "pull_policy", "separate_scoring",
+    ]  # fmt: skip
+    inlines = [WorkerInline]
+    actions = ["issue_token", "revoke_token", "pause", "resume"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Queue]:
+        counted: QuerySet[Queue] = super().get_queryset(request).annotate(
+            waiting_runs=Count("runs", filter=WAITING, distinct=True),
+            held_runs=Count("runs", filter=HELD, distinct=True),
+            oldest_at=Min("runs__queued_at", filter=WAITING),
+        ).prefetch_related("workers")
+        return counted
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        return [] if getattr(request.user, "is_superuser", False) else ["owner"]
+
+    def save_model(self, request: HttpRequest, obj: Queue, form: Any, change: bool) -> None:
+        if not change and not getattr(request.user, "is_superuser", False):
+            obj.owner_id = request.user.pk
+        super().save_model(request, obj, form, change)
+
+    @admin.display(description="Waiting")
+    def waiting(self, queue: Queue) -> int:
+        return queue.waiting_runs  # type: ignore[attr-defined,no-any-return]  # an annotation
+
+    @admin.display(description="Running")
+    def running(self, queue: Queue) -> int:
+        return queue.held_runs  # type: ignore[attr-defined,no-any-return]  # an annotation
+
+    @admin.display(description="Oldest waits for")
+    def oldest(self, queue: Queue) -> str:
+        since = queue.oldest_at  # type: ignore[attr-defined]  # an annotation
+        return timesince(since) if since else "nothing waits"
+
+    @admin.display(description="Workers heard of")
+    def workers_heard_of(self, queue: Queue) -> str:
+        workers, now = list(queue.workers.all()), timezone.now()
+        return f"{sum(not worker.is_silent(now) for worker in workers)} of {len(workers)}"
 
     @admin.action(description="Make a new token for the queue's workers (the old one ends)", permissions=["change"])
     def issue_token(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
@@ -19,23 +126,48 @@ class QueueAdmin(admin.ModelAdmin[Queue]):
             secret = queue_issue_token(queue)
             self.message_user(request, f"Token of {queue}, shown only now: {secret}", messages.WARNING)
 
+    @admin.action(description="Revoke the token: no worker of the queue is heard any more", permissions=["change"])
+    def revoke_token(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        for queue in queryset:
+            queue_revoke_token(queue)
+        self.message_user(request, "Revoked. What runs is lost to its workers when they next call; make a new token to go on.")
+
+    @admin.action(description="Pause: hand out nothing, what runs goes on", permissions=["change"])
+    def pause(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        self.message_user(request, f"{queryset.filter(is_paused=False).update(is_paused=True)} paused.")
+
+    @admin.action(description="Resume", permissions=["change"])
+    def resume(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        self.message_user(request, f"{queryset.filter(is_paused=True).update(is_paused=False)} resumed.")
+
 
 @admin.register(ComputeWorker)
-class ComputeWorkerAdmin(admin.ModelAdmin[ComputeWorker]):
-    """Workers as they described themselves; a quarantined one can be released."""
+class ComputeWorkerAdmin(OwnQueues, LastSeen, admin.ModelAdmin[ComputeWorker]):
+    """Workers as they described themselves; one can be drained, and a quarantined one released."""
 
-    list_display = ["name", "queue", "version", "slots", "last_seen_at", "infrastructure_failures", "quarantined_at"]
+    owner_path = "queue__owner"
+    list_display = ["name", "queue", "role", "version", "slots", "last_seen", "infrastructure_failures", "drained_at", "quarantined_at"]
+    list_filter = ["queue"]
     list_select_related = ["queue"]
     readonly_fields = [
-        "key", "queue", "name", "instance", "version", "slots", "host", "registered_at", "last_seen_at",
-        "infrastructure_failures", "quarantined_at",
+        "key", "queue", "name", "role", "instance", "version", "slots", "slot_faults", "host", "self_test", "calibration",
+        "registered_at", "last_seen_at", "infrastructure_failures", "drained_at", "quarantined_at",
     ]  # fmt: skip
-    actions = ["release"]
+    actions = ["release", "drain", "undrain"]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
     @admin.action(description="Release from quarantine", permissions=["change"])
     def release(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         released = queryset.exclude(quarantined_at=None).update(quarantined_at=None, infrastructure_failures=0)
         self.message_user(request, f"{released} of {queryset.count()} released; the others were not in quarantine.")
+
+    @admin.action(description="Drain: no more runs, what it has goes on to its end", permissions=["change"])
+    def drain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
+        drained = queryset.filter(drained_at=None).update(drained_at=timezone.now())
+        self.message_user(request, f"{drained} of {queryset.count()} drained.")
+
+    @admin.action(description="Take back into service", permissions=["change"])
+    def undrain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
+        self.message_user(request, f"{queryset.exclude(drained_at=None).update(drained_at=None)} back in service.")

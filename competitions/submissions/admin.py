@@ -6,18 +6,21 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME, ActionForm
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from accounts.models import User
-from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
+from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly, choices_for
+from competitions.compute.models import Queue
 from competitions.refusals import Refusal
 from competitions.submissions.access import log_streams
+from competitions.submissions.bulk import cost_of, runs_move_to_queue
 from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import (
@@ -26,6 +29,7 @@ from competitions.submissions.services import (
     submission_reinstate,
     submission_rerun,
 )
+from competitions.submissions.states import Reason, State
 
 
 def actor_of(request: HttpRequest) -> str:
@@ -66,7 +70,7 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
     search_fields = ["team__name", "file_name", "submitted_by__username"]
     inlines = [RunInline]
     action_form = ReasonForm
-    actions = ["rerun", "cancel", "disqualify", "reinstate"]
+    actions = ["rerun", "cancel", "move", "disqualify", "reinstate"]
     show_full_result_count = False
 
     @admin.display(description="Page and file")
@@ -86,17 +90,50 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
                 self.message_user(request, f"#{submission.pk}: {refusal.detail}", messages.WARNING)
         self.message_user(request, f"{done} of {queryset.count()} {word}.")
 
+    def _asks_first(self, request: HttpRequest, queryset: QuerySet[Submission], action: str, words: str) -> TemplateResponse | None:
+        """The page that shows what a bulk action would concern and cost; None once the person has confirmed."""
+        if request.POST.get("confirmed") == "yes":
+            return None
+        context = admin.site.each_context(request) | {
+            "title": words, "action": action, "opts": self.model._meta, "cost": cost_of(queryset), "queryset": queryset[:20],
+            "selected": list(queryset.values_list("pk", flat=True)), "checkbox_name": ACTION_CHECKBOX_NAME,
+            "queues": choices_for(request, Queue) or Queue.objects.all() if action == "move" else None,
+        }  # fmt: skip
+        return TemplateResponse(request, "admin/submissions/confirm.html", context)
+
+    @admin.action(description="Move what waits to another queue", permissions=["change"])
+    def move(self, request: HttpRequest, queryset: QuerySet[Submission]) -> TemplateResponse | None:
+        asked = self._asks_first(request, queryset, "move", "Move what waits to another queue")
+        if asked is not None:
+            return asked
+        choices = choices_for(request, Queue)
+        queue = (Queue.objects.all() if choices is None else choices).filter(name=request.POST.get("queue", "")).first()
+        if queue is None:
+            self.message_user(request, "Choose one of the queues that you may use. Nothing was moved.", messages.ERROR)
+            return None
+        moved = runs_move_to_queue(submissions=queryset, queue=queue, actor=actor_of(request), now=timezone.now())
+        self.message_user(request, f"{moved} waiting runs were moved to {queue}; what runs stays where it is.")
+        return None
+
     @admin.action(description="Run again (each task is a new attempt)", permissions=["change"])
-    def rerun(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+    def rerun(self, request: HttpRequest, queryset: QuerySet[Submission]) -> TemplateResponse | None:
+        asked = self._asks_first(request, queryset, "rerun", "Run again")
+        if asked is not None:
+            return asked
         actor, now = actor_of(request), timezone.now()
         self._each(
             request, queryset, "queued again", lambda one: submission_rerun(submission=one, actor=actor, now=now)
         )
+        return None
 
     @admin.action(description="Cancel", permissions=["change"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Submission]) -> TemplateResponse | None:
+        asked = self._asks_first(request, queryset, "cancel", "Cancel")
+        if asked is not None:
+            return asked
         actor, now = actor_of(request), timezone.now()
         self._each(request, queryset, "cancelled", lambda one: submission_cancel(submission=one, actor=actor, now=now))
+        return None
 
     @admin.action(description="Disqualify (give a reason)", permissions=["change"])
     def disqualify(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
@@ -135,11 +172,26 @@ RUN_FIELDS = [
 ]  # fmt: skip
 
 
+class NeedsAPerson(admin.SimpleListFilter):
+    """Runs that are held: nothing happens to them until somebody has looked and runs them again."""
+
+    title = "held for a person"
+    parameter_name = "held"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("platform", "after faults of the platform"), ("organizer", "after a fault of the scoring program")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Run]) -> QuerySet[Run]:
+        reasons = {"platform": Reason.INFRASTRUCTURE, "organizer": Reason.SCORING_ERROR}
+        wanted = reasons.get(self.value() or "")
+        return queryset if wanted is None else queryset.filter(state=State.FAILED, reason=wanted)
+
+
 @admin.register(Run)
 class RunAdmin(ReadOnly, OrganizerAdmin):
     competition_path = "submission__phase__competition"
     list_display = ["id", "submission", "task", "state", "attempt", "worker", "queued_at", "lease_expires_at"]
-    list_filter = ["state"]
+    list_filter = ["state", NeedsAPerson]
     list_select_related = ["submission", "task", "worker__queue"]
     fields: ClassVar[Any] = RUN_FIELDS
     inlines = [RunEventInline]

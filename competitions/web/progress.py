@@ -1,6 +1,6 @@
 """How far a submission is, in the words and numbers of a page."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +9,7 @@ from django.db.models.functions import Coalesce
 
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
 from competitions.submissions.models import Run, Submission
+from competitions.submissions.outlook import outlook_of
 from competitions.submissions.states import HELD, REASONS, Reason, State
 
 
@@ -21,8 +22,13 @@ class Progress:
     contact: str = ""  # who runs the workers it waits for
     worker_seen_at: datetime | None = None
     is_silent: bool = False  # it waits, and no worker of its queue has been heard of lately
+    earliest_s: float | None = None  # until it starts, nine times of ten
+    latest_s: float | None = None
     elapsed_s: float | None = None
     limit_s: int | None = None
+    projected_s: float | None = None  # of the whole run, by what the program says of its progress
+    cpu_share: float | None = None
+    memory_share: float | None = None
     blame: str = ""
     advice: str = ""
 
@@ -68,6 +74,18 @@ def progress_of(submission: Submission, *, now: datetime, run: Run | None = None
     return _ended(chosen)
 
 
+def with_outlook(progress: Progress, runs: list[Run], *, now: datetime) -> Progress:
+    """The progress of something that waits, with its place in the order of fair turns and when it may start."""
+    waiting = [run for run in runs if run.state == State.QUEUED and not run.cancel_requested_at]
+    if progress.position is None or not waiting:
+        return progress
+    outlook = outlook_of(waiting[0], now=now)
+    sentence = progress.sentence.replace(f"place {progress.position}", f"place {outlook.place}", 1)
+    return replace(
+        progress, sentence=sentence, position=outlook.place, earliest_s=outlook.earliest_s, latest_s=outlook.latest_s
+    )
+
+
 def _queued(run: Run, now: datetime) -> Progress:
     if run.cancel_requested_at:
         return Progress(sentence="Being cancelled")
@@ -90,10 +108,29 @@ def _held(run: Run, submission: Submission, now: datetime) -> Progress:
     if run.state == State.INGESTING and run.started_at:
         limit_s = submission.phase.time_limit_s
         elapsed = max((now - run.started_at).total_seconds(), 0.0)
-        return Progress(sentence="Your program runs", elapsed_s=min(elapsed, float(limit_s)), limit_s=limit_s)
+        cpu_share, memory_share = _shares(run, submission)
+        return Progress(
+            sentence="Your program runs", elapsed_s=min(elapsed, float(limit_s)), limit_s=limit_s,
+            projected_s=_projected(run, elapsed), cpu_share=cpu_share, memory_share=memory_share,
+        )  # fmt: skip
     if run.state == State.SCORING:
         return Progress(sentence="The scoring program runs")
     return Progress(sentence="A compute worker prepares the run; this is not charged to your budget")
+
+
+def _projected(run: Run, elapsed_s: float) -> float | None:
+    """Seconds that the whole run takes if it goes on as its `progress.json` says; shown, never acted on."""
+    said = run.meters.get("progress")
+    fraction = said.get("fraction") if isinstance(said, dict) else None
+    return elapsed_s / fraction if isinstance(fraction, float | int) and 0.01 <= fraction <= 1 else None
+
+
+def _shares(run: Run, submission: Submission) -> tuple[float | None, float | None]:
+    """Parts of the granted processor time and memory that are in use, 0 to 1; a host may grant fewer cores than the phase."""
+    meters, phase = run.meters, submission.phase
+    wall, cpu, memory = (meters.get(name) for name in ("wall_s", "cpu_s", "memory_bytes"))
+    cpu_share = min(cpu / (wall * phase.cpus), 1.0) if wall and cpu is not None and phase.cpus else None
+    return cpu_share, min(memory / phase.memory_bytes, 1.0) if memory is not None and phase.memory_bytes else None
 
 
 def _ended(run: Run) -> Progress:

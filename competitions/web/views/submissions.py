@@ -39,7 +39,7 @@ from competitions.submissions.services import submission_cancel, submission_crea
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.models import Membership
 from competitions.teams.services import require_registration
-from competitions.web.progress import progress_of, runs_with_places
+from competitions.web.progress import progress_of, runs_with_places, with_outlook
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
@@ -259,7 +259,10 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
         }
         for run in submission.runs.all()
     ]
-    return row_context(submission, sees=_sees(user)) | {
+    row = row_context(submission, sees=_sees(user))
+    now = timezone.now()
+    return row | {
+        "progress": with_outlook(row["progress"], list(submission.runs.all()), now=now),
         "runs": runs,
         "is_organizer": organizes(user, submission.phase),
         "facts": facts_of(submission, questions),
