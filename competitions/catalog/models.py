@@ -295,6 +295,11 @@ class Task(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def runs_beside_scoring(self) -> bool:
+        """Its ingestion program and its scoring program run at the same time."""
+        return self.ingestion_program_id is not None and self.ingestion_only_during_scoring
+
 
 class PhaseQuerySet(models.QuerySet["Phase"]):
     def visible_to(self, user: "User | AnonymousUser") -> "PhaseQuerySet":

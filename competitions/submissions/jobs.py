@@ -10,7 +10,7 @@ from competitions.catalog.models import MIB, Phase, Task
 from competitions.compute.models import ComputeWorker
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.signing import FileGrant, sign_file
-from competitions.submissions.models import Run, RunOutput, Submission
+from competitions.submissions.models import Program, Run, RunOutput, Submission
 from competitions.submissions.states import Kind
 
 RUN_TOKEN_SALT = "podium.submissions.run"
@@ -36,7 +36,6 @@ def job_for(run: Run) -> dict[str, Any]:
     """The body of a successful claim, as `docs/worker-protocol.md` says. The run must be leased."""
     submission = run.submission
     phase = submission.phase
-    stages = stages_for(run, submission, phase)
     return {
         "run_id": str(run.pk),
         "attempt": run.attempt,
@@ -45,19 +44,39 @@ def job_for(run: Run) -> dict[str, Any]:
         "lease_s": settings.LEASE_S,
         "heartbeat_s": settings.HEARTBEAT_S,
         "gpus": run.gpus,
-        "stages": stages,
+        "stages": stages_for(run, submission, phase),
         "columns": column_keys(phase),
+        "detailed_results": phase.competition.enable_detailed_results,
     }
 
 
 def stages_for(run: Run, submission: Submission, phase: Phase) -> list[dict[str, Any]]:
-    """The stages that are left, of those that the worker's role allows: labels never reach one that runs participants' code."""
+    """The stages that are left, of those that the worker's role allows: labels never reach one that runs participants' code.
+
+    What takes part follows from the kind, the task's programs and the submission itself. On Codabench's rules a submission
+    with a command of its own runs beside the ingestion program, and one without a metadata file is copied into the output.
+    """
     role = run.worker.role if run.worker else ComputeWorker.Role.BOTH
+    first = _first_stages(run, submission, phase) if run.ingested_attempt is None else []
+    if role == ComputeWorker.Role.INGESTION:
+        return first
+    res = _result_mount(run, submission, phase, first[0]["name"] if first else None)
+    beside = []
+    if submission.kind != Kind.PREDICTION and run.task.runs_beside_scoring:
+        beside = [_ingestion_stage(run, submission, phase, step=2)]
+        beside[0]["mounts"] += [{**res, "target": "/app/ingested_program"}, res]
+    return [*first, *beside, _scoring_stage(run, phase, res)]
+
+
+def _first_stages(run: Run, submission: Submission, phase: Phase) -> list[dict[str, Any]]:
+    """The stages before scoring: the submission by its own command, the ingestion program, or both at once."""
+    has_ingestion = run.task.ingestion_program is not None
+    says_command = phase.as_on_codabench and submission.program == Program.COMMAND
     stages = []
-    if submission.kind == Kind.CODE and run.ingested_attempt is None:
-        stages.append(_ingestion_stage(run, submission, phase))
-    if role != ComputeWorker.Role.INGESTION:
-        stages.append(_scoring_stage(run, submission, phase))
+    if submission.kind == Kind.CODE and (says_command or not (has_ingestion or phase.as_on_codabench)):
+        stages.append(_submission_stage(run, submission, phase, name="submission" if has_ingestion else "ingestion"))
+    if submission.kind != Kind.PREDICTION and has_ingestion and not run.task.runs_beside_scoring:
+        stages.append(_ingestion_stage(run, submission, phase, step=1))
     return stages
 
 
@@ -88,58 +107,82 @@ def _mount(run: Run, target: str, resource: Resource, *, secret: bool = False) -
     return {"target": target, "file": _file(run, resource.file, resource.file_name), "unpack": True, "secret": secret}
 
 
-def _stage(run: Run, name: str, phase: Phase, mounts: list[dict[str, Any]], **limits: float) -> dict[str, Any]:
+def _stage(
+    run: Run, name: str, phase: Phase, mounts: list[dict[str, Any]], step: int, **limits: float
+) -> dict[str, Any]:
     shared = {
         "cpus": phase.cpus, "pids": phase.pids, "output_bytes": phase.output_bytes,
         "output_files": phase.output_files, "tmp_bytes": TMP_BYTES, "log_bytes": LOG_BYTES,
     }  # fmt: skip
     return {
         "name": name,
+        "step": step,
         "image": phase.image_name,
         "pull": run.queue.pull_policy,
         "mounts": mounts,
         "command_from": "/app/program",
         "command": None,
         "limits": shared | limits,
-        "network": False,
+        "network": phase.allow_network,
+        "writable": phase.as_on_codabench,
+        "shared": phase.as_on_codabench and step == 2,
+        "tolerant": phase.as_on_codabench and name != "scoring",
+        "prefill": None,
     }
 
 
-def _ingestion_stage(run: Run, submission: Submission, phase: Phase) -> dict[str, Any]:
-    """The stage that runs the participant's code: it is given inputs, never reference data."""
-    task: Task = run.task
-    code = {"file": _file(run, submission.file, submission.file_name), "unpack": True}
-    if task.ingestion_program is None:
-        mounts = [{"target": "/app/program", **code}]
-    else:
-        mounts = [_mount(run, "/app/program", task.ingestion_program), {"target": "/app/ingested_program", **code}]
-    if task.input_data is not None:
-        mounts.append(_mount(run, "/app/input_data", task.input_data))
-    return _stage(run, "ingestion", phase, mounts, wall_s=phase.time_limit_s, memory_bytes=phase.memory_bytes)
+def _submission_stage(run: Run, submission: Submission, phase: Phase, *, name: str) -> dict[str, Any]:
+    """The stage that runs a submission by the command of its own metadata file."""
+    mounts = [{"target": "/app/program", **_submitted(run, submission)}, *_input_data(run)]
+    stage = _stage(run, name, phase, mounts, 1, wall_s=phase.time_limit_s, memory_bytes=phase.memory_bytes)
+    # Without an ingestion program beside it, how it ends is the verdict.
+    return stage | {"tolerant": stage["tolerant"] and name == "submission"}
 
 
-def _scoring_stage(run: Run, submission: Submission, phase: Phase) -> dict[str, Any]:
+def _ingestion_stage(run: Run, submission: Submission, phase: Phase, *, step: int) -> dict[str, Any]:
+    """The stage of the organizer's ingestion program, which sees the submission and the input data, never reference data."""
+    assert run.task.ingestion_program is not None, "asked before"
+    mounts = [_mount(run, "/app/program", run.task.ingestion_program)]
+    if step == 1:
+        mounts.append({"target": "/app/ingested_program", **_submitted(run, submission)})
+    mounts += _input_data(run)
+    stage = _stage(run, "ingestion", phase, mounts, step, wall_s=phase.time_limit_s, memory_bytes=phase.memory_bytes)
+    copied = step == 1 and phase.as_on_codabench and submission.kind == Kind.CODE and submission.program == Program.NONE
+    return stage | {"shared": step == 2, "prefill": "/app/ingested_program" if copied else None}
+
+
+def _submitted(run: Run, submission: Submission) -> dict[str, Any]:
+    return {"file": _file(run, submission.file, submission.file_name), "unpack": True}
+
+
+def _input_data(run: Run) -> list[dict[str, Any]]:
+    return [] if run.task.input_data is None else [_mount(run, "/app/input_data", run.task.input_data)]
+
+
+def _result_mount(run: Run, submission: Submission, phase: Phase, first: str | None) -> dict[str, Any]:
+    """What is scored: the output of the first step, or the submission as it was sent in."""
+    if first is not None:
+        return {"target": "/app/input/res", "stage_output": first}
+    if run.ingested_attempt is not None:
+        handed = RunOutput.objects.select_related("file").get(
+            run=run, attempt=run.ingested_attempt, name="predictions.zip"
+        )
+        return {"target": "/app/input/res", "file": _file(run, handed.file, handed.name), "unpack": True}
+    is_single_file = phase.prediction_format is not None
+    return {"target": "/app/input/res", **_submitted(run, submission), "unpack": not is_single_file}
+
+
+def _scoring_stage(run: Run, phase: Phase, res: dict[str, Any]) -> dict[str, Any]:
     """The stage that sees the labels: it runs the organizer's program alone, on data."""
     task: Task = run.task
     mounts = [_mount(run, "/app/program", task.scoring_program)]
     if task.reference_data is not None:
         mounts.append(_mount(run, "/app/input/ref", task.reference_data, secret=True))
-    if run.ingested_attempt is not None:
-        handed = RunOutput.objects.select_related("file").get(
-            run=run, attempt=run.ingested_attempt, name="predictions.zip"
-        )
-        mounts.append({"target": "/app/input/res", "file": _file(run, handed.file, handed.name), "unpack": True})
-    elif submission.kind == Kind.CODE:
-        mounts.append({"target": "/app/input/res", "stage_output": "ingestion"})
-    else:
-        is_single_file = phase.prediction_format is not None
-        mounts.append(
-            {
-                "target": "/app/input/res",
-                "file": _file(run, submission.file, submission.file_name),
-                "unpack": not is_single_file,
-            }
-        )
-    return _stage(
-        run, "scoring", phase, mounts, wall_s=phase.scoring_time_limit_s, memory_bytes=phase.scoring_memory_bytes, cpus=1.0
+    beside = task.runs_beside_scoring
+    if beside:
+        mounts += _input_data(run)
+    wall_s = max(phase.scoring_time_limit_s, phase.time_limit_s) if beside else phase.scoring_time_limit_s
+    stage = _stage(
+        run, "scoring", phase, [*mounts, res], 2, wall_s=wall_s, memory_bytes=phase.scoring_memory_bytes, cpus=1.0
     )
+    return stage | {"shared": stage["shared"] or beside}

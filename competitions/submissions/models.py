@@ -217,6 +217,7 @@ class RunLog(models.Model):
     """A piece of a run's log. Pieces of one stream are numbered; a repeated number is the same piece."""
 
     class Stream(models.TextChoices):
+        SUBMISSION = "submission", "your submission's own command"
         INGESTION = "ingestion", "your program"
         SCORING = "scoring", "scoring"
         WORKER = "worker", "platform"

@@ -59,19 +59,19 @@ def read_result(body: dict[str, Any], *, columns: list[str]) -> Result:
 
 
 def read_scores(value: Any, *, columns: list[str]) -> dict[str, float]:
-    """Finite numbers for declared columns. Raises `InvalidResult` for a column that is missing or unknown, or not a number."""
+    """Finite numbers for the board's columns; what is no column is left out, and a column may be missing as long as one is there.
+
+    Raises `InvalidResult` for scores of none of the columns, or for a column that is no finite number.
+    """
     if not isinstance(value, dict):
         raise InvalidResult("'scores' must be a mapping from column key to number.")
-    unknown = sorted(set(value) - set(columns))
-    missing = sorted(set(columns) - set(value))
-    if unknown or missing:
-        raise InvalidResult(
-            f"'scores' has unknown columns {unknown} and lacks {missing}; the board has {sorted(columns)}."
-        )
-    for key, number in value.items():
+    known = {key: number for key, number in value.items() if key in columns}
+    if columns and not known:
+        raise InvalidResult(f"'scores' has {sorted(value)[:20]}, none of which is a column of the board; it has {sorted(columns)}.")
+    for key, number in known.items():
         if not _is_number(number) or not -MAX_SCORE <= number <= MAX_SCORE:  # False for NaN too
             raise InvalidResult(f"The score {key!r} is {str(number)[:40]}; it must be a finite number.")
-    return {key: float(number) for key, number in value.items()}
+    return {key: float(number) for key, number in known.items()}
 
 
 def printable(text: str) -> str:
@@ -132,6 +132,11 @@ def _meters(stages: list[dict[str, Any]]) -> dict[str, Any]:
     return read_meters(chosen)
 
 
+def _notes(value: Any) -> list[str]:
+    """Remarks of the worker for people: what was left out of the scores, what was not run."""
+    return [_text(note, 500) for note in value[:20]] if isinstance(value, list) else []
+
+
 def mapping(body: dict[str, Any], key: str) -> dict[str, Any]:
     """The mapping under `key`, empty where there is none. Raises `InvalidResult` for anything else."""
     value = body.get(key)
@@ -157,4 +162,5 @@ def _receipt(body: dict[str, Any], stages: list[dict[str, Any]]) -> dict[str, An
         "timings": clean_numbers(mapping(body, "timings")),
         "host": read_host(body),
         "worker_version": _text(body.get("worker_version"), 50),
+        "notes": _notes(body.get("notes")),
     }

@@ -42,7 +42,9 @@ from competitions.submissions.states import HELD, State
 log = structlog.get_logger(__name__)
 PROTOCOL = 1
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
-OUTPUT_NAMES = ("predictions.zip", "scoring.zip", "ingestion.log", "scoring.log")
+OUTPUT_NAMES = (
+    "predictions.zip", "ingestion.zip", "scoring.zip", "detailed_results.html", "submission.log", "ingestion.log", "scoring.log",
+)  # fmt: skip
 
 NOBODY = UUID(int=0)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from workers.sandbox.plain_yaml import NoAliases
+
 METADATA_NAMES = ("metadata.yaml", "metadata")
 MAX_METADATA_BYTES = 64 << 10
 MAX_WORDS = 256
@@ -22,10 +24,13 @@ _COMMON = {
     "$input_data": "/app/input_data",
     "$output": "/app/output",
     "$hidden": "/app/input/ref",
-    "$tmp": "/tmp",
+    "$tmp": "/app/output",
+    "$shared": "/app/shared",
 }
 PLACEHOLDERS = {
+    "submission": {**_COMMON, "$input": "/app/input_data", "$predictions": "/app/output"},
     "ingestion": {**_COMMON, "$input": "/app/input_data", "$predictions": "/app/output"},
+    "beside scoring": {**_COMMON, "$input": "/app/input_data", "$predictions": "/app/input/res"},
     "scoring": {**_COMMON, "$input": "/app/input", "$predictions": "/app/input/res"},
 }
 
@@ -39,15 +44,6 @@ class CommandMissing(Exception):
         self.detail = detail
 
 
-class _NoAliases(yaml.SafeLoader):
-    """Refuses aliases: a few lines of them can stand for gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not allowed")
-        return super().compose_node(parent, index)
-
-
 def read_command(program: Path, stage: str) -> tuple[str, ...]:
     """The argv of `stage` from the metadata file in the folder `program`.
 
@@ -58,7 +54,7 @@ def read_command(program: Path, stage: str) -> tuple[str, ...]:
     """
     name, text = _metadata(program)
     try:
-        said: Any = yaml.load(text, Loader=_NoAliases)
+        said: Any = yaml.load(text, Loader=NoAliases)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise CommandMissing(
             "bad_metadata", f"{name} is no readable YAML: {' '.join(str(error).split())[:300]}."

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from workers import __version__
 from workers.agent.context import Worker
-from workers.agent.protocol import Job
+from workers.agent.protocol import FIRST_STEP, Job
 from workers.agent.staging import Staged, Stager, Unrunnable
 from workers.agent.state import RunFolder
-from workers.sandbox.collect import Listing, list_output, sha256_of, zip_output
+from workers.sandbox.collect import Listing, list_output, read_bounded, sha256_of, zip_output
 from workers.sandbox.errors import OutputRefused, SandboxError
 from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.verdict import Verdict, failed, infrastructure, ingestion_verdict, scoring_verdict
 
-PROTOCOL_STATES = {"preparing": "preparing", "ingestion": "ingesting", "scoring": "scoring"}
-ARCHIVE_NAMES = {"ingestion": "predictions.zip", "scoring": "scoring.zip"}
+PROTOCOL_STATES = {"preparing": "preparing", "submission": "ingesting", "ingestion": "ingesting", "scoring": "scoring"}
+BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
+MAX_DETAILED_BYTES = 32 << 20
 
 
 class RunExecution:
@@ -38,7 +42,9 @@ class RunExecution:
         self._evidence: list[Evidence] = []
         self._listings: dict[str, Listing] = {}
         self._archives: dict[str, Future[None]] = {}
-        self._current: StageRun | None = None
+        self._running: dict[str, StageRun] = {}
+        self._latest: StageRun | None = None
+        self._tolerated: Verdict | None = None
         self._cancelled: str | None = None
         self._lock = threading.Lock()
         self._collect_s = 0.0
@@ -86,54 +92,151 @@ class RunExecution:
             self.verdict = infrastructure(error)
 
     def _stages(self) -> Verdict | None:
-        if "ingestion" in self.staged.stages:
-            verdict = self._ingest(self.staged.stages["ingestion"])
-            if verdict is not None:
-                return verdict
-        # A worker that only ingests hands the predictions over through the site.
-        return self._score(self.staged.stages["scoring"]) if "scoring" in self.staged.stages else None
+        jobs = {stage.name: stage for stage in self.job.stages}
+        first = [run for name, run in self.staged.stages.items() if jobs[name].step == FIRST_STEP]
+        beside = [run for name, run in self.staged.stages.items() if jobs[name].beside_scoring]
+        verdict = self._programs(first) if first else None
+        if verdict is not None or "scoring" not in self.staged.stages:
+            return verdict  # a worker that only ingests hands the predictions over through the site
+        return self._scoring(self.staged.stages["scoring"], beside)
 
-    def _ingest(self, stage: StageRun) -> Verdict | None:
-        evidence = self._run(stage)
-        if evidence is None:
+    def _programs(self, stages: list[StageRun]) -> Verdict | None:
+        """The first step: the participant's program, the ingestion program, or both at once."""
+        if (verdict := self._fill(stages)) is not None:
+            return verdict
+        with ThreadPoolExecutor(len(stages)) as pool:
+            ended = list(pool.map(self._run, stages))
+        if self._cancelled:
             return _cancelled()
-        refused = self._list(stage)
-        verdict = ingestion_verdict(evidence, stage.spec.limits) or refused
-        if verdict is None and not self._listings[stage.name].files:
-            verdict = failed(
-                "output_invalid", "no_output", "The program ended without writing a file into /app/output."
-            )
+        refused = self._list(stages[0])
+        for stage, evidence in zip(stages, ended, strict=True):
+            if evidence is not None and (verdict := self._program_verdict(stage, evidence)) is not None:
+                return verdict
+        may_be_empty = self._is_tolerant(stages[0]) and "scoring" in self.staged.stages
+        if refused is None and not self._listings[stages[0].name].files and not may_be_empty:
+            return failed("output_invalid", "no_output", "The program ended without writing a file into /app/output.")
+        return refused
+
+    def _program_verdict(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
+        """The verdict on a participant's side. An exit code that the job tolerates is remembered for the case that scoring fails."""
+        verdict = ingestion_verdict(evidence, stage.spec.limits)
+        if verdict is not None and verdict.code == "exit_code" and self._is_tolerant(stage):
+            self._tolerated = verdict
+            return None
         return verdict
 
-    def _score(self, stage: StageRun) -> Verdict | None:
-        evidence = self._run(stage)
-        if evidence is None:
+    def _is_tolerant(self, stage: StageRun) -> bool:
+        return next(job.tolerant for job in self.job.stages if job.name == stage.name)
+
+    def _scoring(self, stage: StageRun, beside: list[StageRun]) -> Verdict | None:
+        """The last step: the scoring program, with the ingestion program at its side where the job asks for it."""
+        if (verdict := self._fill([stage, *beside])) is not None:
+            return verdict
+        with ThreadPoolExecutor(1) as pool:
+            others = [pool.submit(self._beside, other, stage) for other in beside if not other.idle]
+            evidence = self._run(stage)
+            wait(others, timeout=BESIDE_GRACE_S)
+            for other in beside:
+                other.cancel("scoring_ended")
+            verdicts = [other.result() for other in others]
+        if evidence is None or self._cancelled:
             return _cancelled()
+        return next((verdict for verdict in verdicts if verdict is not None), None) or self._scored(stage, evidence)
+
+    def _beside(self, stage: StageRun, scoring: StageRun) -> Verdict | None:
+        """Run the stage at the side; when it ends for good, the scoring program need not wait for it any longer."""
+        evidence = self._run(stage)
+        refused = self._list(stage)
+        if evidence is None:
+            return None
+        verdict = self._program_verdict(stage, evidence) or refused
+        if verdict is not None:
+            scoring.cancel(verdict.code)
+        return verdict
+
+    def _fill(self, stages: list[StageRun]) -> Verdict | None:
+        """Copy what the stages begin with; a submission that is larger than the output may be is its team's failure."""
+        for stage in stages:
+            extra = {"input/res/metadata": self._metadata()} if stage.name == "scoring" else {}
+            try:
+                stage.fill(extra)
+            except SandboxError as error:
+                if error.code != "disk_full" or stage.prefill is None:
+                    raise
+                limit = stage.spec.limits.output_bytes
+                return failed("disk_limit", "output_full", f"The submission fills the output's limit of {limit} bytes.")
+        return None
+
+    def _metadata(self) -> bytes:
+        """How the programs before ended, as Codabench's scoring programs read it."""
+        by_name = {evidence.name: evidence for evidence in self._evidence}
+        ingestion = by_name.get("ingestion")
+        program = by_name.get("submission") or ingestion
+        return yaml.safe_dump(_endings(program, ingestion)).encode()
+
+    def _scored(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
         output = stage.volume.path
+        if stage.inputs is not None:
+            self._leave_metadata(output, evidence)
         refused = self._list(stage)
         verdict = scoring_verdict(evidence, stage.spec.limits, read_refusal(output))
         if verdict is None and refused is not None:
             verdict = failed("scoring_error", refused.code, refused.detail)
-        if verdict is not None:
-            return verdict
+        if verdict is None:
+            self._keep_detailed_results(stage)
+            try:
+                found = read_scores(output, self.job.columns)
+            except ScoresInvalid as error:
+                verdict = failed("scoring_error", error.code, error.detail)
+            else:
+                self.scores = found.values
+                self.staged.notes += found.notes
+        return self._whose_fault(verdict)
+
+    def _leave_metadata(self, output: Path, evidence: Evidence) -> None:
+        with contextlib.suppress(OSError):  # a full output says so itself
+            path = output / "metadata"
+            path.unlink(missing_ok=True)
+            path.write_bytes(yaml.safe_dump(_endings(evidence, None)).encode())
+
+    def _keep_detailed_results(self, stage: StageRun) -> None:
+        """The page with details that the scoring program wrote: detailed_results.html, else the first HTML file."""
+        listing = self._listings.get(stage.name)
+        if not self.job.detailed_results or listing is None:
+            return
+        pages = [file.path for file in listing.files if file.path.lower().endswith(".html")]
+        chosen = "detailed_results.html" if "detailed_results.html" in pages else next(iter(pages), None)
+        if chosen is None:
+            return
         try:
-            self.scores = read_scores(output, self.job.columns)
-        except ScoresInvalid as error:
-            return failed("scoring_error", error.code, error.detail)
-        return None
+            content = read_bounded(stage.volume.path, chosen, MAX_DETAILED_BYTES)
+        except OutputRefused as error:
+            self.staged.notes.append(f"The detailed results were not kept: {error.detail}")
+            return
+        (self.folder.outbox / "detailed_results.html").write_bytes(content or b"")
+
+    def _whose_fault(self, verdict: Verdict | None) -> Verdict | None:
+        """Scoring that fails behind a program that had failed already is that program's failure."""
+        if verdict is None or verdict.reason != "scoring_error" or self._tolerated is None:
+            return verdict
+        first = self._tolerated
+        return failed("program_error", first.code, f"{first.detail} Then nothing could be scored: {verdict.detail}")
 
     def _run(self, stage: StageRun) -> Evidence | None:
-        """Execute one stage; None when the run was cancelled before it started."""
+        """Execute one stage; None when it has nothing to run, or the run was cancelled before it started."""
         with self._lock:
-            if self._cancelled and stage.started_monotonic is None:
+            if stage.idle or (self._cancelled and stage.started_monotonic is None):
                 return None
-            self._current = stage
-            self.state = PROTOCOL_STATES[stage.name]
+            self._running[stage.name] = stage
+            self.state = PROTOCOL_STATES["scoring" if "scoring" in self._running else stage.name]
         evidence = stage.execute(
             on_start=lambda moment: self.folder.stage_started(stage.name, moment),
             on_kill=lambda reason: self.folder.stage_killed(stage.name, reason),
         )
-        self._evidence.append(evidence)
+        with self._lock:
+            self._evidence.append(evidence)
+            self._running.pop(stage.name, None)
+            self._latest = stage
         return evidence
 
     def _list(self, stage: StageRun) -> Verdict | None:
@@ -145,16 +248,22 @@ class RunExecution:
             return failed(error.reason, error.code, error.detail)
         self._listings[stage.name] = listing
         if listing.files:
-            target = self.folder.outbox / ARCHIVE_NAMES[stage.name]
+            target = self.folder.outbox / self._archive_name(stage.name)
             self._archives[stage.name] = self.worker.pool.submit(zip_output, stage.volume.path, listing, target)
         return None
+
+    def _archive_name(self, stage: str) -> str:
+        if stage == "scoring":
+            return "scoring.zip"
+        is_beside = any(job.name == stage and job.beside_scoring for job in self.job.stages)
+        return "ingestion.zip" if is_beside else "predictions.zip"
 
     def cancel(self, reason: str) -> None:
         """End the run: kill the container that runs, start no other."""
         with self._lock:
             self._cancelled = reason
-            if self._current is not None:
-                self._current.cancel(reason)
+            for stage in self._running.values():
+                stage.cancel(reason)
 
     @property
     def cancel_reason(self) -> str | None:
@@ -168,7 +277,7 @@ class RunExecution:
             try:
                 packing.result()
             except (OutputRefused, OSError):  # gone unreadable since it was listed: kept out, the verdict stands
-                (self.folder.outbox / ARCHIVE_NAMES[name]).unlink(missing_ok=True)
+                (self.folder.outbox / self._archive_name(name)).unlink(missing_ok=True)
         for stage in self.staged.stages.values():
             stage.write_log(self.folder.outbox / f"{stage.name}.log")
         outputs = {path.name: sha256_of(path) for path in self._outbox() if path.stat().st_size}
@@ -191,6 +300,7 @@ class RunExecution:
             "detail": verdict.detail if verdict else "",
             "scores": self.scores if verdict is None else {},
             "outputs": {name: {"sha256": sha, "size_bytes": sizes[name]} for name, sha in outputs.items()},
+            "notes": self.staged.notes[:20],
             "stages": [self._stage_record(evidence) for evidence in self._evidence],
             "timings": {
                 "pull_s": round(self.staged.pull_s, 3),
@@ -229,7 +339,17 @@ class RunExecution:
 
     def meters(self) -> dict[str, Any]:
         """The figures of the stage that runs."""
-        return self._current.meters() if self._current else {}
+        stage = self._current
+        return stage.meters() if stage else {}
+
+    @property
+    def _current(self) -> StageRun | None:
+        """The stage that the page is about: the participant's before the scoring program's."""
+        running = dict(self._running)
+        for name in ("ingestion", "submission", "scoring"):
+            if name in running:
+                return running[name]
+        return self._latest
 
     def progress(self) -> dict[str, float] | None:
         """What the participant's program says about its progress."""
@@ -250,6 +370,15 @@ class RunExecution:
             self.worker.cache.release(key)
         self.staged.cache_keys.clear()
         self.folder.remove()
+
+
+def _endings(program: Evidence | None, ingestion: Evidence | None) -> dict[str, float | int | None]:
+    return {
+        "exitCode": program.exit_code if program else None,
+        "elapsedTime": round(program.wall_s, 3) if program else None,
+        "ingestionExitCode": ingestion.exit_code if ingestion else None,
+        "ingestionElapsedTime": round(ingestion.wall_s, 3) if ingestion else None,
+    }
 
 
 def _cancelled() -> Verdict:

@@ -55,8 +55,10 @@ def _folders(worker: Worker, live: AbstractSet[str]) -> int:
 
 def remove_run_folder(folder: Path) -> None:
     """Unmount and delete one run's folder."""
-    for name in ("ingestion", "scoring"):
-        OutputVolume(folder, name, size_bytes=0, files=0, quota=True).destroy()
+    with contextlib.suppress(OSError):
+        for entry in folder.iterdir():
+            if entry.is_dir() and entry.name != "outbox":
+                OutputVolume(folder, entry.name, size_bytes=0, files=0, quota=True).destroy()
     with contextlib.suppress(OSError):
         for path in folder.rglob("*"):
             if path.is_file():

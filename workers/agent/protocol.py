@@ -11,7 +11,8 @@ from workers.sandbox.limits import Limits
 
 PROTOCOL_VERSION = 1
 TARGETS = ("/app/program", "/app/ingested_program", "/app/input_data", "/app/input/ref", "/app/input/res")
-STAGE_NAMES = ("ingestion", "scoring")
+STAGE_NAMES = ("submission", "ingestion", "scoring")
+FIRST_STEP, LAST_STEP = 1, 2
 PULL_POLICIES = ("missing", "always", "never")
 SHA256 = re.compile(r"\A[0-9a-f]{64}\Z")
 IDENTIFIER = re.compile(r"\A[A-Za-z0-9_-]{1,64}\Z")
@@ -49,7 +50,11 @@ class InputMount:
 
 @dataclass(frozen=True)
 class StageJob:
-    """One container of the job."""
+    """One container of the job. Those of one `step` run at the same time, the steps one after the other.
+
+    `writable`: programs and inputs are copies that it may change. `shared`: it sees `/app/shared` of its step. `prefill`: the
+    mount whose content is copied into its output before it starts. `tolerant`: how it ends fails no run, but for its limits.
+    """
 
     name: str
     image: str
@@ -59,6 +64,16 @@ class StageJob:
     command_from: str
     limits: Limits
     network: bool
+    step: int
+    writable: bool
+    shared: bool
+    prefill: str | None
+    tolerant: bool
+
+    @property
+    def beside_scoring(self) -> bool:
+        """It runs at the same time as the scoring stage."""
+        return self.name != "scoring" and self.step == LAST_STEP
 
 
 @dataclass(frozen=True)
@@ -74,12 +89,8 @@ class Job:
     gpus: int
     stages: tuple[StageJob, ...]
     columns: tuple[str, ...]
+    detailed_results: bool
     raw: dict[str, Any]
-
-    @property
-    def ingestion(self) -> StageJob | None:
-        """The stage that runs participants' code, for a code submission."""
-        return next((stage for stage in self.stages if stage.name == "ingestion"), None)
 
 
 def parse_job(said: Any) -> Job:
@@ -92,14 +103,14 @@ def parse_job(said: Any) -> Job:
     """
     body = _mapping(said, "job")
     stages = tuple(_stage(item, f"stages[{index}]") for index, item in enumerate(_list(body, "stages", "job")))
-    if [stage.name for stage in stages] not in (["ingestion"], ["scoring"], ["ingestion", "scoring"]):
-        raise JobInvalid("stages must be ingestion, scoring, or both in this order")
+    _check_order(stages)
     return Job(
         run_id=_matching(body, "run_id", "job", IDENTIFIER), attempt=int(_number(body, "attempt", "job")),
         lease_id=_matching(body, "lease_id", "job", IDENTIFIER), token=_text(body, "token", "job"),
         lease_s=_number(body, "lease_s", "job"), heartbeat_s=_number(body, "heartbeat_s", "job"),
         gpus=_gpus(body), stages=stages,
-        columns=tuple(str(column) for column in _list(body, "columns", "job")), raw=body,
+        columns=tuple(str(column) for column in _list(body, "columns", "job")),
+        detailed_results=bool(body.get("detailed_results", False)), raw=body,
     )  # fmt: skip
 
 
@@ -120,8 +131,40 @@ def _stage(said: Any, where: str) -> StageJob:
     return StageJob(
         name=name, image=_matching(body, "image", where, IMAGE), pull=_choice(body, "pull", where, PULL_POLICIES),
         mounts=mounts, command=_command(body, where), command_from=str(body.get("command_from") or "/app/program"),
-        limits=_limits(body, where), network=bool(body.get("network", False)),
+        limits=_limits(body, where), network=bool(body.get("network", False)), step=_step(body, name, where),
+        writable=bool(body.get("writable", False)), shared=bool(body.get("shared", False)),
+        prefill=_prefill(body, mounts, where), tolerant=bool(body.get("tolerant", False)),
     )  # fmt: skip
+
+
+def _check_order(stages: tuple[StageJob, ...]) -> None:
+    """Scoring comes last; each name once; a stage reads the output of an earlier step alone. A worker may get only the first step."""
+    names = [stage.name for stage in stages]
+    only_first = bool(stages) and all(stage.step == FIRST_STEP for stage in stages)
+    if names != sorted(set(names), key=STAGE_NAMES.index) or (names[-1:] != ["scoring"] and not only_first):
+        raise JobInvalid("stages must be scoring, with submission and ingestion before it where they are needed")
+    steps = {stage.name: stage.step for stage in stages}
+    for stage in stages:
+        for mount in stage.mounts:
+            if mount.stage_output is not None and steps.get(mount.stage_output, LAST_STEP) >= stage.step:
+                raise JobInvalid(
+                    f"{stage.name}: there is no earlier stage {mount.stage_output!r} whose output it could read"
+                )
+
+
+def _step(body: dict[str, Any], name: str, where: str) -> int:
+    step = body.get("step", LAST_STEP if name == "scoring" else FIRST_STEP)
+    allowed = (LAST_STEP,) if name == "scoring" else (FIRST_STEP,) if name == "submission" else (FIRST_STEP, LAST_STEP)
+    if step not in allowed:
+        raise JobInvalid(f"{where}.step must be one of {allowed}, not {step!r}")
+    return int(step)
+
+
+def _prefill(body: dict[str, Any], mounts: tuple[InputMount, ...], where: str) -> str | None:
+    target = body.get("prefill")
+    if target is not None and not any(mount.target == target and not mount.secret for mount in mounts):
+        raise JobInvalid(f"{where}.prefill must be the target of one of its mounts, not {target!r}")
+    return None if target is None else str(target)
 
 
 def _check_mounts(stage: str, mounts: tuple[InputMount, ...], where: str) -> None:
@@ -130,10 +173,12 @@ def _check_mounts(stage: str, mounts: tuple[InputMount, ...], where: str) -> Non
         raise JobInvalid(f"{where}.mounts names a target twice")
     for mount in mounts:
         # Labels never enter a container that runs participants' code, whoever asks for it.
-        if stage == "ingestion" and (mount.secret or mount.target.startswith("/app/input/")):
-            raise JobInvalid(f"{where}: {mount.target} must not be given to the ingestion stage")
-        if mount.stage_output is not None and (stage != "scoring" or mount.stage_output != "ingestion"):
-            raise JobInvalid(f"{where}: only the scoring stage can read an output, and only ingestion's")
+        if stage != "scoring" and (mount.secret or mount.target == "/app/input/ref"):
+            raise JobInvalid(f"{where}: {mount.target} must not be given to the {stage} stage")
+        if mount.stage_output is not None and (
+            stage == "submission" or mount.stage_output not in ("submission", "ingestion")
+        ):
+            raise JobInvalid(f"{where}: the stage {stage} cannot read the output of {mount.stage_output!r}")
 
 
 def _mount(said: Any, where: str) -> InputMount:

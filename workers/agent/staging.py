@@ -17,9 +17,11 @@ from workers.agent.state import RunFolder
 from workers.sandbox.cgroup import StageCgroup
 from workers.sandbox.container import Mount, StageSpec
 from workers.sandbox.errors import SandboxError
+from workers.sandbox.limits import Limits
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
 from workers.sandbox.verdict import Verdict, failed
+from workers.sandbox.work import WritableInputs, is_copied
 
 
 class Unrunnable(Exception):
@@ -37,6 +39,7 @@ class Staged:
     stages: dict[str, StageRun] = field(default_factory=dict)
     image_digests: dict[str, str] = field(default_factory=dict)
     cache_keys: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     pull_s: float = 0.0
     staging_s: float = 0.0
 
@@ -90,17 +93,23 @@ class Stager:
         sources = {mount.target: self._source(stage, mount) for mount in stage.mounts}
         cores = self._folder.cores
         limits = replace(stage.limits, cpus=min(stage.limits.cpus, len(cores))) if cores else stage.limits
-        volume = OutputVolume(
-            self._folder.path, stage.name, size_bytes=limits.output_bytes, files=limits.output_files, quota=worker.quota
-        )
+        beside = next((run for name, run in self.staged.stages.items() if self._same_output(name, stage)), None)
+        volume = beside.volume if beside else self._volume(stage.name, limits)
+        shared = self._shared(stage) if stage.shared else None
+        copied = {target: source for target, source in sources.items() if stage.writable and is_copied(target)}
+        inputs = WritableInputs(self._folder.path, f"{stage.name}-inputs", worker.quota, copied) if copied else None
+        mounts = tuple(Mount(source, target) for target, source in sources.items() if target not in copied)
+        mounts += inputs.mounts() if inputs else ()
+        mounts += (Mount(shared.path, "/app/shared", writable=True),) if shared else ()
+        argv = stage.command or self._command(stage, sources, self.staged.notes)
         short = f"{worker.key}{self._folder.lease}{stage.name}"
         cgroup = StageCgroup(short, version=worker.facts.cgroup_version, driver=worker.facts.cgroup_driver)
-        gpu_uuid = self._folder.gpu_uuid if stage.name == "ingestion" and self._job.gpus else None
+        gpu_uuid = self._folder.gpu_uuid if stage.name != "scoring" and self._job.gpus else None
         spec = StageSpec(
             name=f"podium-{worker.key}-{self._folder.lease}-{stage.name}",
             image=stage.image,
-            argv=stage.command or self._command(stage, sources),
-            mounts=tuple(Mount(source, target) for target, source in sources.items()),
+            argv=argv,
+            mounts=mounts,
             output=volume.path,
             limits=limits,
             labels=self._labels(stage.name),
@@ -111,7 +120,27 @@ class Stager:
         )
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
         _, sent_bytes = self._folder.log_position(stage.name)
-        return StageRun(stage.name, worker.engine, spec, volume, cgroup, meter, log_sent_bytes=sent_bytes)
+        return StageRun(
+            stage.name, worker.engine, spec, volume, cgroup, meter, log_sent_bytes=sent_bytes, inputs=inputs, shared=shared,
+            prefill=sources[stage.prefill] if stage.prefill else None, owns_volume=beside is None, idle=not argv,
+        )  # fmt: skip
+
+    def _same_output(self, name: str, stage: StageJob) -> bool:
+        """Participants' programs of one step write to one output; the scoring program's is its own, for nobody else to write."""
+        other = next(job for job in self._job.stages if job.name == name)
+        return stage.name != "scoring" and other.step == stage.step
+
+    def _volume(self, name: str, limits: Limits) -> OutputVolume:
+        return OutputVolume(
+            self._folder.path, name, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._worker.quota
+        )
+
+    def _shared(self, stage: StageJob) -> OutputVolume:
+        """The folder that the stages of one step share."""
+        for name, run in self.staged.stages.items():
+            if run.shared is not None and any(job.name == name and job.step == stage.step for job in self._job.stages):
+                return run.shared
+        return self._volume(f"shared-{stage.step}", stage.limits)
 
     def _labels(self, stage: str) -> dict[str, str]:
         return {
@@ -155,13 +184,17 @@ class Stager:
         client.download(url, target, sha256=file.sha256, size_bytes=file.size_bytes, patience_s=patience_s)
 
     @staticmethod
-    def _command(stage: StageJob, sources: dict[str, Path]) -> tuple[str, ...]:
+    def _command(stage: StageJob, sources: dict[str, Path], notes: list[str]) -> tuple[str, ...]:
+        """The argv; empty for a tolerant stage whose program says none, which is then not run."""
         program = sources.get(stage.command_from)
         if program is None:
             raise SandboxError("job_invalid", f"command_from names {stage.command_from}, which is not mounted")
         try:
-            return read_command(program, stage.name)
+            return read_command(program, "beside scoring" if stage.beside_scoring else stage.name)
         except CommandMissing as error:
+            if stage.tolerant:
+                notes.append(f"The {stage.name} program was not run: {error.detail}")
+                return ()
             raise Unrunnable(command_verdict(stage, error)) from error
 
 

@@ -21,10 +21,11 @@ MIN_SHM_BYTES = 64 * MIB
 
 @dataclass(frozen=True)
 class Mount:
-    """A folder of the host, shown read-only at `target` in the container."""
+    """A folder of the host, shown at `target` in the container; read-only, unless it is the run's own."""
 
     source: Path
     target: str
+    writable: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ def base_environment(spec: StageSpec) -> dict[str, str]:
     """Nothing of the worker's own environment: that is where tokens and proxies with passwords live."""
     threads = str(max(1, int(spec.limits.cpus)))
     gpu = {} if spec.gpu_uuid else {"NVIDIA_VISIBLE_DEVICES": "void"}  # a CUDA image asks for all GPUs by default
-    return {"HOME": "/tmp", "TMPDIR": "/tmp", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads, **gpu}
+    return {"HOME": "/tmp", "TMPDIR": "/tmp", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads,
+            "http_proxy": "", "https_proxy": "", **gpu}  # fmt: skip
 
 
 def host_config(spec: StageSpec) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def _ulimits(limits: Limits) -> list[dict[str, Any]]:
 
 
 def _bind(mount: Mount) -> dict[str, Any]:
-    return {"Type": "bind", "Source": str(mount.source), "Target": mount.target, "ReadOnly": True,
+    return {"Type": "bind", "Source": str(mount.source), "Target": mount.target, "ReadOnly": not mount.writable,
             "BindOptions": {"Propagation": "rprivate"}}  # fmt: skip
 
 

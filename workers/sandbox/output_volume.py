@@ -33,11 +33,14 @@ class Usage:
 class OutputVolume:
     """One output folder at `path`: loop-mounted ext4 where the host allows it, else a plain folder that is watched."""
 
-    def __init__(self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool) -> None:
+    def __init__(
+        self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool, executable: bool = False
+    ) -> None:
         self.path = folder / name
         self.size_bytes = size_bytes
         self.files = files
         self.quota = quota
+        self._options = MOUNT_OPTIONS.replace("noexec,", "") if executable else MOUNT_OPTIONS
         self._image = folder / f"{name}.img"
 
     def create(self) -> None:
@@ -69,7 +72,7 @@ class OutputVolume:
         extended = f"nodiscard,lazy_itable_init=1,root_owner={RUNNER_UID}:{RUNNER_UID}"
         _run("mkfs.ext4", "-q", "-F", "-m", "0", "-b", str(BLOCK_BYTES), "-I", str(INODE_BYTES), "-N", str(inodes),
              "-O", features, "-E", extended, str(self._image))  # fmt: skip
-        _run("mount", "-t", "ext4", "-o", MOUNT_OPTIONS, str(self._image), str(self.path))
+        _run("mount", "-t", "ext4", "-o", self._options, str(self._image), str(self.path))
         (self.path / "lost+found").rmdir()
 
     def exists(self) -> bool:

@@ -11,14 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from workers.sandbox.collect import read_bounded
 from workers.sandbox.errors import OutputRefused
+from workers.sandbox.plain_yaml import NoAliases
 
 MAX_SCORES_BYTES = 1 << 20
 MAX_REFUSAL_BYTES = 64 << 10
 MAX_PROGRESS_BYTES = 4 << 10
 MAX_MESSAGE_CHARACTERS = 2000
 REFUSAL_EXIT_CODE = 65  # EX_DATAERR of sysexits.h
+LINE = re.compile(r"\A([^:]{1,200}?)\s*:\s*(\S+)\Z")
+NUMBER = re.compile(r"(?i)\A[-+]?(\d+\.?\d*(e[-+]?\d+)?|\.\d+(e[-+]?\d+)?|\.?nan|\.?inf(inity)?)\Z")
 CODE = re.compile(r"\A[a-z][a-z0-9_]{0,63}\Z")
 
 
@@ -39,21 +44,48 @@ class Refusal:
     message: str
 
 
-def read_scores(output: Path, columns: Sequence[str]) -> dict[str, float]:
-    """The declared columns of `scores.json`; keys that are no column are ignored.
+@dataclass(frozen=True)
+class ScoresRead:
+    """Values of the board's columns, and remarks for the organizer about what was left out."""
+
+    values: dict[str, float]
+    notes: list[str]
+
+
+def read_scores(output: Path, columns: Sequence[str]) -> ScoresRead:
+    """The board's columns out of `scores.json`, else out of `scores.txt`, which is YAML.
+
+    True and false count as 1 and 0, and numbers may be written as text (YAML reads `1e-3` so). Keys that are no column are
+    left out with a remark, whatever they hold; a column may be missing as long as one is there.
 
     Raises
     ------
     ScoresInvalid
-        `no_scores`, `scores_unreadable`, `column_missing`, `score_not_finite`.
+        `no_scores`, `scores_unreadable`, `column_missing` (none of them is there), `score_not_finite`.
     """
-    content = _read(output, "scores.json", MAX_SCORES_BYTES)
-    if content is None:
-        raise ScoresInvalid("no_scores", "The scoring program wrote no scores.json into /app/output.")
-    said = _parse(content)
-    if not isinstance(said, dict):
-        raise ScoresInvalid("scores_unreadable", "scores.json must hold one JSON object with a number for each column.")
-    return {column: _finite(said, column) for column in columns}
+    name, said = _scores_file(output)
+    values = {column: _finite(name, column, said[column]) for column in columns if column in said}
+    missing = [column for column in columns if column not in said]
+    unknown = [str(key)[:60] for key in said if key not in values][:20]
+    if columns and not values:
+        found = f"it has {', '.join(map(repr, unknown))}" if unknown else "it is empty"
+        wanted = ", ".join(map(repr, missing))
+        raise ScoresInvalid("column_missing", f"{name} has a value for none of the board's columns {wanted}; {found}.")
+    notes = [f"{name}: {key!r} is no column of the board and was left out." for key in unknown]
+    notes += [f"{name} has no value for the column {column!r}." for column in missing]
+    return ScoresRead(values, notes)
+
+
+def _scores_file(output: Path) -> tuple[str, dict[str, Any]]:
+    for name, parse in (("scores.json", _parse_json), ("scores.txt", _parse_text)):
+        content = _read(output, name, MAX_SCORES_BYTES)
+        if content is None:
+            continue
+        said = parse(content)
+        if not isinstance(said, dict):
+            raise ScoresInvalid("scores_unreadable", f"{name} must hold one mapping with a number for each column.")
+        return name, {str(key): value for key, value in said.items()}
+    raise ScoresInvalid("no_scores", "The scoring program wrote no scores.json and no scores.txt into /app/output.")
 
 
 def _read(output: Path, name: str, max_bytes: int) -> bytes | None:
@@ -63,27 +95,51 @@ def _read(output: Path, name: str, max_bytes: int) -> bytes | None:
         raise ScoresInvalid("scores_unreadable", error.detail) from error
 
 
-def _parse(content: bytes) -> Any:
+def _parse_json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:  # nested 100,000 deep is a RecursionError
         raise ScoresInvalid("scores_unreadable", f"scores.json cannot be read as JSON: {str(error)[:200]}.") from error
 
 
-def _finite(said: dict[str, Any], column: str) -> float:
-    if column not in said:
-        raise ScoresInvalid("column_missing", f"scores.json has no value for the column {column!r}.")
-    value = said[column]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ScoresInvalid(
-            "score_not_finite", f"scores.json: {column!r} must be a number, not {type(value).__name__}."
-        )
+def _parse_text(content: bytes) -> Any:
+    """YAML; and lines such as `key:1`, which YAML takes for one long text."""
+    text = content.decode("utf-8-sig", errors="replace")
     try:
+        said = yaml.load(text, Loader=NoAliases)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        said = _lines(text)
+        if said is None:
+            words = " ".join(str(error).split())[:200]
+            raise ScoresInvalid("scores_unreadable", f"scores.txt cannot be read as YAML: {words}.") from error
+    return _lines(text) if isinstance(said, str) else said
+
+
+def _lines(text: str) -> dict[str, Any] | None:
+    """`key:value` line by line; None where a line is none of those."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    pairs = [LINE.match(line) for line in lines]
+    return {pair[1].strip(): pair[2] for pair in pairs if pair} if lines and all(pairs) else None
+
+
+def _finite(name: str, column: str, value: Any) -> float:
+    try:
+        if isinstance(value, str) and not NUMBER.match(value.strip()):
+            raise ValueError(value)
         number = float(value)
     except OverflowError:
         number = math.inf
+    except (TypeError, ValueError):
+        kind = (
+            f"the text {value[:40]!r}"
+            if isinstance(value, str)
+            else "empty"
+            if value is None
+            else f"a {type(value).__name__}"
+        )
+        raise ScoresInvalid("score_not_finite", f"{name}: {column!r} must be a number; it is {kind}.") from None
     if not math.isfinite(number):
-        raise ScoresInvalid("score_not_finite", f"scores.json: {column!r} is not a finite number.")
+        raise ScoresInvalid("score_not_finite", f"{name}: {column!r} is not a finite number ({number}).")
     return number
 
 

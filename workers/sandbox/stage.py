@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from workers.sandbox.errors import SandboxError
 from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.watch import Watch
+from workers.sandbox.work import WritableInputs, copy_tree, give_to_runner
 
 CLOCK_DISAGREES_S = 2.0  # the engine's stamps are wall clock; beyond this the monotonic pair is believed
 LOST_ENGINE_WAIT_S = 60.0
@@ -71,7 +72,11 @@ class Evidence:
 
 @dataclass
 class StageRun:
-    """One stage's container and all that belongs to it."""
+    """One stage's container and all that belongs to it.
+
+    `inputs` are its private copies, `shared` the folder that it shares with the stages beside it, `prefill` what its output
+    begins with. A stage that is `idle` has an output and nothing to run.
+    """
 
     name: str
     engine: Engine
@@ -80,6 +85,11 @@ class StageRun:
     cgroup: StageCgroup
     gpu_meter: GpuMeter = field(default_factory=NoGpu)
     container: str = ""
+    inputs: WritableInputs | None = None
+    shared: OutputVolume | None = None
+    prefill: Path | None = None
+    owns_volume: bool = True
+    idle: bool = False
     log: StageLog | None = None
     log_sent_bytes: int = 0
     started_monotonic: float | None = None
@@ -90,8 +100,31 @@ class StageRun:
 
     def prepare(self) -> None:
         """Make the output's file system and create the container."""
-        self.volume.create()
+        if self.owns_volume:
+            self.volume.create()
+        if self.inputs is not None:
+            self.inputs.reserve()
+        if self.shared is not None and not self.shared.exists():
+            self.shared.create()
+        if self.idle:
+            return
         self.container = self.engine.create(self.spec.name, container_config(self.spec))
+
+    def fill(self, extra: Mapping[str, bytes]) -> None:
+        """Copy what the stage begins with, unless it was started already; `extra` are files among its inputs.
+
+        Raises
+        ------
+        SandboxError
+            `disk_full` where a copy is larger than its place, or the platform's failure.
+        """
+        if self.started_monotonic is not None:
+            return
+        if self.inputs is not None:
+            self.inputs.fill(extra)
+        if self.prefill is not None:
+            copy_tree(self.prefill, self.volume.path)
+            give_to_runner(self.volume.path)
 
     def adopt(self, *, started_monotonic: float | None, killed_by: str | None) -> None:
         """Take over what a predecessor made, instead of `prepare`.
@@ -101,6 +134,8 @@ class StageRun:
         SandboxError
             `container_missing` or `output_missing`: something of it is gone, so the run cannot be seen through.
         """
+        if self.idle and self.volume.exists():
+            return
         state = self.engine.inspect(self.spec.name)
         if not self.volume.exists():
             raise SandboxError("output_missing", f"the output of {self.spec.name} is gone")
@@ -241,4 +276,7 @@ class StageRun:
         with contextlib.suppress(SandboxError):  # the janitor finds it by its labels
             self.engine.remove(self.spec.name)
         self.volume.destroy()
+        for volume in (self.inputs, self.shared):
+            if volume is not None:
+                volume.destroy()
         self.cgroup.remove()

@@ -119,7 +119,10 @@ def test_a_command_is_split_like_a_shell_would_and_its_placeholders_are_replaced
         ("scoring", "$hidden/y.csv", "/app/input/ref/y.csv"),
         ("scoring", "$predictions", "/app/input/res"),
         ("ingestion", "$predictions", "/app/output"),
-        ("ingestion", "$tmp", "/tmp"),
+        ("ingestion", "$tmp", "/app/output"),
+        ("ingestion", "$shared/a", "/app/shared/a"),
+        ("beside scoring", "$predictions", "/app/input/res"),
+        ("submission", "$input $output", "/app/input_data /app/output"),
         ("ingestion", "$HOME", "$HOME"),
     ],
 )

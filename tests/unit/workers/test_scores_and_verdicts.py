@@ -26,8 +26,11 @@ SCORES = {
     "NaN": ('{"mae": NaN}', "score_not_finite"),
     "infinity": ('{"mae": -Infinity}', "score_not_finite"),
     "a number beyond all floats": (f'{{"mae": 1{"0" * 400}}}', "score_not_finite"),
-    "a truth value": ('{"mae": true}', "score_not_finite"),
-    "a text": ('{"mae": "0.1"}', "score_not_finite"),
+    "a truth value": ('{"mae": true}', 1.0),
+    "a number as text": ('{"mae": "1e-3"}', 0.001),
+    "a text": ('{"mae": "good"}', "score_not_finite"),
+    "a mapping": ('{"mae": {"a": 1}}', "score_not_finite"),
+    "nested extras": ('{"mae": 0.1, "all": {"a": [1, 2]}, "list": []}', 0.1),
     "null": ('{"mae": null}', "score_not_finite"),
     "no such column": ('{"MAE": 0.1}', "column_missing"),
     "a list": ("[0.1]", "scores_unreadable"),
@@ -43,12 +46,41 @@ def test_scores_are_finite_numbers_of_declared_columns_or_an_error_with_a_code(t
     if text is not None:
         (tmp_path / "scores.json").write_text(text)
     if isinstance(expected, float):
-        assert read_scores(tmp_path, ["mae"]) == {"mae": expected}
+        assert read_scores(tmp_path, ["mae"]).values == {"mae": expected}
         return
     with pytest.raises(ScoresInvalid) as invalid:
         read_scores(tmp_path, ["mae"])
     assert invalid.value.code == expected
     assert "scores.json" in invalid.value.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mae: 0.5\n", 0.5), ("mae:0.5\nother:2\n", 0.5), ("mae: 1e-3", 0.001), ("\ufeffmae: yes\n", 1.0), ("mae: .nan", "score_not_finite"),
+        ("mae: .inf", "score_not_finite"), ("mae:nan", "score_not_finite"), ("hello", "scores_unreadable"), ("", "scores_unreadable"),
+        ("{mae: [", "scores_unreadable"), ("a: &a [1]\nmae: *a", "scores_unreadable"), ("other: 1", "column_missing"),
+        ("set1_score: 0.3\nmae: 0.2", 0.2), ("mae: 0.1\nextra: {a: b}", 0.1),
+    ],
+)  # fmt: skip
+def test_scores_may_be_written_as_text(tmp_path: Path, text: str, expected: float | str) -> None:
+    (tmp_path / "scores.txt").write_text(text)
+    if isinstance(expected, float):
+        assert read_scores(tmp_path, ["mae"]).values == {"mae": expected}
+        return
+    with pytest.raises(ScoresInvalid, match=r"scores\.txt") as invalid:
+        read_scores(tmp_path, ["mae"])
+    assert invalid.value.code == expected
+
+
+def test_json_wins_over_text_and_what_is_left_out_is_remarked(tmp_path: Path) -> None:
+    (tmp_path / "scores.txt").write_text("mae: 9")
+    (tmp_path / "scores.json").write_text('{"mae": 1, "Duration": 3}')
+    read = read_scores(tmp_path, ["mae", "auc"])
+    assert read.values == {"mae": 1.0}
+    assert len(read.notes) == 2
+    assert "'Duration' is no column" in read.notes[0]
+    assert "no value for the column 'auc'" in read.notes[1]
 
 
 def test_a_refusal_has_a_code_and_a_message_without_control_characters(tmp_path: Path) -> None:

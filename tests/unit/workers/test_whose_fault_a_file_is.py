@@ -71,7 +71,7 @@ def test_a_program_without_a_command_is_the_fault_of_whoever_wrote_it(
     tmp_path: Path, stage: str, beside: tuple[str, ...], reason: str, code: str
 ) -> None:
     with pytest.raises(Unrunnable) as unrunnable:
-        Stager._command(stages(*beside)[stage], {"/app/program": tmp_path})
+        Stager._command(stages(*beside)[stage], {"/app/program": tmp_path}, [])
     assert (unrunnable.value.verdict.reason, unrunnable.value.verdict.code) == (reason, code)
 
 

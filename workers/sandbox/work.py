@@ -1,0 +1,138 @@
+"""Inputs that a stage may write to: private copies in a file system just large enough, so that nothing else is touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workers.sandbox.container import Mount
+from workers.sandbox.errors import SandboxError
+from workers.sandbox.output_volume import RUNNER_UID, OutputVolume
+
+SPARE_BYTES = 64 << 20  # for lock files, byte code, unpacked helpers
+SPARE_FILES = 2000
+COPY_TIMEOUT_S = 1800
+# Where a target's copy lies in the file system. `/app/input` is one mount, so that a program may write beside ref and res.
+PLACES = {
+    "/app/program": "program",
+    "/app/ingested_program": "ingested_program",
+    "/app/input/ref": "input/ref",
+    "/app/input/res": "input/res",
+}
+# A program is also found where its documentation has always said that it is.
+ALSO_AT = {"/app/program": "/app/ingestion_program"}
+
+
+def is_copied(target: str) -> bool:
+    """Whether a stage with writable inputs gets a copy of this target; data sets stay shared and read-only."""
+    return target in PLACES
+
+
+@dataclass
+class WritableInputs:
+    """The copies of one stage's inputs; `sources` are the folders by target, as they are when the stage starts."""
+
+    folder: Path
+    name: str
+    quota: bool
+    sources: Mapping[str, Path]
+    _volume: OutputVolume | None = field(default=None, init=False)
+
+    @property
+    def path(self) -> Path:
+        """The root of the copies."""
+        return self.folder / self.name
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """What the container sees of them."""
+        found: dict[str, str] = {}
+        for target in self.sources:
+            if target.startswith("/app/input/"):
+                found["/app/input"] = "input"
+            else:
+                found[target] = PLACES[target]
+                if target in ALSO_AT:
+                    found[ALSO_AT[target]] = PLACES[target]
+        return tuple(Mount(self.path / place, target, writable=True) for target, place in found.items())
+
+    def reserve(self) -> None:
+        """Make the folders that the engine wants to see when it is told about the container."""
+        for target in self.sources:
+            (self.path / PLACES[target]).mkdir(parents=True, exist_ok=True)
+
+    def fill(self, extra: Mapping[str, bytes]) -> None:
+        """Copy everything; `extra` are further small files by their place, such as `input/res/metadata`.
+
+        Raises
+        ------
+        SandboxError
+            `disk_full`, `staging_failed` or `output_volume`.
+        """
+        size = count = 0
+        for source in self.sources.values():
+            bytes_there, files_there = _measure(source)
+            size, count = size + bytes_there, count + files_there
+        self.destroy()  # what was reserved, or what a predecessor began
+        size_bytes, files = size + SPARE_BYTES, count + SPARE_FILES
+        self._volume = OutputVolume(
+            self.folder, self.name, size_bytes=size_bytes, files=files, quota=self.quota, executable=True
+        )
+        self._volume.create()
+        for target, source in self.sources.items():
+            copy_tree(source, self.path / PLACES[target])
+        for place, content in extra.items():
+            (self.path / place).parent.mkdir(parents=True, exist_ok=True)
+            (self.path / place).write_bytes(content)
+        give_to_runner(self.path)
+
+    def destroy(self) -> None:
+        """Unmount and delete. Safe to call twice, and on what a predecessor made."""
+        volume = self._volume or OutputVolume(self.folder, self.name, size_bytes=0, files=0, quota=self.quota)
+        volume.destroy()
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy what is in a folder into another; links are copied as links.
+
+    Raises
+    ------
+    SandboxError
+        `disk_full` where the target's file system is too small, else `staging_failed`.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    argv = ["cp", "-R", "-P", "--preserve=mode", "--reflink=auto", "--", f"{source}/.", str(target)]
+    done = subprocess.run(argv, check=False, capture_output=True, stdin=subprocess.DEVNULL, timeout=COPY_TIMEOUT_S)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()[:300]
+        code = "disk_full" if "No space left" in said else "staging_failed"
+        raise SandboxError(code, f"an input could not be copied: {said}")
+
+
+def give_to_runner(path: Path) -> None:
+    """Let the container's user write everything below a folder."""
+    if os.geteuid() == 0:
+        _run("chown", "-R", "-h", f"{RUNNER_UID}:{RUNNER_UID}", "--", str(path))
+        _run("chmod", "-R", "u+rwX", "--", str(path))
+    else:
+        _run("chmod", "-R", "a+rwX", "--", str(path))
+
+
+def _run(*argv: str) -> None:
+    try:
+        subprocess.run(argv, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=COPY_TIMEOUT_S)
+    except subprocess.SubprocessError as error:
+        raise SandboxError("staging_failed", f"the copies of the inputs could not be handed over: {error}") from error
+
+
+def _measure(folder: Path) -> tuple[int, int]:
+    """Bytes, in whole blocks, and the number of files and folders below a folder."""
+    size = count = 0
+    for root, folders, files in os.walk(folder):
+        count += len(folders) + len(files)
+        for name in files:
+            size += -((Path(root) / name).lstat().st_size // -4096) * 4096
+        size += 4096 * (len(folders) + 1)
+    return size, count
