@@ -422,6 +422,12 @@ class Phase(models.Model):
         """True when a submission whose upload began at `at` is too late to be ranked, and is taken all the same."""
         return self.accepts_late and self.closes_at is not None and self.closes_at <= at
 
+    @property
+    def accepted_kinds(self) -> list[str]:
+        """Kinds of submissions that the phase takes, by their names in `Submission.kind`."""
+        kinds = {"prediction": self.accepts_predictions, "code": self.accepts_code, "dataset": self.accepts_datasets}
+        return [kind for kind, yes in kinds.items() if yes]
+
     def is_open(self, at: datetime) -> bool:
         """True when a submission whose upload began at `at` is in time."""
         return self.opens_at <= at and (self.closes_at is None or at < self.closes_at)

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from competitions.catalog.models import Phase
 from competitions.refusals import Conflict, NotAllowed, Refusal
+from competitions.submissions.states import Kind
 from competitions.teams.models import Team
 
 
@@ -32,9 +33,7 @@ class KindNotAccepted(Refusal):
     code, http_status = "kind_not_accepted", 422
 
     def __init__(self, phase: Phase, kind: str) -> None:
-        accepted = [
-            name for name, yes in (("predictions", phase.accepts_predictions), ("code", phase.accepts_code)) if yes
-        ]
+        accepted = [str(Kind(name).label) for name in phase.accepted_kinds]
         super().__init__(
             f"The phase “{phase.name}” does not accept {kind} submissions. It accepts {' and '.join(accepted) or 'nothing yet'}.",
             accepted=accepted,

@@ -1,12 +1,13 @@
 """Accepting, cancelling, re-running and disqualifying submissions."""
 
+from collections.abc import Collection
 from datetime import datetime
 from functools import partial
 
 from django.db import transaction
 
 from accounts.models import User
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Phase, Task
 from competitions.compute.bell import ring
 from competitions.factsheets.answers import Answers, questions_of, read_answers
 from competitions.resources.models import Upload
@@ -15,7 +16,7 @@ from competitions.resources.uploads import UploadExpired, UploadIncomplete, uplo
 from competitions.submissions import refusals
 from competitions.submissions.models import FactSheetRevision, Run, Submission
 from competitions.submissions.moves import run_move, run_reopen, submission_settled
-from competitions.submissions.preflight import check_upload
+from competitions.submissions.preflight import Recognised, check_upload, recognise
 from competitions.submissions.quota import allowances
 from competitions.submissions.results import printable
 from competitions.submissions.states import HELD, Kind, State
@@ -33,8 +34,11 @@ def submission_create(
     description: str = "",
     idempotency_key: str = "",
     fact_sheet: object = None,
+    tasks: Collection[Task] = (),
 ) -> Submission:
     """Accept one upload for a phase, as the user's team. `fact_sheet` maps the keys of the phase's questions to answers.
+
+    With `tasks` it runs on those of the phase's alone, and stands on no board.
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
     `FactSheetInvalid`, `InvalidFile`, `QuotaUsed`, `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload
@@ -50,12 +54,16 @@ def submission_create(
     stored = upload_finish(upload).file
     if stored is None:
         raise UploadIncomplete(upload)
-    _require_open(phase, kind, upload.began_at)
+    _require_open(phase, upload.began_at)
+    if not phase.as_on_codabench:
+        _require_kind(phase, kind)
     answers = read_answers(questions_of(phase), fact_sheet if fact_sheet is not None else {})
     _require_quota(team, phase, upload.began_at)  # before the file is read: the cheap answer first
     with local_copy(stored) as path:
-        check_upload(phase=phase, kind=kind, path=path, file_name=upload.file_name)
-    return _accept(team, user, phase, upload, kind, now, description, idempotency_key, answers)
+        recognised = recognise(phase=phase, kind=kind, path=path, file_name=upload.file_name)
+        _require_kind(phase, recognised.kind)
+        check_upload(phase=phase, kind=recognised.kind, path=path, file_name=upload.file_name)
+    return _accept(team, user, phase, upload, recognised, now, description, idempotency_key, answers, tasks)
 
 
 @transaction.atomic
@@ -64,11 +72,12 @@ def _accept(
     user: User,
     phase: Phase,
     upload: Upload,
-    kind: Kind,
+    recognised: Recognised,
     now: datetime,
     description: str,
     idempotency_key: str,
     answers: Answers,
+    some: Collection[Task],
 ) -> Submission:
     """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
     # Without a join: PostgreSQL reads a row anew when its lock was waited for, but not what was joined to it.
@@ -78,28 +87,36 @@ def _accept(
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
     _require_quota(team, phase, upload.began_at)
-    tasks = list(phase.tasks.all())
+    every = list(phase.tasks.all())
+    tasks = [task for task in every if not some or task in some]
     if not tasks:
         raise refusals.NothingToRun(phase)
     submission = Submission(
-        phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
+        phase=phase, team=team, submitted_by=user, kind=recognised.kind, file=upload.file, file_name=upload.file_name,
         description=printable(description)[:500], received_at=upload.began_at, created_at=now, idempotency_key=idempotency_key,
-        fact_sheet=answers, is_late=phase.takes_late(upload.began_at),
+        fact_sheet=answers, program=recognised.program, is_task_rerun=len(tasks) < len(every),
+        is_late=phase.takes_late(upload.began_at),
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)
     if answers:
         FactSheetRevision.objects.create(submission=submission, answers=answers, changed_by=user, changed_at=now)
+    runs_queue(submission=submission, tasks=tasks, now=now)
+    return submission
+
+
+def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
+    """Queue a new submission's runs, one for each task; the bell rings after the commit."""
+    phase = submission.phase
     queue = phase.competition.queue
     Run.objects.bulk_create(
         Run(
-            submission=submission, task=task, team=team, queue=queue, priority=phase.priority,
-            gpus=phase.gpus if kind == Kind.CODE else 0, queued_at=now, not_before=now,
+            submission=submission, task=task, team=submission.team, queue=queue, priority=phase.priority,
+            gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now,
         )
         for task in tasks
     )  # fmt: skip
     transaction.on_commit(partial(ring, queue.bell))
-    return submission
 
 
 def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:
@@ -112,13 +129,15 @@ def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str)
     return made
 
 
-def _require_open(phase: Phase, kind: Kind, received_at: datetime) -> None:
+def _require_open(phase: Phase, received_at: datetime) -> None:
     if received_at < phase.opens_at:
         raise refusals.PhaseNotOpen(phase)
     if not phase.is_open(received_at) and not phase.takes_late(received_at):
         raise refusals.PhaseClosed(phase, received_at=received_at)
-    accepted = {Kind.PREDICTION: phase.accepts_predictions, Kind.CODE: phase.accepts_code}
-    if not accepted[kind]:
+
+
+def _require_kind(phase: Phase, kind: Kind) -> None:
+    if kind not in phase.accepted_kinds:
         raise refusals.KindNotAccepted(phase, kind)
 
 
