@@ -102,6 +102,24 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:submission-logs": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-receipt": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-download": ("get", "MOR", {"A": 401, "STX": 404}),
+    "robots:sign-in": ("post", "", {EVERYBODY: 400}),
+    "robots:competitions": ("get", EVERYBODY, {}),
+    "robots:competitions-public": ("get", EVERYBODY, {}),
+    "robots:competition-bare": ("get", EVERYBODY, {}),
+    "robots:competition": ("get", EVERYBODY, {}),
+    "robots:register": ("post", "SMTOXR", {"A": 401}),
+    "robots:can-make-submission": ("get", SIGNED_IN, {"A": 401}),
+    "robots:datasets": ("post", "SMTOXR", {"A": 401}),
+    "robots:upload": ("put", "", {EVERYBODY: 404}),
+    "robots:submissions": ("get", SIGNED_IN, {"A": 401}),
+    "robots:submission": ("get", "MOR", {"A": 401, "STX": 404}),
+    "robots:details": ("get", "MOR", {"A": 401, "STX": 404}),
+    "robots:cancel": ("post", "MOR", {"A": 401, "STX": 404}),
+    "robots:rerun": ("post", "", {"A": 401, "STX": 404, "M": 403, "OR": 409}),
+    "robots:tasks": ("get", SIGNED_IN, {"A": 401}),
+    "robots:file": ("get", "", {EVERYBODY: 404}),
+    "robots:output": ("get", "", {EVERYBODY: 404}),
+    "web:submission-details": ("get", "", {"A": 302, "SMTOXR": 404}),
     "worker-register": ("post", "", {EVERYBODY: 401}),
     "worker-claim": ("post", "", {EVERYBODY: 401}),
     "worker-file": ("get", "", {EVERYBODY: 401}),
@@ -180,6 +198,10 @@ def url_of(town: Town, name: str, pattern: URLPattern) -> str:
         arguments["key"] = town.arguments["merge"]
     if name == "api:upload":
         arguments["key"] = town.arguments["upload"]
+    if name in ("robots:competition", "robots:competition-bare", "robots:register"):
+        arguments["pk"] = town.site.competition.pk
+    if name == "robots:can-make-submission":
+        arguments["pk"] = town.site.phase.pk
     if name == "web:download":
         arguments["name"] = "starting_kit"
     if name == "accounts:token-revoke":

@@ -99,6 +99,20 @@ def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime) 
     return upload
 
 
+def upload_resize(*, upload: Upload, size_bytes: int) -> Upload:
+    """Announce another size for an upload that has no byte yet: what a client said before it opened the file may be wrong.
+
+    Raises `EmptyUpload` or `UploadTooLarge`. An upload that has begun is left as it is.
+    """
+    if size_bytes <= 0:
+        raise EmptyUpload(upload.file_name)
+    if size_bytes > settings.UPLOAD_MAX_BYTES:
+        raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=settings.UPLOAD_MAX_BYTES)
+    Upload.objects.filter(pk=upload.pk, received_bytes=0, file=None).update(size_bytes=size_bytes)
+    upload.refresh_from_db()
+    return upload
+
+
 def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes], now: datetime) -> Upload:
     """Append bytes at `offset` (the number of bytes received so far) and finish the upload when it is whole.
 

@@ -66,4 +66,5 @@ urlpatterns = [
     path("submissions/<int:pk>/fact-sheet/", submissions.fact_sheet, name="submission-fact-sheet"),
     path("submissions/<int:pk>/file/", submissions.source, name="submission-file"),
     path("submissions/<int:pk>/outputs/<str:name>/", submissions.output, name="submission-output"),
+    path("submissions/<int:pk>/details/<uuid:run_id>/", submissions.details, name="submission-details"),
 ]

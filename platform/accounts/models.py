@@ -32,6 +32,7 @@ class Scope(models.TextChoices):
     READ = "read", "Read: competitions, leaderboards, own team and submissions"
     SUBMIT = "submit", "Submit: upload files, make and cancel submissions"
     TEAM = "team", "Team: register, create and leave teams, invite"
+    ORGANIZE = "organize", "Organize: import and export competitions; for organizers"
 
 
 def validate_scopes(scopes: list[str]) -> None:

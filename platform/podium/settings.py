@@ -65,6 +65,7 @@ INSTALLED_APPS = [
     "competitions.leaderboards",
     "competitions.bundles",
     "competitions.api",
+    "competitions.robots",
     "competitions.web",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -278,6 +279,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF],
+        "frame-src": [SELF],  # the page with a submission's details, which brings a policy of its own
         "form-action": [SELF],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],

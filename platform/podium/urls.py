@@ -21,6 +21,7 @@ urlpatterns = [
     path("profile/", include("accounts.urls")),
     path("api/worker/v1/", include("competitions.submissions.worker_urls")),
     path("api/v1/", include("competitions.api.urls")),
+    path("api/", include("competitions.robots.urls")),
     path("", include("competitions.web.urls")),
 ]
 handler404 = "competitions.web.errors.not_found"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ class RunFolder:
         self.path = runs / lease
         self.outbox = self.path / "outbox"
         self._state: dict[str, Any] = {}
+        self._writing = threading.Lock()  # stages that run at the same time, and the heartbeat
 
     @classmethod
     def create(cls, runs: Path, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = ()) -> RunFolder:
@@ -114,6 +116,10 @@ class RunFolder:
         return facts
 
     def _write_state(self, *, durably: bool = False) -> None:
+        with self._writing:
+            self._write(durably=durably)
+
+    def _write(self, *, durably: bool) -> None:
         text = json.dumps(self._state)
         if durably:
             write_durably(self.path / "state.json", text)

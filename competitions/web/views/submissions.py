@@ -5,12 +5,14 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from csp.decorators import csp_exempt
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.models import User
@@ -29,7 +31,7 @@ from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
-from competitions.submissions.access import log_streams, submissions_of
+from competitions.submissions.access import log_streams, may_download, submissions_of
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import Run, RunLog, RunOutput, Submission
@@ -45,6 +47,12 @@ from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 
 PAGE_SIZE = 20
+DETAILED: Final = "detailed_results.html"
+# An organizer's page: `sandbox` gives it an origin of its own, so it is no part of the site; it can load and send nothing.
+DETAILS_POLICY: Final = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "font-src data:; media-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+)
 LOG_TAIL_CHARS = 100_000
 
 
@@ -254,7 +262,7 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
                 }
                 for stream in streams
             ],
-            "outputs": [output for output in run.outputs.filter(attempt__in=run.attempts_shown) if _may_download(output, streams)],
+            **_files(user, submission, run, streams),
             "events": list(run.events.all()),
         }
         for run in submission.runs.all()
@@ -298,9 +306,24 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
     return render_tab(request, visited, "fact_sheet", context)
 
 
-def _may_download(output: RunOutput, streams: list[str]) -> bool:
-    """The scoring program's output and log go with its live log; the rest is the team's own."""
-    return RunLog.Stream.SCORING in streams or not output.name.startswith("scoring")
+def _files(user: User, submission: Submission, run: Run, streams: list[str]) -> dict[str, Any]:
+    """What the newest attempt left, as far as this person may have it; the page with details apart from the files."""
+    sees = _sees_main_board(user, submission)
+    names = [
+        output
+        for output in run.outputs.filter(attempt__in=run.attempts_shown)
+        if may_download(user, submission.phase, output.name, streams=streams, sees_scores=sees)
+    ]
+    return {
+        "outputs": [output for output in names if output.name != DETAILED],
+        "has_details": any(output.name == DETAILED for output in names),
+        "notes": run.receipt.get("notes") or [] if RunLog.Stream.SCORING in streams else [],
+    }
+
+
+def _sees_main_board(user: User, submission: Submission) -> bool:
+    board = submission.phase.leaderboards.first()
+    return board is not None and can_see_scores(user, board)
 
 
 @require_GET
@@ -311,7 +334,10 @@ def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
     streams = log_streams(person(request), submission.phase)
     for run in submission.runs.all():
         kept = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name).select_related("file").last()
-        if kept is not None and _may_download(kept, streams):
+        sees = _sees_main_board(person(request), submission)
+        if kept is not None and may_download(
+            person(request), submission.phase, kept.name, streams=streams, sees_scores=sees
+        ):
             return FileResponse(open_stored(kept.file), as_attachment=True, filename=f"submission-{pk}-{name}")
     raise Http404
 
@@ -341,3 +367,21 @@ def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResp
     act = {"add": pick_add, "remove": pick_remove}[action]
     act(board=board, submission=submission, by=user, now=timezone.now())
     return redirect("web:submission", pk)
+
+
+@csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
+@require_GET
+@login_required
+@xframe_options_sameorigin
+def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
+    """The page with details that the scoring program wrote, for a frame: its scripts run in an origin of their own and reach nothing."""
+    submission, user = find(request, pk), person(request)
+    streams, sees = log_streams(user, submission.phase), _sees_main_board(user, submission)
+    if not may_download(user, submission.phase, DETAILED, streams=streams, sees_scores=sees):
+        raise Http404
+    run = get_object_or_404(submission.runs, pk=run_id)
+    kept = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED)
+    response = HttpResponse(open_stored(kept.file).read(), content_type="text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = DETAILS_POLICY
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

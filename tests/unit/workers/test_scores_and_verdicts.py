@@ -60,7 +60,7 @@ def test_scores_are_finite_numbers_of_declared_columns_or_an_error_with_a_code(t
         ("mae: 0.5\n", 0.5), ("mae:0.5\nother:2\n", 0.5), ("mae: 1e-3", 0.001), ("\ufeffmae: yes\n", 1.0),
         ("mae: .nan", "score_not_finite"),
         ("mae: .inf", "score_not_finite"), ("mae:nan", "score_not_finite"), ("hello", "scores_unreadable"), ("", "scores_unreadable"),
-        ("- {mae: [", "scores_unreadable"), ("a: &a [1]\nmae: *a", "scores_unreadable"), ("other: 1", "column_missing"),
+        ("- 1\n- 2", "scores_unreadable"), ("a: &a [1]\nmae: *a", "scores_unreadable"), ("other: 1", "column_missing"),
         ("set1_score: 0.3\nmae: 0.2", 0.2), ("mae: 0.1\nextra: {a: b}", 0.1),
     ],
 )  # fmt: skip

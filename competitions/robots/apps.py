@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class RobotsConfig(AppConfig):
+    name = "competitions.robots"

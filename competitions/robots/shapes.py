@@ -1,0 +1,225 @@
+"""Rows in the words of Codabench's API."""
+
+from typing import Any, Final
+
+from django.http import HttpRequest
+
+from accounts.models import User
+from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.rights import organizes
+from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.rules import CODABENCH_RULES
+from competitions.leaderboards.visibility import can_see_scores
+from competitions.resources.models import Resource
+from competitions.robots.files import address
+from competitions.submissions.access import log_streams, may_download
+from competitions.submissions.models import Run, RunOutput, Submission
+from competitions.submissions.states import REASONS, Reason, State
+
+STATUS: Final = {
+    State.QUEUED: "Submitted", State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
+    State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
+}  # fmt: skip
+RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
+
+
+def competition_row(competition: Competition) -> dict[str, Any]:
+    """One line of the list."""
+    owner = competition.organizers.first()
+    return {
+        "id": competition.pk,
+        "title": competition.title,
+        "created_by": owner.username if owner else "podium",
+        "created_when": competition.created_at.isoformat(),
+        "published": competition.is_published,
+        "description": competition.subtitle,
+        "competition_type": competition.competition_type,
+        "reward": competition.reward or None,
+        "contact_email": competition.contact_email or None,
+        "logo": f"/competitions/{competition.slug}/logo/" if competition.logo_id else None,
+        "slug": competition.slug,
+    }
+
+
+def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
+    """The whole of a competition that the asker may see."""
+    phases = competition.phases.prefetch_related("tasks", "leaderboards__columns")
+    pages = [{"title": page.title, "content": page.body, "index": page.index} for page in competition.pages.all()]
+    boards = [board_shape(board) for phase in phases for board in phase.leaderboards.all() if not board.is_hidden]
+    return competition_row(competition) | {
+        "docker_image": competition.image_name,
+        "registration_auto_approve": competition.registration_policy == Competition.RegistrationPolicy.OPEN,
+        "queue": {"name": competition.queue.name},
+        "enable_detailed_results": competition.enable_detailed_results,
+        "phases": [phase_shape(phase) for phase in phases],
+        "pages": pages,
+        "leaderboards": boards,
+        "participant_status": _participant(competition, user),
+        "admin": isinstance(user, User) and Competition.objects.managed_by(user).filter(pk=competition.pk).exists(),
+    }
+
+
+def _participant(competition: Competition, user: Any) -> str | None:
+    if not isinstance(user, User):
+        return None
+    registration = competition.registrations.filter(user=user).first()
+    return registration.state if registration else None
+
+
+def phase_shape(phase: Phase) -> dict[str, Any]:
+    return {
+        "id": phase.pk,
+        "index": phase.index,
+        "name": phase.name,
+        "description": phase.description,
+        "start": phase.opens_at.isoformat(),
+        "end": phase.closes_at.isoformat() if phase.closes_at else None,
+        "tasks": [task_row(task) for task in phase.tasks.all()],
+        "max_submissions_per_day": phase.max_submissions_per_day,
+        "max_submissions_per_person": phase.max_submissions,
+        "execution_time_limit": phase.time_limit_s,
+        "auto_migrate_to_this_phase": phase.auto_migrate_to_this_phase,
+        "hide_output": phase.hide_output,
+    }
+
+
+def task_row(task: Task) -> dict[str, Any]:
+    return {"id": task.pk, "key": str(task.key), "name": task.name, "description": task.description}
+
+
+def task_shape(task: Task) -> dict[str, Any]:
+    """A task with its programs and data, by key."""
+    return task_row(task) | {
+        "created_by": task.owner.username if task.owner else None,
+        "created_when": None,
+        "is_public": task.is_public,
+        "ingestion_only_during_scoring": task.ingestion_only_during_scoring,
+        "validated": None,
+        "shared_with": [],
+        **{
+            name: dataset_shape(getattr(task, name))
+            for name in ("input_data", "ingestion_program", "reference_data", "scoring_program")
+        },
+    }
+
+
+def dataset_shape(resource: Resource | None) -> dict[str, Any] | None:
+    if resource is None:
+        return None
+    return {"id": resource.pk, "key": str(resource.key), "name": resource.name, "type": resource.kind}
+
+
+def board_shape(board: Leaderboard) -> dict[str, Any]:
+    """A board and its columns, without rows."""
+    columns = list(board.columns.all())
+    primary = next((column.index for column in columns if column.is_primary), 0)
+    return {
+        "id": board.pk,
+        "title": board.title,
+        "key": board.key,
+        "hidden": board.is_hidden,
+        "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Force_Best"),
+        "primary_index": primary,
+        "columns": [
+            {
+                "id": column.pk, "title": column.title, "key": column.key, "index": column.index, "sorting": column.sorting,
+                "precision": column.precision, "hidden": column.is_hidden, "computation": column.computation or None,
+            }
+            for column in columns
+        ],
+    }  # fmt: skip
+
+
+def submission_shape(submission: Submission, user: Any) -> dict[str, Any]:
+    """A submission as its team or organizer may see it; scores ask the one rule on who sees them."""
+    runs = list(submission.runs.all())
+    task = runs[0].task if len(runs) == 1 else None
+    board = submission.phase.leaderboards.first()
+    standing = [entry for score in submission.scores.all() if (entry := getattr(score, "entry", None)) is not None]
+    sees = board is not None and can_see_scores(user, board)
+    return {
+        "id": submission.pk,
+        "pk": submission.pk,
+        "phase": submission.phase_id,
+        "phase_name": submission.phase.name,
+        "name": submission.file_name,
+        "filename": submission.file_name,
+        "description": submission.description,
+        "created_when": submission.created_at.isoformat(),
+        "owner": submission.submitted_by.username,
+        "status": STATUS[State(submission.status)],
+        "status_details": status_details(submission, runs),
+        "is_public": False,
+        "is_specific_task_re_run": submission.is_task_rerun,
+        "has_children": len(runs) > 1,
+        "parent": None,
+        "children": [],
+        "task": task_shape(task) if task else None,
+        "scores": scores_of(runs, board) if board is not None and sees else [],
+        "fact_sheet_answers": submission.fact_sheet or None,
+        "leaderboard": board.pk if sees and standing and board else None,
+        "on_leaderboard": bool(sees and standing),
+        "auto_run": True,
+        "can_make_submissions_public": False,
+        "is_soft_deleted": False,
+    }
+
+
+def status_details(submission: Submission, runs: list[Run]) -> str | None:
+    """Podium's verdict in one line: the reason, what happened, and what the team should do."""
+    if submission.status != State.FAILED:
+        waiting = submission.status == State.QUEUED
+        return "Waiting for a compute worker." if waiting else None
+    failed = next((run for run in runs if run.state == State.FAILED), None)
+    reason = Reason(submission.reason)
+    detail = failed.detail if failed else ""
+    return f"{reason.label}: {detail} {REASONS[reason].advice}".strip()
+
+
+def scores_of(runs: list[Run], board: Leaderboard) -> list[dict[str, Any]]:
+    """One line for each column and task."""
+    return [
+        {
+            "id": f"{run.pk}:{column.key}", "index": column.index, "column_key": column.key, "score": str(run.scores[column.key]),
+            "task": run.task_id,
+        }
+        for run in runs
+        for column in board.columns.all()
+        if column.key in run.scores
+    ]  # fmt: skip
+
+
+def details_shape(submission: Submission, user: Any, request: HttpRequest) -> dict[str, Any]:
+    """Files and logs of a submission, as addresses that need no header."""
+    board = submission.phase.leaderboards.first()
+    sees = board is not None and can_see_scores(user, board)
+    streams = log_streams(user, submission.phase)
+    outputs = _outputs(submission)
+    shown = {name: output for name, output in outputs.items() if may_fetch(user, submission, name, streams, sees=sees)}
+    kept = {name: address(request, "robots:output", output.pk) for name, output in shown.items()}
+    return {
+        "data_file": address(request, "robots:file", submission.pk),
+        "logs": [
+            {"name": name.removesuffix(".log"), "data_file": kept[name]} for name in kept if name.endswith(".log")
+        ],
+        "prediction_result": kept.get("predictions.zip"),
+        "scoring_result": kept.get("scoring.zip"),
+        "detailed_result": kept.get("detailed_results.html"),
+        "leaderboards": [board_shape(board)] if board is not None and sees and not board.is_hidden else [],
+        "fact_sheet_answers": submission.fact_sheet or None,
+        "is_admin": isinstance(user, User) and organizes(user, submission.phase),
+    }
+
+
+def may_fetch(user: Any, submission: Submission, name: str, streams: list[str], *, sees: bool) -> bool:
+    """Whether this person may have this file of a run: the same rules as on the submission's page."""
+    return may_download(user, submission.phase, name, streams=streams, sees_scores=sees)
+
+
+def _outputs(submission: Submission) -> dict[str, RunOutput]:
+    """The files of the newest attempts, by name; with several tasks the first one's."""
+    found: dict[str, RunOutput] = {}
+    for run in submission.runs.all():
+        for output in run.outputs.filter(attempt=run.attempt):
+            found.setdefault(output.name, output)
+    return found

@@ -1,0 +1,26 @@
+"""The robots' API at the host's root, below /api/. A slash at the end may be left out where scripts leave it out."""
+
+from django.urls import path
+
+from competitions.robots import views
+
+app_name = "robots"
+urlpatterns = [
+    path("api-token-auth/", views.SignIn.as_view(), name="sign-in"),
+    path("competitions/", views.Competitions.as_view(), name="competitions"),
+    path("competitions/public/", views.PublicCompetitions.as_view(), name="competitions-public"),
+    path("competitions/<int:pk>", views.CompetitionView.as_view(), name="competition-bare"),
+    path("competitions/<int:pk>/", views.CompetitionView.as_view(), name="competition"),
+    path("competitions/<int:pk>/register/", views.Register.as_view(), name="register"),
+    path("can_make_submission/<int:pk>/", views.CanMakeSubmission.as_view(), name="can-make-submission"),
+    path("datasets/", views.Datasets.as_view(), name="datasets"),
+    path("datasets/upload/<str:token>/", views.upload, name="upload"),
+    path("submissions/", views.Submissions.as_view(), name="submissions"),
+    path("submissions/<int:pk>/", views.SubmissionView.as_view(), name="submission"),
+    path("submissions/<int:pk>/get_details/", views.SubmissionDetails.as_view(), name="details"),
+    path("submissions/<int:pk>/cancel_submission/", views.Cancel.as_view(), name="cancel"),
+    path("submissions/<int:pk>/re_run_submission/", views.Rerun.as_view(), name="rerun"),
+    path("tasks/", views.Tasks.as_view(), name="tasks"),
+    path("files/<str:token>/", views.file, name="file"),
+    path("outputs/<str:token>/", views.output, name="output"),
+]
