@@ -13,6 +13,8 @@ from competitions.submissions.models import Attempt, Run, TeamTurn
 from competitions.submissions.states import HELD, Kind, Reason, State
 
 PREDICTIONS: Final = Q(submission__kind=Kind.PREDICTION)  # these alone have no ingestion stage
+# Both containers at once, on one worker: nothing for one that runs only half of a run.
+BESIDE_SCORING: Final = Q(task__ingestion_only_during_scoring=True, task__ingestion_program__isnull=False)
 ELSEWHERE_FIRST_S: Final = 120  # how long a run that failed on a worker waits for another one
 
 
@@ -46,9 +48,9 @@ def in_fair_order(waiting: QuerySet[Run], *, cap: int | None = None) -> QuerySet
 def _fit_for(worker: ComputeWorker, waiting: QuerySet[Run]) -> QuerySet[Run]:
     """Those with a stage that a worker of this role may run."""
     if worker.role == ComputeWorker.Role.INGESTION:
-        return waiting.filter(~PREDICTIONS, ingested_attempt=None)
+        return waiting.filter(~PREDICTIONS, ingested_attempt=None).exclude(BESIDE_SCORING)
     if worker.role == ComputeWorker.Role.SCORING:
-        return waiting.filter(PREDICTIONS | Q(ingested_attempt__isnull=False))
+        return waiting.filter(PREDICTIONS | Q(ingested_attempt__isnull=False)).exclude(BESIDE_SCORING & ~PREDICTIONS)
     return waiting
 
 

@@ -165,7 +165,7 @@ def test_a_failure_leaves_nothing_behind(site: World, tmp_path: Path, monkeypatc
     assert [model.objects.count() for model in (Competition, Resource, StoredFile)] == before
 
 
-def broken(*args: object) -> None:
+def broken(*args: object, **named: object) -> None:
     raise RuntimeError("the disk burst into flames")
 
 
