@@ -1,0 +1,140 @@
+"""Where a backup lies: a folder, which the next backup only adds to, or one tar file."""
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+MANIFEST = "manifest.json"
+TABLES = "tables"
+
+
+class Broken(Exception):
+    """A backup that is not whole, or not one; the message names the part."""
+
+
+class Place(Protocol):
+    """A backup's parts by name."""
+
+    def has(self, name: str) -> bool:
+        """Whether the part is there already."""
+
+    def put(self, name: str, source: Path) -> None:
+        """Keep a copy of the file under this name."""
+
+    def open(self, name: str) -> IO[bytes]:
+        """Read a part. Raises `Broken` when it is not there."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+class Folder:
+    """Parts as files. Objects never change, so that those of an earlier backup are kept."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def has(self, name: str) -> bool:
+        """Whether the part is there already."""
+        return (self._root / name).exists()
+
+    def put(self, name: str, source: Path) -> None:
+        """Copy whole or not at all."""
+        target = self._root / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(f".{target.name}.new")
+        shutil.copyfile(source, fresh)
+        with fresh.open("rb") as file:
+            os.fsync(file.fileno())
+        fresh.replace(target)
+
+    def open(self, name: str) -> IO[bytes]:
+        """Read a part."""
+        try:
+            return (self._root / name).open("rb")
+        except OSError as error:
+            raise Broken(f"{self._root} has no {name}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class TarFile:
+    """Parts as members of one file."""
+
+    def __init__(self, path: Path, mode: str) -> None:
+        try:
+            self._tar = tarfile.open(path, "w" if mode == "w" else "r:")  # noqa: SIM115  closed by `close`
+        except (OSError, tarfile.TarError) as error:
+            raise Broken(f"{path} cannot be opened as a tar file: {error}") from error
+
+    def has(self, name: str) -> bool:
+        """A new file has nothing yet."""
+        return False
+
+    def put(self, name: str, source: Path) -> None:
+        """Append."""
+        self._tar.add(source, arcname=name, recursive=False)
+
+    def open(self, name: str) -> IO[bytes]:
+        """Read a member."""
+        try:
+            found = self._tar.extractfile(name)
+        except (KeyError, tarfile.TarError) as error:
+            raise Broken(f"the archive has no {name}") from error
+        if found is None:
+            raise Broken(f"{name} in the archive is no file")
+        return found
+
+    def close(self) -> None:
+        """Write the end."""
+        self._tar.close()
+
+
+@contextmanager
+def opened(path: Path, mode: str) -> Iterator[Place]:
+    """The backup at `path`, `r` or `w`: a tar file when its name ends with `.tar`, else a folder."""
+    place: Place = TarFile(path, mode) if path.suffix == ".tar" else Folder(path)
+    try:
+        yield place
+    finally:
+        place.close()
+
+
+def read_manifest(place: Place) -> dict[str, Any]:
+    """What the backup holds. Raises `Broken` for anything but a backup of a site."""
+    with place.open(MANIFEST) as file:
+        try:
+            manifest = json.loads(file.read())
+        except ValueError as error:
+            raise Broken(f"{MANIFEST} is no JSON: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != "podium-backup-1":
+        raise Broken(f"{MANIFEST} is not that of a backup of Podium")
+    return manifest
+
+
+def read_lines(place: Place, table: str) -> Iterator[str]:
+    """The lines of one table."""
+    try:
+        with place.open(f"{TABLES}/{table}.jsonl.gz") as packed, gzip.open(packed, "rt", encoding="utf-8", newline="\n") as text:
+            for line in text:
+                yield line.rstrip("\n")
+    except (OSError, EOFError) as error:
+        raise Broken(f"the table {table} cannot be read to its end: {error}") from error
+
+
+def sha256_of(stream: IO[bytes]) -> str:
+    """SHA-256 of what is left of a stream."""
+    digest = hashlib.sha256()
+    while chunk := stream.read(1 << 20):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+

@@ -1,0 +1,109 @@
+"""The tables of a site as lines of JSON, the same from SQLite and PostgreSQL, and back."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.apps import apps
+from django.core.management.color import no_style
+from django.db import connection, models, transaction
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils.duration import duration_string
+
+ROWS_AT_ONCE = 500
+LEFT_OUT = {"django_session", "django_migrations"}  # people sign in again; migrations are compared, not copied
+
+
+def tables() -> list[type[models.Model]]:
+    """Every model with a table of its own, many-to-many tables included, in a fixed order."""
+    found = [model for model in apps.get_models(include_auto_created=True) if model._meta.managed]
+    return sorted(
+        (model for model in found if not model._meta.proxy and model._meta.db_table not in LEFT_OUT),
+        key=lambda model: model._meta.db_table,
+    )
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Everything that is read inside is of one moment, while the site goes on writing."""
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield
+
+
+def migrations() -> list[str]:
+    """The applied migrations: a backup is restored into a site with the same ones."""
+    return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
+
+
+def lines_of(model: type[models.Model]) -> Iterator[str]:
+    """One line for each row, by primary key: a JSON list of the concrete fields' values."""
+    names = [field.attname for field in model._meta.concrete_fields]
+    rows = model._default_manager.order_by("pk").values_list(*names)
+    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+        yield json.dumps(row, default=_plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return duration_string(value)
+        case UUID() | Decimal():
+            return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in a backup")
+
+
+def digest_of_lines(lines: Iterable[str]) -> tuple[int, str]:
+    """Number and SHA-256 of lines."""
+    total, digest = 0, hashlib.sha256()
+    for line in lines:
+        total += 1
+        digest.update(line.encode() + b"\n")
+    return total, digest.hexdigest()
+
+
+def empty_all() -> None:
+    """Delete what `migrate` put there (content types, permissions). Call in the transaction that fills the tables again."""
+    with connection.cursor() as cursor:
+        for model in tables():
+            cursor.execute(f"DELETE FROM {connection.ops.quote_name(model._meta.db_table)}")
+
+
+def insert(model: type[models.Model], lines: Iterable[str]) -> None:
+    """Insert rows as they were, with their keys and times. References are checked when the transaction ends."""
+    fields = model._meta.concrete_fields
+    columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
+    places = ", ".join(["%s"] * len(fields))
+    statement = f"INSERT INTO {connection.ops.quote_name(model._meta.db_table)} ({columns}) VALUES ({places})"
+    waiting: list[list[Any]] = []
+    with connection.cursor() as cursor:
+        for line in lines:
+            waiting.append([_prepared(field, value) for field, value in zip(fields, json.loads(line), strict=True)])
+            if len(waiting) == ROWS_AT_ONCE:
+                cursor.executemany(statement, waiting)
+                waiting.clear()
+        if waiting:
+            cursor.executemany(statement, waiting)
+
+
+def _prepared(field: models.Field[Any, Any], value: Any) -> Any:
+    if isinstance(field, models.JSONField):
+        return field.get_db_prep_save(value, connection)
+    target = field.target_field if isinstance(field, models.ForeignKey) else field
+    return field.get_db_prep_save(target.to_python(value), connection)
+
+
+def reset_sequences() -> None:
+    """The next row gets a key that is free."""
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), tables()):
+            cursor.execute(statement)

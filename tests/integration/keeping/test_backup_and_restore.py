@@ -1,0 +1,141 @@
+"""A site is backed up while it runs, and restored into an empty one, where everything is as it was and goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from accounts.models import User
+from competitions.compute.models import queue_by_token
+from competitions.resources.models import StoredFile
+from competitions.submissions.models import Run, RunEvent, Submission
+from competitions.submissions.states import Kind, State
+from podium.keeping.archive import Broken, opened, read_manifest
+from podium.keeping.services import backup, compare, restore
+from tests.services import REPOSITORY
+from tests.worlds import World, lease, world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def site() -> World:
+    """A site in the middle of its life: scored, running, waiting, failed."""
+    made = world(max_submissions_per_day=None)
+    made.score(made.submit(), 0.25)
+    made.answer(made.submit(kind=Kind.CODE), {"outcome": "failed", "reason": "time_limit", "code": "time_limit", "detail": "ü\n"})
+    made.submit()
+    made.claim()
+    made.submit(phase=made.sealed)
+    return made
+
+
+def manifest_of(path: Path) -> dict[str, Any]:
+    with opened(path, "r") as place:
+        return read_manifest(place)
+
+
+def empty_the_site() -> None:
+    call_command("flush", interactive=False, verbosity=0)
+    shutil.rmtree(settings.OBJECTS_DIR)
+
+
+@pytest.mark.parametrize("name", ["site.tar", "folder"])
+def test_an_empty_site_becomes_the_one_that_was_backed_up(site: World, tmp_path: Path, name: str) -> None:
+    kept = backup(tmp_path / name, now=site.now)
+    assert kept.files == StoredFile.objects.count()
+    facts = list(Submission.objects.order_by("pk").values_list("pk", "status", "reason", "is_charged", "created_at"))
+    events = RunEvent.objects.count()
+    empty_the_site()
+    assert not User.objects.exists()
+    assert restore(tmp_path / name) == kept
+    compare(manifest_of(tmp_path / name))
+    assert list(Submission.objects.order_by("pk").values_list("pk", "status", "reason", "is_charged", "created_at")) == facts
+    assert RunEvent.objects.count() == events
+    assert queue_by_token(site.token) == site.queue
+    assert site.team.captain.check_password("x")
+
+
+def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: World, tmp_path: Path) -> None:
+    held = Run.objects.get(state=State.LEASED)
+    backup(tmp_path / "site.tar", now=site.now)
+    empty_the_site()
+    restore(tmp_path / "site.tar")
+    from competitions.submissions import dispatch
+    from competitions.submissions.results import read_result
+
+    result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
+    assert dispatch.run_complete(**lease(held), result=result, now=site.now) == State.FINISHED
+    assert site.claim(at=site.now + timedelta(seconds=1)).submission.phase == site.sealed
+    new = site.submit()
+    assert new.pk > held.submission_id, "new rows get free keys"
+
+
+def test_a_later_backup_into_the_same_folder_copies_only_what_is_new(site: World, tmp_path: Path) -> None:
+    backup(tmp_path, now=site.now)
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "objects").iterdir()}
+    site.submit()
+    backup(tmp_path, now=site.now)
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "objects").iterdir()}
+    assert {name: after[name] for name in before} == before
+    compare(manifest_of(tmp_path))
+
+
+def test_a_backup_restores_on_the_other_database_too(site: World, tmp_path: Path) -> None:
+    backup(tmp_path / "site.tar", now=site.now)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))}
+    environment["PODIUM_DATA_DIR"] = str(tmp_path / "embedded")
+
+    def manage(*words: str) -> str:
+        argv = [sys.executable, "manage.py", *words]
+        return subprocess.run(argv, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
+
+    manage("migrate", "-v0")
+    assert "compared and equal" in manage("restore", str(tmp_path / "site.tar"))
+    manage("backup", str(tmp_path / "again.tar"))
+    first, second = manifest_of(tmp_path / "site.tar"), manifest_of(tmp_path / "again.tar")
+    assert (first["tables"], first["objects"]) == (second["tables"], second["objects"])
+
+
+def test_a_site_with_accounts_is_not_overwritten(site: World, tmp_path: Path) -> None:
+    backup(tmp_path / "site.tar", now=site.now)
+    with pytest.raises(CommandError, match="has accounts already"):
+        call_command("restore", str(tmp_path / "site.tar"))
+    assert Submission.objects.count() == 4
+
+
+def test_a_damaged_backup_is_refused_and_nothing_is_restored(site: World, tmp_path: Path) -> None:
+    backup(tmp_path, now=site.now)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    victim = tmp_path / "objects" / next(iter(manifest["objects"]))
+    content = victim.read_bytes()
+    empty_the_site()
+    victim.write_bytes(content[:-1] + b"!")
+    with pytest.raises(Broken, match="is damaged"):
+        restore(tmp_path)
+    victim.write_bytes(content)
+    manifest["tables"]["submissions_submission"]["rows"] += 1
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(Broken, match="submissions_submission came to 4 rows"):
+        restore(tmp_path)
+    assert not User.objects.exists()
+
+
+def test_what_is_no_backup_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"has no manifest\.json"):
+        call_command("restore", str(tmp_path))
+    with tarfile.open(tmp_path / "x.tar", "w"):
+        pass
+    with pytest.raises(CommandError, match=r"the archive has no manifest\.json"):
+        call_command("restore", str(tmp_path / "x.tar"))
