@@ -56,6 +56,7 @@ CSRF_TRUSTED_ORIGINS = [SITE_URL]
 INSTALLED_APPS = [
     "podium",
     "accounts",
+    "audit",
     "competitions.resources",
     "competitions.compute",
     "competitions.catalog",
@@ -98,6 +99,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "audit.middleware.AuditMiddleware",
     "competitions.web.middleware.RefusalMiddleware",
 ]
 
