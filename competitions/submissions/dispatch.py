@@ -50,7 +50,9 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
         return None
     leased = _job_run(run.pk)
     team_served(run=leased, now=now)
-    leased.receipt = receipt_of_inputs(leased) | {key: leased.receipt[key] for key in ("ingestion",) if key in leased.receipt}
+    leased.receipt = receipt_of_inputs(leased) | {
+        key: leased.receipt[key] for key in ("ingestion",) if key in leased.receipt
+    }
     leased.save(update_fields=["receipt"])
     return leased
 
@@ -191,7 +193,9 @@ def _ingested(run: Run, result: Result, now: datetime) -> State:
 
     Raises `InvalidResult` when this was not asked for, or the predictions have not arrived: then nothing changes.
     """
-    is_asked = run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION and run.ingested_attempt is None
+    is_asked = (
+        run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION and run.ingested_attempt is None
+    )
     outputs = _output_digests(run)
     if not is_asked or "predictions.zip" not in outputs:
         raise InvalidResult("'outcome' is 'ingested', but this run has no predictions or was to be scored, too.")

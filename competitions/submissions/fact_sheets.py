@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from competitions.factsheets.answers import questions_of, read_answers
+from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.refusals import Conflict, NotAllowed
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.moves import submission_settled
@@ -43,7 +43,7 @@ def fact_sheet_edit(*, submission: Submission, answers: object, by: User, now: d
         raise NotYourFactSheet(submission)
     if not fact_sheet_is_open(submission, now):
         raise FactSheetClosed(submission)
-    checked = read_answers(questions_of(submission.phase), answers)
+    checked = read_fact_sheet(questions_of(submission.phase), answers)
     locked = Submission.objects.select_for_update(of=("self",)).select_related("phase", "team").get(pk=submission.pk)
     if locked.fact_sheet == checked:
         return False

@@ -9,7 +9,8 @@ from django.db import transaction
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.compute.bell import ring
-from competitions.factsheets.answers import Answers, questions_of, read_answers
+from competitions.factsheets.answers import questions_of, read_fact_sheet
+from competitions.questions import Answers
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
@@ -57,7 +58,7 @@ def submission_create(
     _require_open(phase, upload.began_at)
     if not phase.as_on_codabench:
         _require_kind(phase, kind)
-    answers = read_answers(questions_of(phase), fact_sheet if fact_sheet is not None else {})
+    answers = read_fact_sheet(questions_of(phase), fact_sheet if fact_sheet is not None else {})
     _require_quota(team, phase, upload.began_at)  # before the file is read: the cheap answer first
     with local_copy(stored) as path:
         recognised = recognise(phase=phase, kind=kind, path=path, file_name=upload.file_name)

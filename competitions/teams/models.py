@@ -9,15 +9,15 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from competitions.catalog.models import Competition, RulesVersion
-from competitions.questions import Question
+from competitions.questions import AskedQuestion
 
 
-class RegistrationQuestion(Question):
+class RegistrationQuestion(AskedQuestion):
     """What an organizer asks everybody who registers: real name, affiliation, an honour code."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="registration_questions")
 
-    class Meta(Question.Meta):
+    class Meta(AskedQuestion.Meta):
         constraints = [
             models.UniqueConstraint(fields=["competition", "key"], name="registration_question_once_per_competition")
         ]

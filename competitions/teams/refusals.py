@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from competitions.catalog.models import Competition
+from competitions.questions import AnswersInvalid
 from competitions.refusals import Conflict, NotAllowed, Refusal
 
 
@@ -160,20 +161,8 @@ class RegistrationClosed(NotAllowed):
         super().__init__(f"Registration for “{competition}” closed at {closed_at:%Y-%m-%d %H:%M} UTC.")
 
 
-class AnswersInvalid(Refusal):
-    code, http_status = "answers_invalid", 422
-
-    def __init__(self, faults: dict[str, list[str]], titles: dict[str, str]) -> None:
-        said = " ".join(f"“{titles[key]}”: {' '.join(texts)}" for key, texts in faults.items())
-        super().__init__(f"Some answers are missing or not as asked. {said}", faults=faults)
-
-
-class UnknownAnswer(Refusal):
-    code, http_status = "unknown_answer", 422
-
-    def __init__(self, unknown: list[str], keys: list[str]) -> None:
-        there_are = ", ".join(keys) if keys else "none"
-        super().__init__(f"There is no question {', '.join(map(repr, unknown))}; the questions are: {there_are}.")
+class RegistrationInvalid(AnswersInvalid):
+    code, what = "registration_invalid", "The registration"
 
 
 class UnknownTeam(Refusal):

@@ -12,7 +12,7 @@ from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
-from competitions.questions import AnswersForm
+from competitions.questions import Answers, read_answers
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, Membership, Registration, Team
 
@@ -36,7 +36,7 @@ def register(
     `answers` are those to the organizer's questions, by key; what was answered before need not be said again.
     A registration that waited for an organizer is approved when the competition has become open to all since.
 
-    Raises `NoRules`, `RulesVersionUnknown` (another version is in force), `RegistrationClosed`, `AnswersInvalid`, `UnknownAnswer` or
+    Raises `NoRules`, `RulesVersionUnknown` (another version is in force), `RegistrationClosed`, `RegistrationInvalid` or
     `RegistrationDenied`.
     """
     rules = current_rules(competition)
@@ -70,16 +70,11 @@ def register(
     return registration
 
 
-def _checked_answers(competition: Competition, before: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def _checked_answers(competition: Competition, before: Mapping[str, Any], said: Mapping[str, Any]) -> Answers:
     """The answers as the questions want them: what is said now, and what was said before to questions that still stand."""
     questions = list(competition.registration_questions.all())
-    keys = [question.key for question in questions]
-    if unknown := sorted(set(said) - set(keys)):
-        raise refusals.UnknownAnswer(unknown, keys)
-    form = AnswersForm(questions, {key: answer for key, answer in before.items() if key in keys} | dict(said))
-    if not form.is_valid():
-        raise refusals.AnswersInvalid(form.faults(), {question.key: question.title for question in questions})
-    return form.answers()
+    kept = {key: answer for key, answer in before.items() if key in {question.key for question in questions}}
+    return read_answers(questions, kept | dict(said), refusal=refusals.RegistrationInvalid)
 
 
 @transaction.atomic

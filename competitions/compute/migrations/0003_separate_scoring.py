@@ -4,15 +4,18 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('compute', '0002_queue_rules_and_worker_reports'),
+        ("compute", "0002_queue_rules_and_worker_reports"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='queue',
-            name='separate_scoring',
-            field=models.BooleanField(default=False, help_text="Workers that run participants' code never get reference data: each is started with a role.", verbose_name='scoring on workers of its own'),
+            model_name="queue",
+            name="separate_scoring",
+            field=models.BooleanField(
+                default=False,
+                help_text="Workers that run participants' code never get reference data: each is started with a role.",
+                verbose_name="scoring on workers of its own",
+            ),
         ),
     ]

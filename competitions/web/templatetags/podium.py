@@ -9,8 +9,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Format, Page, RulesVersion
-from competitions.factsheets.answers import shown_answer
 from competitions.leaderboards.board import ShownColumn
+from competitions.questions import shown_answer
 from competitions.submissions.states import State
 from competitions.web import text
 

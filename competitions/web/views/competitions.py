@@ -15,9 +15,10 @@ from competitions.catalog.models import Competition, Page, Series
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.numbers import is_number
-from competitions.questions import AnswersForm
+from competitions.questions import answers_of_form
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
+from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.visit import Visit, visit
@@ -115,13 +116,17 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
     return _rules_page(request, visit(request, slug))
 
 
-def _rules_page(request: HttpRequest, visited: Visit, refused: AnswersForm | None = None) -> HttpResponse:
+def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInvalid | None = None) -> HttpResponse:
     """The rules and, for those who can accept them, the questions with what was answered before or is refused now."""
-    questions = visited.competition.registration_questions.all()
-    form = refused or AnswersForm(questions, initial=_answers_before(request, visited))
-    context = {"rules": current_rules(visited.competition), "form": form, "is_closed": _is_closed(visited)}
+    answers = answers_of_form(request.POST) if refusal else _answers_before(request, visited)
+    context = {
+        "rules": current_rules(visited.competition),
+        "questions": [(one, answers.get(one.key)) for one in visited.competition.registration_questions.all()],
+        "refusal": refusal,
+        "is_closed": _is_closed(visited),
+    }
     response = render_tab(request, visited, "rules", context)
-    response.status_code = 200 if refused is None else 422
+    response.status_code = refusal.http_status if refusal else 200
     return response
 
 
@@ -144,15 +149,15 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     assert isinstance(request.user, User), "login_required"
     version = request.POST.get("rules_version", "")
-    form = AnswersForm(visited.competition.registration_questions.all(), request.POST)
-    if not form.is_valid():
-        return _rules_page(request, visited, form)
-    registration = register(
-        user=request.user,
-        competition=visited.competition,
-        rules_version=int(version) if is_number(version) else 0,
-        answers=form.answers(),
-        now=timezone.now(),
-    )
+    try:
+        registration = register(
+            user=request.user,
+            competition=visited.competition,
+            rules_version=int(version) if is_number(version) else 0,
+            answers=answers_of_form(request.POST),
+            now=timezone.now(),
+        )
+    except RegistrationInvalid as refusal:
+        return _rules_page(request, visited, refusal)
     messages.success(request, f"You accepted version {version} of the rules: {registration.get_state_display()}.")
     return redirect("web:team" if registration.state == registration.State.APPROVED else "web:rules", slug)

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from accounts.models import User
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
-from competitions.factsheets.answers import questions_of, shown_answer
+from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
 from competitions.leaderboards.facts import comparisons
 from competitions.leaderboards.loading import attach_boards, attach_standings, several_boards, with_main_score
@@ -27,6 +27,7 @@ from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_scores
 from competitions.numbers import is_number
+from competitions.questions import answers_of_form, shown_answer
 from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
@@ -158,7 +159,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         require_registration(user=user, competition=visited.competition)
         made = submission_create(
             user=user, phase=phase, upload=_upload(request, visited), kind=Kind(kind), now=timezone.now(),
-            description=request.POST.get("description", ""), fact_sheet=answers_of(request),
+            description=request.POST.get("description", ""), fact_sheet=answers_of_form(request.POST),
             idempotency_key=request.POST.get("idempotency_key", "")[:100],
         )  # fmt: skip
     except Refusal as refusal:
@@ -172,11 +173,6 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         return JsonResponse({"id": made.pk, "url": url}, status=201)
     messages.success(request, f"Submission #{made.pk} was accepted.")
     return redirect(url)
-
-
-def answers_of(request: HttpRequest) -> dict[str, str]:
-    """The answers of a form's fact sheet; its fields are called `fact.<key>`."""
-    return {name.removeprefix("fact."): str(value) for name, value in request.POST.items() if name.startswith("fact.")}
 
 
 def _upload(request: HttpRequest, visited: Visit) -> Upload:
@@ -292,7 +288,9 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
     """The submission's answers with their history, and the form to change them until the deadline."""
     submission, user = find(request, pk), person(request)
     if request.method == "POST":
-        changed = fact_sheet_edit(submission=submission, answers=answers_of(request), by=user, now=timezone.now())
+        changed = fact_sheet_edit(
+            submission=submission, answers=answers_of_form(request.POST), by=user, now=timezone.now()
+        )
         messages.success(request, "The fact sheet was changed." if changed else "The fact sheet is as it was.")
         return redirect("web:submission", pk)
     visited = visit(request, submission.phase.competition.slug)

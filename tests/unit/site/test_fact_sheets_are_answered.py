@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
-from competitions.factsheets.answers import FactSheetInvalid, questions_of, read_answers
+from competitions.factsheets.answers import FactSheetInvalid, questions_of, read_fact_sheet
 from competitions.factsheets.models import Question
 from competitions.leaderboards import board as reading
 from competitions.leaderboards.export import csv_lines
@@ -138,11 +138,11 @@ def test_the_api_asks_and_refuses_and_keeps(asked: World) -> None:
 def test_the_page_asks_and_refuses_and_keeps(asked: World) -> None:
     client = client_of(asked.member())
     page = client.get(reverse("web:submissions", args=[asked.competition.slug])).content.decode()
-    assert 'name="fact.params"' in page
+    assert 'name="answer.params"' in page
     url = reverse("web:submit", args=[asked.competition.slug])
     for answers, count in (({"method": "GIN"}, 0), (ANSWERS, 1)):
         form = {"phase": asked.phase.slug, "kind": "prediction"} | {
-            f"fact.{key}": value for key, value in answers.items()
+            f"answer.{key}": value for key, value in answers.items()
         }
         client.post(url, form | {"file": SimpleUploadedFile(FILE_NAME, prediction_bytes())})
         assert Submission.objects.count() == count
@@ -168,7 +168,7 @@ def test_the_team_edits_until_the_deadline_and_history_stays(asked: World) -> No
     page = client.get(reverse("web:submission-fact-sheet", args=[made.pk])).content.decode()
     assert "GIN" in page
     assert "Transformer" in page
-    form = {f"fact.{key}": value for key, value in ANSWERS.items()}
+    form = {f"answer.{key}": value for key, value in ANSWERS.items()}
     assert client.post(reverse("web:submission-fact-sheet", args=[made.pk]), form).status_code == 302
     assert made.fact_sheet_revisions.count() == 3
     closes_at = asked.phase.closes_at
@@ -273,9 +273,9 @@ def test_results_over_seeds_are_one_entry_with_mean_and_deviation(site: World) -
 
 
 def test_no_question_takes_no_answer_and_asks_for_none(site: World) -> None:
-    assert read_answers(questions_of(site.phase), {}) == {}
+    assert read_fact_sheet(questions_of(site.phase), {}) == {}
     assert sent(site, None, now=site.now + timedelta(seconds=1)).fact_sheet == {}
     assert (
-        'name="fact.'
+        'name="answer.'
         not in client_of(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
     )

@@ -35,7 +35,13 @@ def asking(site: World) -> World:
         ]
     ):
         question = RegistrationQuestion(
-            competition=site.competition, key=key, title=title, kind=kind, choices=choices, index=index
+            competition=site.competition,
+            key=key,
+            title=title,
+            kind=kind,
+            choices=choices,
+            index=index,
+            is_required=True,
         )
         question.full_clean()
         question.save()
@@ -51,7 +57,7 @@ def test_answers_are_kept_with_the_registration(asking: World) -> None:
     ("answers", "title"),
     [
         ({**ANSWERS, "name": " "}, "Real name"),
-        ({**ANSWERS, "field": "circus"}, "Where do you work?"),
+        ({**ANSWERS, "field": "circus"}, "field: 'circus' is not one of academia, industry"),
         ({**ANSWERS, "honour": False}, "I will not label the test set by hand"),
         ({}, "Real name"),
     ],
@@ -60,13 +66,15 @@ def test_an_answer_that_is_missing_or_wrong_is_named_and_nobody_is_registered(
     asking: World, answers: dict[str, Any], title: str
 ) -> None:
     who = person()
-    with pytest.raises(refusals.AnswersInvalid, match=title.replace("?", r"\?")):
+    with pytest.raises(refusals.RegistrationInvalid, match=title):
         register(user=who, competition=asking.competition, rules_version=1, now=asking.now, answers=answers)
     assert not Registration.objects.filter(user=who).exists()
 
 
 def test_an_answer_to_no_question_is_named(asking: World) -> None:
-    with pytest.raises(refusals.UnknownAnswer, match=r"'shoe_size'.*name, field, honour"):
+    with pytest.raises(
+        refusals.RegistrationInvalid, match="shoe_size: nobody asks this; the keys are name, field, honour"
+    ):
         register(
             user=person(), competition=asking.competition, rules_version=1, now=asking.now,
             answers={**ANSWERS, "shoe_size": "43"},
@@ -86,12 +94,15 @@ def test_answers_need_not_be_said_again_when_the_rules_change(asking: World) -> 
 def test_a_form_that_is_refused_comes_back_with_what_was_typed(asking: World) -> None:
     client = client_of(person())
     url = reverse("web:join", args=[asking.competition.slug])
-    refused = client.post(url, {"rules_version": 1, "name": "A Chemist", "honour": "on"})
+    refused = client.post(url, {"rules_version": 1, "answer.name": "A Chemist", "answer.honour": "true"})
     page = refused.content.decode()
     assert refused.status_code == 422
     assert 'value="A Chemist"' in page
-    assert "This field is required." in page
-    assert client.post(url, {"rules_version": 1, **ANSWERS}).status_code == 302
+    assert "“Where do you work?” needs an answer." in page
+    assert (
+        client.post(url, {"rules_version": 1, **{f"answer.{key}": said for key, said in ANSWERS.items()}}).status_code
+        == 302
+    )
     assert Registration.objects.get(answers__name="A Chemist").answers == ANSWERS
 
 
@@ -110,11 +121,11 @@ def test_a_robot_reads_the_questions_and_answers_them(asking: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "choices"), [("select", []), ("select", ["one"]), ("select", "ab"), ("text", ["a", "b"])]
+    ("kind", "choices"), [("select", []), ("select", ["one"]), ("select", "ab"), ("select", ["a", "a"])]
 )
 def test_a_question_that_cannot_be_answered_is_refused(site: World, kind: str, choices: Any) -> None:
     question = RegistrationQuestion(competition=site.competition, key="k", title="T", kind=kind, choices=choices)
-    with pytest.raises(ValidationError, match=r"choice|values|list"):
+    with pytest.raises(ValidationError, match="two different texts"):
         question.full_clean()
 
 

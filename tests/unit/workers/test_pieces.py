@@ -341,10 +341,20 @@ def test_gpu_seconds_and_peak_memory_add_up_from_samples() -> None:
     meter.take()
     nvml.used = 1 << 30
     meter.take()
-    assert meter.reading() == {"gpu_uuid": "GPU-0", "gpu_s": 2.0, "gpu_memory_peak_bytes": 5 << 30, "gpu_energy_j": 501.0}
+    assert meter.reading() == {
+        "gpu_uuid": "GPU-0",
+        "gpu_s": 2.0,
+        "gpu_memory_peak_bytes": 5 << 30,
+        "gpu_energy_j": 501.0,
+    }
 
 
 def test_a_slice_has_no_busy_seconds_but_a_peak() -> None:
     meter = NvmlMeter(NvmlGpus(FakeNvml()), "MIG-0")
     meter.take()
-    assert meter.reading() == {"gpu_uuid": "MIG-0", "gpu_s": None, "gpu_memory_peak_bytes": 100 << 20, "gpu_energy_j": None}
+    assert meter.reading() == {
+        "gpu_uuid": "MIG-0",
+        "gpu_s": None,
+        "gpu_memory_peak_bytes": 100 << 20,
+        "gpu_energy_j": None,
+    }
