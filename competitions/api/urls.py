@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from competitions.api.views import competitions, leaderboards, submissions, uploads
+from competitions.api.views import bundles, competitions, leaderboards, submissions, uploads
 
 app_name = "api"
 urlpatterns = [
@@ -54,6 +54,8 @@ urlpatterns = [
         {"answer": "decline"},
         name="invitation-decline",
     ),
+    path("bundles/", bundles.Bundles.as_view(), name="bundles"),
+    path("competitions/<slug:slug>/bundle/", bundles.CompetitionBundle.as_view(), name="bundle"),
     path("uploads/", uploads.UploadList.as_view(), name="uploads"),
     path("uploads/<uuid:key>/", uploads.UploadDetail.as_view(), name="upload"),
     path("submissions/", submissions.SubmissionList.as_view(), name="submissions"),

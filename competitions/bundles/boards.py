@@ -2,20 +2,28 @@
 
 from django.utils.text import slugify
 
-from competitions.bundles.schema import ColumnSpec, LeaderboardSpec
+from competitions.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Phase
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.rules import CODABENCH_RULES
 
 
-def board_create(phase: Phase, spec: LeaderboardSpec, *, rule: str | None = None) -> Leaderboard:
+def boards_create(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec) -> None:
+    """The phase's own boards where the bundle gives it some, else the one of the whole competition."""
+    extra = phase_spec.extra
+    for index, spec in enumerate(extra.leaderboards or [shared]):
+        board_create(phase, spec, rule=extra.rule, index=index)
+
+
+def board_create(phase: Phase, spec: LeaderboardSpec, *, rule: str | None = None, index: int = 0) -> Leaderboard:
     """Make the board; with several tasks it shows each of them. The first column is primary where none is named.
 
     `rule` is the phase's own, where it is not the leaderboard's.
     """
     extra = spec.podium
     board = Leaderboard.objects.create(
-        phase=phase, title=spec.title, key=slugify(spec.key)[:36] or "main", rule=CODABENCH_RULES[rule or spec.submission_rule],
+        phase=phase, title=spec.title, key=slugify(spec.key)[:36] or "main", index=index,
+        rule=extra.rule or CODABENCH_RULES[rule or spec.submission_rule], visibility=extra.visibility, max_selected=extra.max_selected,
         is_hidden=spec.hidden, is_transposed=extra.transposed,
         shows_tasks=phase.tasks.count() > 1 if extra.show_tasks is None else extra.show_tasks,
     )  # fmt: skip

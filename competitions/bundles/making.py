@@ -8,7 +8,7 @@ from datetime import datetime
 from django.utils.text import slugify
 
 from accounts.models import User
-from competitions.bundles.boards import board_create
+from competitions.bundles.boards import boards_create
 from competitions.bundles.parts import Part
 from competitions.bundles.reader import NO_TERMS, BundleReader
 from competitions.bundles.references import References
@@ -17,6 +17,7 @@ from competitions.bundles.schema import CompetitionSpec, Index, PhaseSpec, TaskS
 from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, Phase, Task
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
+from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
 
@@ -57,6 +58,7 @@ class Maker:
         self._rules(competition, now)
         self._pages(competition)
         self._questions(competition)
+        self._fact_sheet(competition)
         tasks = {task.index: self._task(competition, task) for task in spec.tasks}
         slugs: Counter[str] = Counter()
         for number, phase in enumerate(ordered(spec.phases)):
@@ -114,6 +116,17 @@ class Maker:
             tab = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
             Page.objects.create(competition=competition, tab=tab, title=page.title, body=body, format=form, index=index)
 
+    def _fact_sheet(self, competition: Competition) -> None:
+        for index, (key, said) in enumerate((self.spec.fact_sheet or {}).items()):
+            given = said.selection if isinstance(said.selection, list) else str(said.selection or "").split(",")
+            choices = [str(choice).strip() for choice in given if str(choice).strip()] if said.type == "select" else []
+            question = Question(
+                competition=competition, key=key, title=said.title, kind=said.type, choices=choices, index=index,
+                is_required=said.is_required, is_public=said.is_on_leaderboard, is_on_board=said.is_on_leaderboard,
+            )  # fmt: skip
+            question.full_clean()
+            question.save()
+
     def _questions(self, competition: Competition) -> None:
         for index, said in enumerate(self.spec.podium.registration_questions):
             asked = said.model_dump(exclude={"where"})
@@ -170,7 +183,7 @@ class Maker:
         phase.save()
         for number in spec.tasks:
             phase.tasks.add(tasks[number])
-        board_create(phase, self.spec.leaderboards[0], rule=extra.rule)
+        boards_create(phase, spec, self.spec.leaderboards[0])
 
     @staticmethod
     def _phase_slug(spec: PhaseSpec, slugs: Counter[str]) -> str:

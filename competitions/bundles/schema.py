@@ -103,6 +103,7 @@ class PhaseExtra(Spec):
     docker_image: str = Field("", max_length=200)
     scoring_time_limit: int | None = Field(None, gt=0)
     rule: Rule | None = None
+    leaderboards: list["LeaderboardSpec"] | None = None
 
 
 class PhaseSpec(Spec):
@@ -150,6 +151,9 @@ class ColumnSpec(Spec):
 class LeaderboardExtra(Spec):
     transposed: bool = False
     show_tasks: bool | None = None
+    rule: Literal["selected"] | None = None
+    visibility: Literal["phase", "sealed"] = "phase"
+    max_selected: int = Field(2, ge=1, le=1000)
 
 
 class LeaderboardSpec(Spec):
@@ -165,9 +169,9 @@ class LeaderboardSpec(Spec):
 class QuestionSpec(Spec):
     """A question of the fact sheet. The flags are the texts "true" and "false" in Codabench; booleans are read too."""
 
-    key: str = Field(min_length=1, max_length=64)
-    type: Literal["checkbox", "text", "select"]
-    title: str = Field(min_length=1, max_length=256)
+    key: str = Field(min_length=1, max_length=36, pattern=r"^[\w.-]+$")
+    type: Literal["checkbox", "text", "select", "number", "url"]
+    title: str = Field(min_length=1, max_length=100)
     selection: str | list[Any] | bool = ""
     is_required: bool = False
     is_on_leaderboard: bool = False
@@ -228,6 +232,9 @@ class CompetitionSpec(Spec):
     leaderboards: list[LeaderboardSpec] = Field(min_length=1)
     podium: CompetitionExtra = Field(default_factory=lambda: CompetitionExtra.model_validate({}))
 
+
+for _model in (PhaseExtra, PhaseSpec, CompetitionSpec):  # they name a class that stands below them
+    _model.model_rebuild()
 
 TASK_FILES: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
 PHASE_FILES: Final = ("public_data", "starting_kit")

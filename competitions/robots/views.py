@@ -25,6 +25,8 @@ from accounts.models import ApiToken, Scope
 from competitions.api.parsers import JSONParser
 from competitions.api.permissions import HasScope
 from competitions.api.views.base import ApiView
+from competitions.bundles.imports import import_begin, import_perform
+from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.rights import organizes
 from competitions.refusals import NotAllowed, Refusal
@@ -244,6 +246,33 @@ def _uuid(text: str) -> UUID:
         return UUID(text)
     except ValueError as error:
         raise Http404 from error
+
+
+class BundleCompleted(RobotView):
+    """The bundle has been sent: make the competition of it. The answer says where to ask what became of it."""
+
+    write_scope = Scope.ORGANIZE
+
+    def put(self, request: Request, key: UUID) -> Response:
+        user, now = self.person(), timezone.now()
+        sent = get_object_or_404(Upload.objects.select_related("file"), key=key, user=user, file__isnull=False)
+        assert sent.file is not None, "asked for"
+        job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
+        import_perform(job=job, now=now)
+        return Response({"status_id": job.pk})
+
+
+class CreationStatus(RobotView):
+    """What became of a bundle."""
+
+    def get(self, request: Request, pk: int) -> Response:
+        job = get_object_or_404(BundleImport, pk=pk, owner=self.person())
+        words = {BundleImport.State.FINISHED: "Finished", BundleImport.State.FAILED: "Failed"}
+        faults = [f"line {fault['line']}, {fault['path']}: {fault['message']}" for fault in job.report.get("faults", [])]
+        return Response({
+            "status": words.get(BundleImport.State(job.state), "Starting"), "details": "\n".join(faults) or job.step or None,
+            "resulting_competition": job.competition_id,
+        })  # fmt: skip
 
 
 class SubmissionView(RobotView):

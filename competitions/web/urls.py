@@ -2,10 +2,17 @@
 
 from django.urls import path
 
-from competitions.web.views import competitions, leaderboard, reveal, submissions, teams
+from competitions.web.views import competitions, leaderboard, organize, reveal, submissions, teams
 
 app_name = "web"
 urlpatterns = [
+    path("organize/bundles/", organize.bundles, name="bundles"),
+    path("organize/bundles/send/", organize.bundle_send, name="bundle-send"),
+    path("organize/bundles/<int:pk>/", organize.bundle_import_page, name="bundle-import"),
+    path("organize/bundles/<int:pk>/status/", organize.bundle_status, name="bundle-status"),
+    path("organize/bundles/<int:pk>/run/", organize.bundle_run, name="bundle-run"),
+    path("organize/competitions/<slug:slug>/export/", organize.bundle_export, name="bundle-export"),
+    path("organize/competitions/<slug:slug>/clone/", organize.bundle_clone, name="bundle-clone"),
     path("", competitions.index, name="index"),
     path("series/<slug:slug>/", competitions.series, name="series"),
     path("competitions/<slug:slug>/", competitions.overview, name="overview"),

@@ -159,7 +159,7 @@ def test_an_unknown_queue_is_a_fault_unless_one_is_chosen(site: World, tmp_path:
 
 def test_a_failure_leaves_nothing_behind(site: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = [model.objects.count() for model in (Competition, Resource, StoredFile)]
-    monkeypatch.setattr("competitions.bundles.making.board_create", broken)
+    monkeypatch.setattr("competitions.bundles.making.boards_create", broken)
     with pytest.raises(RuntimeError, match="the disk burst into flames"):
         import_from(site, write(tmp_path / "b", second()))
     assert [model.objects.count() for model in (Competition, Resource, StoredFile)] == before

@@ -1,0 +1,70 @@
+"""Bundles by API: import one, export a competition as one."""
+
+from django.db.models import Q
+from django.http import FileResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import Scope
+from competitions.api.views.base import ApiView
+from competitions.bundles.copying import exported
+from competitions.bundles.importer import bundle_import
+from competitions.bundles.imports import OrganizersOnly
+from competitions.catalog.models import Competition
+from competitions.compute.models import Queue
+from competitions.resources.storage import local_copy
+from competitions.resources.uploads import upload_whole
+
+
+class BundleIn(serializers.Serializer[None]):
+    """A zip, and the queue where the bundle's own is not wanted."""
+
+    file = serializers.FileField()
+    queue = serializers.CharField(required=False, allow_blank=True, default="")
+
+
+class Bundles(ApiView):
+    """Import a competition; it is a draft of the asker's."""
+
+    serializer_class = BundleIn
+    parser_classes = [MultiPartParser]
+    write_scope = Scope.ORGANIZE
+
+    @extend_schema(operation_id="bundles_import", request=BundleIn, responses={201: OpenApiTypes.OBJECT})
+    def post(self, request: Request) -> Response:
+        user, now = self.person(), timezone.now()
+        if not user.is_staff:
+            raise OrganizersOnly
+        said = BundleIn(data=request.data)
+        said.is_valid(raise_exception=True)
+        file = said.validated_data["file"]
+        queue = None
+        if said.validated_data["queue"]:
+            usable = Queue.objects.all() if user.is_superuser else Queue.objects.filter(Q(owner=None) | Q(owner=user))
+            queue = get_object_or_404(usable, name=said.validated_data["queue"])
+        sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
+        assert sent.file is not None, "it came in one piece"
+        with local_copy(sent.file) as path:
+            made = bundle_import(source=path, owner=user, queue=queue, now=now)
+        slug = made.competition.slug
+        return Response({"slug": slug, "url": f"/competitions/{slug}/", "report": made.report.as_json()}, status=201)
+
+
+class CompetitionBundle(ApiView):
+    """A competition as a bundle of version 2, for its organizers."""
+
+    @extend_schema(
+        operation_id="bundles_export",
+        parameters=[OpenApiParameter("files", str, description="`all` (default), or `keys` for keys in their place.")],
+        responses={(200, "application/zip"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, slug: str) -> FileResponse:
+        competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
+        file = exported(competition, with_files=request.query_params.get("files", "all") != "keys")
+        return FileResponse(file, as_attachment=True, filename=f"{slug}.zip")

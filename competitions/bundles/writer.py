@@ -1,0 +1,208 @@
+"""A competition as a bundle of version 2, from which an equal one can be made: with its files, or with keys in their place."""
+
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from competitions.bundles.archive import ZIP_TIME
+from competitions.bundles.faults import YAML_NAME
+from competitions.bundles.making import SAME_FIELDS, SAME_PHASE_FIELDS
+from competitions.bundles.schema import PHASE_FILES, TASK_FILES
+from competitions.catalog.models import Competition, Format, Phase, Task
+from competitions.catalog.services import current_rules
+from competitions.factsheets.models import Question
+from competitions.leaderboards.models import Column, Leaderboard
+from competitions.leaderboards.rules import CODABENCH_RULES
+from competitions.resources.models import Resource, StoredFile
+from competitions.resources.storage import CHUNK_BYTES, open_stored
+
+RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
+SUFFIXES: Final = {Format.HTML: "html", Format.MARKDOWN: "md", Format.MIXED: "md"}
+BUDGET: Final = ("gpus", "cpus", "memory_bytes", "output_bytes", "output_files")
+
+
+def bundle_write(*, competition: Competition, target: Path, with_files: bool) -> Path:
+    """Write the bundle as a zip. `with_files` says whether programs and data are inside or named by key.
+
+    A bundle with files is complete for any server; one with keys is for this one, and for those who may use the files.
+    """
+    writer = _Writer(competition, with_files=with_files)
+    text = yaml.safe_dump(writer.competition_yaml(), sort_keys=False, allow_unicode=True, width=120)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        _member(archive, YAML_NAME, [text.encode()])
+        for name, content in writer.texts.items():
+            _member(archive, name, [content.encode()])
+        for name, stored in writer.stored.items():
+            with open_stored(stored) as file:
+                _member(archive, name, iter(lambda file=file: file.read(CHUNK_BYTES), b""))  # type: ignore[misc]
+    return target
+
+
+def _member(archive: zipfile.ZipFile, name: str, chunks: Any) -> None:
+    info = zipfile.ZipInfo(name, ZIP_TIME)
+    info.compress_type = zipfile.ZIP_STORED if name.endswith((".zip", ".png", ".gz")) else zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    with archive.open(info, "w", force_zip64=True) as sink:
+        for chunk in chunks:
+            sink.write(chunk)
+
+
+class _Writer:
+    """Collects the files that the YAML names while the YAML is made."""
+
+    def __init__(self, competition: Competition, *, with_files: bool) -> None:
+        self.competition, self.with_files = competition, with_files
+        self.texts: dict[str, str] = {}
+        self.stored: dict[str, StoredFile] = {}
+
+    def competition_yaml(self) -> dict[str, Any]:
+        one = self.competition
+        phases = list(one.phases.prefetch_related("tasks", "leaderboards__columns"))
+        tasks = list(Task.objects.filter(phases__in=phases).distinct().order_by("pk"))
+        shared = self._shared_board(phases)
+        return {
+            "version": 2,
+            **{name: getattr(one, name) for name in SAME_FIELDS},
+            "description": one.subtitle,
+            **({"image": self._logo(one.logo)} if one.logo else {}),
+            "terms": self._rules(),
+            "registration_auto_approve": one.registration_policy == one.RegistrationPolicy.OPEN,
+            **({"reward": one.reward} if one.reward else {}),
+            **({"contact_email": one.contact_email} if one.contact_email else {}),
+            **({"fact_sheet": fact_sheet} if (fact_sheet := self._fact_sheet()) else {}),
+            "podium": self._extra(),
+            "pages": list(self._pages()),
+            "tasks": [self._task(index, task) for index, task in enumerate(tasks)],
+            "phases": [self._phase(index, phase, tasks, shared) for index, phase in enumerate(phases)],
+            "leaderboards": [shared] if shared else [],
+        }
+
+    def _extra(self) -> dict[str, Any]:
+        one = self.competition
+        asked = ("key", "title", "help_text", "kind", "choices", "is_required")
+        questions = [{name: getattr(question, name) for name in asked} for question in one.registration_questions.all()]
+        extra = {
+            "host": one.host, "max_team_size": one.max_team_size, "registration_closes": _instant(one.registration_closes_at),
+            "merges_close": _instant(one.merges_close_at), "registration_questions": questions,
+        }  # fmt: skip
+        return {key: value for key, value in extra.items() if value}
+
+    def _logo(self, logo: StoredFile) -> str:
+        self.stored["logo.png"] = logo
+        return "logo.png"
+
+    def _rules(self) -> str | None:
+        rules = current_rules(self.competition)
+        if rules is None:
+            return None
+        return self._text(f"pages/terms.{SUFFIXES[Format(rules.format)]}", rules.text)
+
+    def _text(self, name: str, text: str) -> str:
+        self.texts[name] = text
+        return name
+
+    def _pages(self) -> Iterator[dict[str, Any]]:
+        for number, page in enumerate(self.competition.pages.order_by("index", "pk")):
+            name = f"pages/page-{number}.{SUFFIXES[Format(page.format)]}"
+            yield {"title": page.title, "file": self._text(name, page.body)}
+
+    def _fact_sheet(self) -> dict[str, Any]:
+        questions = Question.objects.filter(competition=self.competition, phase=None)
+        return {
+            one.key: {
+                "key": one.key, "type": one.kind, "title": one.title, "selection": one.choices or "",
+                "is_required": str(one.is_required).lower(), "is_on_leaderboard": str(one.is_on_board).lower(),
+            }
+            for one in questions
+        }  # fmt: skip
+
+    def _file(self, resource: Resource) -> str:
+        """A path in the bundle, or the key."""
+        if not self.with_files:
+            return str(resource.key)
+        suffix = Path(resource.file_name).suffix.lower() or ".zip"
+        name = f"files/{resource.file_id[:16]}{suffix}"
+        self.stored[name] = resource.file
+        return name
+
+    def _files(self, owner: Task | Phase, names: tuple[str, ...]) -> dict[str, str]:
+        return {name: self._file(resource) for name in names if (resource := getattr(owner, name)) is not None}
+
+    def _task(self, index: int, task: Task) -> dict[str, Any]:
+        return {
+            "index": index,
+            "name": task.name,
+            "description": task.description,
+            **self._files(task, TASK_FILES),
+            "ingestion_only_during_scoring": task.ingestion_only_during_scoring,
+        }
+
+    def _phase(self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
+        return {
+            "index": index,
+            **{name: getattr(phase, name) for name in SAME_PHASE_FIELDS},
+            "start": _instant(phase.opens_at),
+            **({"end": _instant(phase.closes_at)} if phase.closes_at else {}),
+            "tasks": [tasks.index(task) for task in sorted(phase.tasks.all(), key=lambda task: task.pk)],
+            "max_submissions_per_day": phase.max_submissions_per_day or 0,
+            "max_submissions": phase.max_submissions or 0,
+            "execution_time_limit": phase.time_limit_s,
+            **({"accepts_only_result_submissions": True} if phase.as_on_codabench and not phase.accepts_code else {}),
+            **self._files(phase, PHASE_FILES),
+            "podium": self._phase_extra(phase, shared),
+        }
+
+    def _phase_extra(self, phase: Phase, shared: dict[str, Any] | None) -> dict[str, Any]:
+        boards = [board_yaml(board) for board in phase.leaderboards.all()]
+        extra = {
+            "slug": phase.slug, "visibility": phase.visibility, "accepts": None if phase.as_on_codabench else phase.accepted_kinds,
+            "budget": {name: getattr(phase, name) for name in BUDGET}, "prediction_format": phase.prediction_format,
+            "max_submissions_per_week": phase.max_submissions_per_week, "allow_network": phase.allow_network,
+            "docker_image": phase.docker_image, "scoring_time_limit": phase.scoring_time_limit_s,
+            "leaderboards": boards if boards != [shared] else None,
+        }  # fmt: skip
+        return {key: value for key, value in extra.items() if value not in (None, "", False)}
+
+    @staticmethod
+    def _shared_board(phases: list[Phase]) -> dict[str, Any] | None:
+        boards = [board for phase in phases for board in phase.leaderboards.all()]
+        return board_yaml(boards[0]) if boards else None
+
+
+def board_yaml(board: Leaderboard) -> dict[str, Any]:
+    """A board in the keys of version 2."""
+    columns = list(board.columns.all())
+    indexes = {column.key: index for index, column in enumerate(columns)}
+    rule = Leaderboard.Rule(board.rule)
+    extra = {
+        "transposed": board.is_transposed, "show_tasks": board.shows_tasks, "visibility": board.visibility,
+        "max_selected": board.max_selected, "rule": None if rule in RULE_NAMES else "selected",
+    }  # fmt: skip
+    return {
+        "title": board.title,
+        "key": board.key,
+        "hidden": board.is_hidden,
+        "submission_rule": RULE_NAMES.get(rule, "Force_Best"),
+        "primary_index": next((index for index, column in enumerate(columns) if column.is_primary), 0),
+        "columns": [_column(index, column, indexes) for index, column in enumerate(columns)],
+        "podium": {key: value for key, value in extra.items() if value is not None},
+    }
+
+
+def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, Any]:
+    made = {
+        "title": column.title, "key": column.key, "index": index, "sorting": column.sorting, "precision": column.precision,
+        "hidden": column.is_hidden,
+    }  # fmt: skip
+    if column.kind == Column.Kind.COMPUTED:
+        made |= {"computation": column.computation, "computation_indexes": [indexes[key] for key in column.sources]}
+    extra = {"unit": column.unit, "rank_by_shown": column.rank_by_shown, "meter": column.kind == Column.Kind.METER}
+    return made | {"podium": extra}
+
+
+def _instant(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(UTC).isoformat()
