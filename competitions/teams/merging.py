@@ -13,7 +13,7 @@ from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.teams import refusals
-from competitions.teams.models import Invitation, Membership, MergeProposal, Team
+from competitions.teams.models import Invitation, Membership, MergeProposal, OfferState, Team
 from competitions.teams.services import require_captain, require_registration
 
 # Sent with `team` and `absorbed`, both locked, inside the transaction that merges them. What belongs to the absorbed
@@ -82,7 +82,7 @@ def merge_withdraw(*, proposal: MergeProposal, by: User, now: datetime) -> None:
     _answer(proposal, MergeProposal.State.WITHDRAWN, now)
 
 
-def _answer(proposal: MergeProposal, state: MergeProposal.State, now: datetime) -> None:
+def _answer(proposal: MergeProposal, state: OfferState, now: datetime) -> None:
     """Compare-and-swap from open: of two answers one counts."""
     waiting = MergeProposal.objects.filter(pk=proposal.pk, state=MergeProposal.State.OPEN)
     if not waiting.update(state=state, answered_at=now):

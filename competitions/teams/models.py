@@ -98,20 +98,25 @@ class Membership(models.Model):
         return f"{self.user} in {self.team}"
 
 
+class OfferState(models.TextChoices):
+    """What became of an invitation or a proposal: of two answers one counts."""
+
+    OPEN = "open", "waiting for an answer"
+    ACCEPTED = "accepted", "accepted"
+    DECLINED = "declined", "declined"
+    WITHDRAWN = "withdrawn", "withdrawn"
+
+
 class Invitation(models.Model):
     """A captain asks a person to join; nobody joins without accepting."""
 
-    class State(models.TextChoices):
-        OPEN = "open", "waiting for an answer"
-        ACCEPTED = "accepted", "accepted"
-        DECLINED = "declined", "declined"
-        WITHDRAWN = "withdrawn", "withdrawn"
+    State = OfferState
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations")
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    state = models.CharField(max_length=10, choices=OfferState, default=OfferState.OPEN)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
 
@@ -133,17 +138,13 @@ class Invitation(models.Model):
 class MergeProposal(models.Model):
     """One captain proposes to another that their teams become one; the proposing team takes the other in."""
 
-    class State(models.TextChoices):
-        OPEN = "open", "waiting for an answer"
-        ACCEPTED = "accepted", "accepted"
-        DECLINED = "declined", "declined"
-        WITHDRAWN = "withdrawn", "withdrawn"
+    State = OfferState
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="merges_proposed")
     other = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="merges_received")
     proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    state = models.CharField(max_length=10, choices=OfferState, default=OfferState.OPEN)
     created_at = models.DateTimeField()
     answered_at = models.DateTimeField(null=True, blank=True)
 

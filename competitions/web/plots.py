@@ -18,7 +18,7 @@ Point = tuple[datetime, float]
 
 @dataclass(frozen=True)
 class Mark:
-    """A submission in the plot: pixel position, and the text that a reader's pointer or screen reader finds."""
+    """A submission, or a team, in a plot: pixel position, and the text that a reader's pointer or screen reader finds."""
 
     x: float
     y: float

@@ -4,22 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from competitions.leaderboards.models import RankChange
+from competitions.web.plots import Mark, Tick
 
 SIZE, LEFT, RIGHT, TOP, BOTTOM = 460, 56, 16, 16, 48
 TICKS = 5
-
-
-@dataclass(frozen=True)
-class Dot:
-    x: float
-    y: float
-    label: str
-
-
-@dataclass(frozen=True)
-class Tick:
-    position: float
-    label: str
 
 
 @dataclass(frozen=True)
@@ -31,7 +19,7 @@ class RankPlot:
     right: int
     top: int
     bottom: int
-    dots: list[Dot]
+    dots: list[Mark]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
 
@@ -44,7 +32,7 @@ def rank_plot(changes: Sequence[RankChange]) -> RankPlot | None:
     last = max(max(before, after) for before, after, _ in shown)
     return RankPlot(
         size=SIZE, left=LEFT, right=SIZE - RIGHT, top=TOP, bottom=SIZE - BOTTOM,
-        dots=[Dot(_x(before, last), _y(after, last), f"{name}: {before} before, {after} after") for before, after, name in shown],
+        dots=[Mark(_x(before, last), _y(after, last), f"{name}: {before} before, {after} after") for before, after, name in shown],
         x_ticks=[Tick(_x(rank, last), str(rank)) for rank in _ticks(last)],
         y_ticks=[Tick(_y(rank, last), str(rank)) for rank in _ticks(last)],
     )  # fmt: skip
