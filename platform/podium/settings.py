@@ -204,6 +204,10 @@ DEFAULT_IMAGE = env.str("PODIUM_DEFAULT_IMAGE", default="podium/runtime:1")
 if HEARTBEAT_S * 2 > LEASE_S:
     raise ImproperlyConfigured("PODIUM_LEASE_S must be at least twice PODIUM_HEARTBEAT_S, or one lost beat ends a run.")
 
+# Days after a run's end that its live log and its output files are kept; 0: for ever.
+KEEP_LOGS_DAYS = env.int("PODIUM_KEEP_LOGS_DAYS", default=0)
+KEEP_OUTPUTS_DAYS = env.int("PODIUM_KEEP_OUTPUTS_DAYS", default=0)
+
 METRICS_TOKEN = env.str("PODIUM_METRICS_TOKEN", default="")  # empty: no metrics
 
 # --- cache ----------------------------------------------------------------------------------------------------------
