@@ -76,6 +76,16 @@ class Resource(models.Model):
         return f"{self.name} ({self.get_kind_display()})"
 
 
+class UploadFailures(models.Model):
+    """How many uploads came to nothing, by cause: for the metrics, which every process answers alike."""
+
+    cause = models.CharField(max_length=40, primary_key=True)
+    count = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.cause}: {self.count}"
+
+
 class Upload(models.Model):
     """A file on its way in, in parts; `received_bytes` is what a resumed transfer continues from.
 

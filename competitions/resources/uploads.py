@@ -15,10 +15,11 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 
 from accounts.models import User
 from competitions.refusals import Conflict, Refusal
-from competitions.resources.models import StoredFile, Upload
+from competitions.resources.models import StoredFile, Upload, UploadFailures
 from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
 
 log = structlog.get_logger(__name__)
@@ -165,7 +166,15 @@ def _disk_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
+        count_failures("storage_full")
         raise StorageFull from error
+
+
+def count_failures(cause: str, number: int = 1) -> None:
+    """Add to the count of uploads that came to nothing."""
+    if number:
+        UploadFailures.objects.get_or_create(cause=cause)
+        UploadFailures.objects.filter(cause=cause).update(count=F("count") + number)
 
 
 @transaction.atomic
@@ -227,6 +236,7 @@ def remove_expired_uploads(*, now: datetime) -> int:
     What was submitted from a finished one has its own reference to the stored file.
     """
     expired = list(Upload.objects.filter(expires_at__lte=now)[:500])
+    count_failures("expired", sum(not upload.is_complete for upload in expired))
     for upload in expired:
         upload_abort(upload=upload)
     return len(expired)

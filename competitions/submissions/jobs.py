@@ -20,16 +20,16 @@ LOG_BYTES = 4 * MIB
 
 def run_token(run: Run) -> str:
     """What a worker shows to speak about this run; worth nothing once the lease is over."""
-    return signing.dumps([str(run.pk), run.attempt, str(run.lease_id)], salt=RUN_TOKEN_SALT)
+    return signing.dumps([str(run.pk), run.attempt, str(run.lease_id), run.submission_id], salt=RUN_TOKEN_SALT)
 
 
-def read_run_token(token: str) -> tuple[str, int, str] | None:
-    """(run id, attempt, lease id) of a token, or None when it was not made here."""
+def read_run_token(token: str) -> tuple[str, int, str, int | None] | None:
+    """(run id, attempt, lease id, submission) of a token, or None when it was not made here."""
     try:
-        run_id, attempt, lease_id = signing.loads(token, salt=RUN_TOKEN_SALT)
+        run_id, attempt, lease_id, *submission = signing.loads(token, salt=RUN_TOKEN_SALT)
     except signing.BadSignature:
         return None
-    return run_id, attempt, lease_id
+    return run_id, attempt, lease_id, submission[0] if submission else None  # of the first release: without
 
 
 def job_for(run: Run) -> dict[str, Any]:
@@ -38,6 +38,7 @@ def job_for(run: Run) -> dict[str, Any]:
     phase = submission.phase
     return {
         "run_id": str(run.pk),
+        "submission_id": str(run.submission_id),
         "attempt": run.attempt,
         "lease_id": str(run.lease_id),
         "token": run_token(run),

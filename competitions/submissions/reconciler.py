@@ -68,7 +68,7 @@ def _expire(run_id: UUID, now: datetime) -> bool:
     if run is None:  # it answered in the meantime
         return False
     worker = run.worker.name if run.worker else "unknown"
-    log.warning("lease_expired", run=str(run.pk), attempt=run.attempt, worker=worker)
+    log.warning("lease_expired", submission=run.submission_id, run=str(run.pk), attempt=run.attempt, worker=worker)
     attempt_lost(
         run,
         code="lease_expired",

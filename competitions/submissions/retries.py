@@ -25,6 +25,11 @@ NOT_THE_WORKERS: Final = (
 RUN_QUARANTINED: Final = "run_quarantined"
 
 
+def named(run: Run) -> dict[str, Any]:
+    """What every line of the log about a run says."""
+    return {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
+
+
 def record_attempt(
     run: Run, *, outcome: State, reason: str, detail: str, now: datetime, is_answered: bool = True
 ) -> None:
@@ -42,7 +47,7 @@ def infrastructure_failed(run: Run, result: Result, *, actor: str, now: datetime
         run.worker.infrastructure_failures += 1
         if run.worker.infrastructure_failures >= WORKER_BREAKER and run.worker.quarantined_at is None:
             run.worker.quarantined_at = now
-            log.error("worker_quarantined", worker=run.worker.name, run=str(run.pk))
+            log.error("worker_quarantined", worker=run.worker.name, **named(run))
         run.worker.save(update_fields=["infrastructure_failures", "quarantined_at"])
     return attempt_lost(run, code=result.code, detail=result.detail, actor=actor, now=now, is_answered=True)
 
@@ -62,7 +67,7 @@ def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime,
     if outcome == State.FAILED and len(victims) >= RUN_BREAKER:
         code = RUN_QUARANTINED
         detail = f"The compute workers {' and '.join(victims)} were lost while they had this run. It is held until a person runs it again."
-        log.error("run_quarantined", run=str(run.pk), attempt=run.attempt, workers=victims)
+        log.error("run_quarantined", workers=victims, **named(run))
     record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
     changes: dict[str, Any] = {"faults": run.faults + 1, "code": code, "detail": detail}
     if outcome == State.FAILED:

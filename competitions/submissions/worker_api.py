@@ -94,6 +94,7 @@ def worker_view(method: str) -> Callable[[View], View]:
         @require_http_methods([method])
         @functools.wraps(view)
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            structlog.contextvars.clear_contextvars()  # the thread served another request before
             try:
                 return view(request, *args, **kwargs)
             except Refusal as error:
@@ -124,6 +125,7 @@ def lease_of(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     grant = jobs.read_run_token(bearer(request))
     if grant is None or grant[0] != str(run_id):
         raise Unauthorized("This token is not valid for this run.")
+    structlog.contextvars.bind_contextvars(submission=grant[3], run=grant[0], attempt=grant[1])  # on every line from here
     return {"run_id": grant[0], "attempt": grant[1], "lease_id": grant[2]}
 
 
@@ -208,7 +210,11 @@ def claim(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=204)
     claim_id = printable(str(body.get("claim_id") or ""))[:64]
     run = dispatch.run_claim(worker=worker, free_gpus=integer(body, "free_gpus", 0, 1000), now=now, claim_id=claim_id)
-    return HttpResponse(status=204) if run is None else JsonResponse(jobs.job_for(run))
+    if run is None:
+        return HttpResponse(status=204)
+    named = {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
+    log.info("run_claimed", worker=worker.name, queue=queue.name, address=request.META.get("REMOTE_ADDR"), **named)
+    return JsonResponse(jobs.job_for(run))
 
 
 def _require_welcome(worker: ComputeWorker) -> None:

@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from competitions.compute.models import ComputeWorker, Queue
-from competitions.resources.models import Upload
+from competitions.resources.models import Upload, UploadFailures
 from competitions.submissions.models import Attempt, Run
 from competitions.submissions.states import HELD, State
 
@@ -32,7 +32,7 @@ class SiteCollector(Collector):
         yield self.runs()
         yield self.lost_attempts()
         yield from self.workers()
-        yield self.uploads()
+        yield from self.uploads()
 
     def queues(self) -> Iterator[Metric]:
         depth = GaugeMetricFamily("podium_queue_depth", "Runs that wait.", labels=["queue"])
@@ -68,21 +68,30 @@ class SiteCollector(Collector):
         quarantined = GaugeMetricFamily(
             "podium_worker_quarantined", "1 while a worker is quarantined.", labels=["queue", "worker"]
         )
+        broken = GaugeMetricFamily(
+            "podium_worker_slots_out_of_service", "Slots that a worker took out of service.", labels=["queue", "worker"]
+        )
         for worker in ComputeWorker.objects.select_related("queue"):
             silent.add_metric([worker.queue.name, worker.name], (self.now - worker.last_seen_at).total_seconds())
+            broken.add_metric([worker.queue.name, worker.name], len(worker.slot_faults))
             quarantined.add_metric([worker.queue.name, worker.name], int(worker.quarantined_at is not None))
         yield silent
         yield quarantined
+        yield broken
         stuck = GaugeMetricFamily(
             "podium_runs_without_lease", "Held runs whose lease is over; the reconciler takes them back."
         )
         stuck.add_metric([], Run.objects.filter(state__in=HELD, lease_expires_at__lt=self.now).count())
         yield stuck
 
-    def uploads(self) -> Metric:
+    def uploads(self) -> Iterator[Metric]:
         unfinished = GaugeMetricFamily("podium_uploads_unfinished", "Uploads that have not arrived whole.")
         unfinished.add_metric([], Upload.objects.filter(file=None).count())
-        return unfinished
+        yield unfinished
+        failed = CounterMetricFamily("podium_uploads_failed", "Uploads that came to nothing.", labels=["cause"])
+        for row in UploadFailures.objects.all():
+            failed.add_metric([row.cause], row.count)
+        yield failed
 
 
 def metrics(request: HttpRequest) -> HttpResponse:

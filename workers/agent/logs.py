@@ -10,7 +10,7 @@ from typing import Any
 
 from workers.agent.protocol import Job
 
-FIELDS = ("run", "attempt", "lease", "stage", "code", "detail", "outcome", "seconds", "worker", "count")
+FIELDS = ("submission", "run", "attempt", "lease", "stage", "code", "detail", "outcome", "seconds", "worker", "count")
 
 
 class JsonLines(logging.Formatter):
@@ -38,4 +38,4 @@ def set_up_logging(level: int = logging.INFO) -> None:
 
 def about(job: Job, **more: Any) -> dict[str, Any]:
     """The `extra` of a line about a run. Never its token."""
-    return {"run": job.run_id, "attempt": job.attempt, "lease": job.lease_id, **more}
+    return {"submission": job.submission_id, "run": job.run_id, "attempt": job.attempt, "lease": job.lease_id, **more}

@@ -91,6 +91,7 @@ class Job:
     columns: tuple[str, ...]
     detailed_results: bool
     raw: dict[str, Any]
+    submission_id: str = ""  # for the log
 
 
 def parse_job(said: Any) -> Job:
@@ -111,6 +112,7 @@ def parse_job(said: Any) -> Job:
         gpus=_gpus(body), stages=stages,
         columns=tuple(str(column) for column in _list(body, "columns", "job")),
         detailed_results=bool(body.get("detailed_results", False)), raw=body,
+        submission_id=str(body.get("submission_id") or "")[:40],
     )  # fmt: skip
 
 

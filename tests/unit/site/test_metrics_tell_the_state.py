@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from competitions.resources.uploads import remove_expired_uploads, upload_begin
 from competitions.submissions.reconciler import expire_leases
 from tests.worlds import World
 
@@ -34,6 +35,15 @@ def test_queue_runs_and_workers_are_counted(site: World) -> None:
     assert re.search(rf'podium_worker_last_seen_seconds{{queue="{queue}",worker="worker\d+"}} ', said)
     assert "0.123456" not in said
     assert made.team.name not in said
+
+
+def test_uploads_that_came_to_nothing_are_counted(site: World) -> None:
+    upload_begin(user=site.member(), file_name="x.zip", size_bytes=10, now=site.now)
+    assert "podium_uploads_unfinished 1.0" in scrape()
+    remove_expired_uploads(now=site.now + timedelta(days=2))
+    said = scrape()
+    assert "podium_uploads_unfinished 0.0" in said
+    assert 'podium_uploads_failed_total{cause="expired"} 1.0' in said
 
 
 def test_a_lost_lease_is_seen_at_once_and_counted_for_ever(site: World) -> None:
