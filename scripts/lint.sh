@@ -9,7 +9,7 @@ check() { # NAME COMMAND...
     local name=$1 output
     shift
     if output=$("$@" 2>&1 </dev/null); then
-        echo "lint: $name: clean"
+        case $output in *"NOT audited"*) printf 'lint: %s: %s\n' "$name" "$output" ;; *) echo "lint: $name: clean" ;; esac
     else
         printf '%s\n' "$output"
         echo "lint: $name: FAILED"
@@ -23,6 +23,11 @@ check import-linter env PYTHONPATH=platform:. "$bin/lint-imports" --no-cache
 check djlint "$bin/djlint" --lint --quiet platform competitions
 check migrations "$bin/python" manage.py makemigrations --check --dry-run
 check "django check" "$bin/python" manage.py check --fail-level WARNING
+check "deployment check" env DATABASE_URL=postgres://nobody@localhost/none PODIUM_BROKER_URL=redis://localhost \
+    PODIUM_SITE_URL=https://example.org PODIUM_ALLOWED_HOSTS=example.org \
+    PODIUM_SECRET_KEY="$("$bin/python" -c 'import secrets; print(secrets.token_urlsafe(48))')" \
+    "$bin/python" manage.py check --deploy --fail-level WARNING
+check "known vulnerabilities" "$bin/python" scripts/audit_dependencies.py
 check functions "$bin/python" scripts/function_lengths.py competitions platform workers scoring examples scripts tests
 check "shell syntax" bash -n scripts/*.sh workers/*.sh .ci/run
 

@@ -264,6 +264,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "SubmissionKind": "competitions.submissions.states.Kind",
         "RunState": "competitions.submissions.states.State",
+        "RegistrationState": "competitions.teams.models.Registration.State",
+        "OfferState": "competitions.teams.models.OfferState",
     },
 }
 
