@@ -14,6 +14,7 @@ from workers import __version__
 from workers.agent.client import SiteError
 from workers.agent.config import (
     DEFAULT_IMAGE,
+    ISOLATIONS,
     PREFIX,
     ROLES,
     SELF_TESTS,
@@ -55,6 +56,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--allow-network", action="store_true", help="let phases that ask for it have network")
     run.add_argument("--require-quota", action="store_true", help="refuse to start without real output quotas")
     run.add_argument("--allow-http", action="store_true", help="let the site be plain HTTP on another host")
+    run.add_argument("--runtime", help="the engine's runtime for containers, such as runsc (default: the engine's own)")
+    run.add_argument("--require-isolation", help="refuse to start without: none, userns, gvisor (default: none)")
     run.add_argument("--role", help="both, ingestion (never sees reference data) or scoring (never runs participants' code)")
     run.add_argument("--self-test", help="try before registering whether the limits hold: once, always, never (default: once)")
     run.add_argument("--self-test-image", help=f"image with python3 for it (default: {DEFAULT_IMAGE})")
@@ -100,6 +103,8 @@ def config_from(chosen: argparse.Namespace) -> Config:
         reserve_bytes=checked_number("reserve-gib", setting("reserve-gib"), 2, low=0, high=1 << 20) << 30,
         allow_network=switch("allow-network"),
         require_quota=switch("require-quota"),
+        runtime=setting("runtime") or "",
+        require_isolation=checked_choice("require-isolation", setting("require-isolation"), ISOLATIONS),
         role=checked_choice("role", setting("role"), ROLES),
         self_test=checked_choice("self-test", setting("self-test"), SELF_TESTS),
         self_test_image=setting("self-test-image") or DEFAULT_IMAGE,

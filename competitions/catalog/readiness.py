@@ -112,6 +112,13 @@ def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
         yield ReadinessWarning(
             "no_gpu_worker", f"Queue {queue}", "A phase asks for a GPU, but no worker of this queue has one."
         )
+    for image in sorted({phase.image_name for phase in competition.phases.all()}):
+        if not queue.allows_image(image):
+            yield ReadinessWarning(
+                "image_forbidden",
+                f"Queue {queue}",
+                f"The image {image} is not allowed on this queue; allowed are: {queue.allowed_images_text}.",
+            )
     if queue.is_paused:
         yield ReadinessWarning(
             "queue_paused", f"Queue {queue}", "The queue is paused; submissions wait until it is resumed."

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 PREFIX = "PODIUM_WORKER_"
 DEFAULT_IMAGE = "podium/runtime:1"
+ISOLATIONS = ("none", "userns", "gvisor")
 ROLES = ("both", "ingestion", "scoring")
 SELF_TESTS = ("once", "always", "never")
 NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
@@ -39,6 +40,8 @@ class Config:
     reserve_bytes: int = 2 << 30
     allow_network: bool = False
     require_quota: bool = False
+    runtime: str = ""
+    require_isolation: str = "none"
     sweep_s: int = 30
     role: str = "both"
     self_test: str = "once"

@@ -32,6 +32,7 @@ class Worker:
     host: dict[str, Any]
     quota: bool
     allow_network: bool = False
+    runtime: str = ""
     patience_s: float = 600.0
     slot_faults: dict[int, dict[str, Any]] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)

@@ -26,6 +26,8 @@ def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool) -> dic
         "cgroup": engine.cgroup_version,
         "output_quota": "loop" if quota else "none",
         "seccomp": "custom",
+        "user_namespaces": engine.user_namespaces,
+        "runtimes": list(engine.runtimes),
         "gpus": [gpu.as_json() for gpu in gpus],
     }
 

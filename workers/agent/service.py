@@ -30,12 +30,13 @@ from workers.agent.protocol import PROTOCOL_VERSION, JobInvalid
 from workers.agent.slots import Slot, share_cores
 from workers.agent.state import RunFolder
 from workers.calibration import kept_calibration
-from workers.sandbox.engine import Engine
+from workers.sandbox.engine import Engine, EngineFacts
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.output_volume import loop_mounts_work
 
 log = logging.getLogger("podium.worker")
 
+GVISOR = "runsc"
 STOP_GRACE_S = 10.0
 REGISTER_PAUSE_S = 2.0
 PREDECESSOR_WAIT_S = 20.0
@@ -59,6 +60,7 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
     quota = loop_mounts_work(data_dir)
     if config.require_quota and not quota:
         raise ConfigError("this host cannot make loop file systems (root is needed), and --require-quota was given")
+    check_isolation(facts, config)
     source = gpus or find_gpus()
     chosen = choose_gpus(source, config.gpus)
     stopping = threading.Event()
@@ -70,12 +72,25 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
         client=SiteClient(config.site, config.token, verify=config.ca_file or True),
         cache=StagingCache(data_dir / "cache", max_bytes=config.cache_bytes),
         gpus=source,
-        host=host_record(facts, chosen, quota=quota),
+        host=host_record(facts, chosen, quota=quota) | {"runtime": config.runtime or "default"},
         quota=quota,
         allow_network=config.allow_network,
+        runtime=config.runtime,
         stopping=stopping,
     )
     return worker, chosen
+
+
+def check_isolation(facts: EngineFacts, config: Config) -> None:
+    """Raise `ConfigError` where the engine has not what the settings ask for."""
+    if config.runtime and config.runtime not in facts.runtimes:
+        raise ConfigError(
+            f"the engine has no runtime {config.runtime!r}; it has {', '.join(facts.runtimes)}. Add it to the engine's daemon.json"
+        )
+    if config.require_isolation == "userns" and not facts.user_namespaces:
+        raise ConfigError("--require-isolation userns: the engine runs without user namespaces (userns-remap in daemon.json)")
+    if config.require_isolation == "gvisor" and config.runtime != GVISOR:
+        raise ConfigError(f"--require-isolation gvisor: containers would not run in gVisor; give --runtime {GVISOR}")
 
 
 class Service:

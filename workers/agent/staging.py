@@ -116,6 +116,7 @@ class Stager:
             cgroup_parent=cgroup.parent,
             gpu_uuid=gpu_uuid,
             cpuset=",".join(map(str, cores)),
+            runtime=worker.runtime,
             network=stage.network,
         )
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()

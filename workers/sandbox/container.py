@@ -41,6 +41,7 @@ class StageSpec:
     labels: Mapping[str, str]
     cgroup_parent: str
     gpu_uuid: str | None = None
+    runtime: str = ""  # empty: the engine's own
     cpuset: str = ""  # cores, as in `0,1`; empty: any
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
@@ -87,6 +88,7 @@ def host_config(spec: StageSpec) -> dict[str, Any]:
         "MemorySwap": limits.memory_bytes,  # no swap
         "NanoCpus": int(limits.cpus * 1e9),
         "CpusetCpus": spec.cpuset,
+        "Runtime": spec.runtime,
         "OomScoreAdj": 500,  # when the host runs short, the kernel takes a submission before the worker
         "ShmSize": max(MIN_SHM_BYTES, limits.memory_bytes // 2),
         "Tmpfs": {"/tmp": _tmpfs_options(limits)},

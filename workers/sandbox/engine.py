@@ -34,6 +34,8 @@ class EngineFacts:
     operating_system: str
     kernel: str
     storage_driver: str
+    user_namespaces: bool = False  # root inside is nobody outside
+    runtimes: tuple[str, ...] = ()  # `runsc` is gVisor
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ class Engine:
             operating_system=str(info.get("OperatingSystem", "")),
             kernel=str(info.get("KernelVersion", "")),
             storage_driver=str(info.get("Driver", "")),
+            user_namespaces=any("name=userns" in option for option in info.get("SecurityOptions") or []),
+            runtimes=tuple(sorted(info.get("Runtimes") or {})),
         )
 
     def ping(self) -> None:

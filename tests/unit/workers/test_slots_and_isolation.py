@@ -1,0 +1,126 @@
+"""Slots with cores and GPUs of their own, those that are out of service, and what the engine must have for isolation."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.unit.workers.test_pieces import FakeNvml
+from workers.agent.bell import Bell
+from workers.agent.claiming import Claimer
+from workers.agent.config import Config, ConfigError
+from workers.agent.context import Worker
+from workers.agent.gpus import NvmlGpus
+from workers.agent.service import check_isolation
+from workers.agent.slots import Slot, share_cores
+from workers.sandbox.container import StageSpec, host_config
+from workers.sandbox.engine import EngineFacts
+from workers.sandbox.limits import Limits
+
+FACTS = EngineFacts("28", "v2", "systemd", "Debian", "6.12", "overlay2", runtimes=("runc", "runsc"))
+CONFIG = Config(site="https://x", token="t", data_dir=Path("/x"), name="w")
+
+
+class Claims:
+    """The part of the site's client that a claimer uses: it keeps what was said, and has no work."""
+
+    def __init__(self) -> None:
+        self.said: list[dict[str, Any]] = []
+
+    def claim(self, body: dict[str, Any]) -> None:
+        self.said.append(body)
+
+
+def worker_with(nvml: FakeNvml, claims: Claims) -> Worker:
+    parts = SimpleNamespace(
+        gpus=NvmlGpus(nvml), stopping=threading.Event(), slot_faults={}, client=claims,
+        cache=SimpleNamespace(free_bytes=lambda: 1 << 40), engine=SimpleNamespace(ping=lambda: None),
+    )  # fmt: skip
+    return cast("Worker", parts)
+
+
+def test_a_slot_whose_gpu_is_not_clean_is_out_of_service_reported_and_looked_at_again() -> None:
+    nvml, claims = FakeNvml(), Claims()
+    worker = worker_with(nvml, claims)
+    slots = [Slot(worker, 0, "GPU-0"), Slot(worker, 1, "MIG-1")]
+    claimer = Claimer(worker, Bell(), worker_id="w", poll_s=0.01, reserve_bytes=0)
+    nvml.processes = [4711]
+    assert slots[1].check_gpu() == "1 processes are still on the GPU MIG-1"
+    nvml.processes = []
+    claimer._try(slots[0])
+    report = {"slot": 1, "gpu_uuid": "MIG-1", "detail": "1 processes are still on the GPU MIG-1"}
+    assert (claims.said[-1]["free_gpus"], claims.said[-1]["slot_faults"]) == (1, [report])
+    claimer._try(slots[1])
+    assert (claims.said[-1]["free_gpus"], claims.said[-1]["slot_faults"]) == (1, []), "it is clean again"
+
+
+def test_a_gpu_that_fell_off_the_bus_takes_its_slot_out_of_service() -> None:
+    claims = Claims()
+    worker = worker_with(FakeNvml(), claims)
+    slot = Slot(worker, 0, "GPU-gone")
+    assert "cannot read the GPU GPU-gone" in str(slot.check_gpu())
+    Claimer(worker, Bell(), worker_id="w", poll_s=0.01, reserve_bytes=0)._try(slot)
+    assert claims.said[-1]["free_gpus"] == 0
+    assert claims.said[-1]["slot_faults"][0]["gpu_uuid"] == "GPU-gone"
+
+
+def test_a_claim_keeps_its_id_until_it_is_answered() -> None:
+    claims = Claims()
+    worker = worker_with(FakeNvml(), claims)
+    slot, claimer = Slot(worker, 0, None), Claimer(worker, Bell(), worker_id="w", poll_s=0.01, reserve_bytes=0)
+    claimer._try(slot)
+    claimer._try(slot)
+    assert claims.said[0]["claim_id"] != claims.said[1]["claim_id"]
+    from workers.agent.client import SiteUnreachable
+
+    def lost(body: dict[str, Any]) -> None:
+        claims.said.append(body)
+        raise SiteUnreachable("no answer")
+
+    claims.claim = lost  # type: ignore[method-assign]
+    claimer._try(slot)
+    claimer._try(slot)
+    assert claims.said[2]["claim_id"] == claims.said[3]["claim_id"]
+
+
+@pytest.mark.parametrize(("cores", "slots", "shares"), [
+    ([0, 1, 2, 3], 1, [()]),
+    ([0, 1, 2, 3], 2, [(0, 1), (2, 3)]),
+    ([0, 1, 2, 3, 4, 5, 6], 3, [(0, 1), (2, 3), (4, 5)]),
+    ([4, 5], 3, [(), (), ()]),
+])  # fmt: skip
+def test_cores_are_shared_out_and_never_twice(cores: list[int], slots: int, shares: list[tuple[int, ...]]) -> None:
+    assert share_cores(cores, slots) == shares
+
+
+def test_a_container_gets_exactly_its_gpu_by_uuid_its_cores_and_its_runtime() -> None:
+    limits = Limits.from_json({"wall_s": 5})
+    spec = StageSpec(
+        name="n", image="i", argv=("x",), mounts=(), output=Path("/o"), limits=limits, labels={}, cgroup_parent="p",
+        gpu_uuid="MIG-0", cpuset="2,3", runtime="runsc",
+    )  # fmt: skip
+    host = host_config(spec)
+    assert [request["DeviceIDs"] for request in host["DeviceRequests"]] == [["MIG-0"]]
+    assert (host["CpusetCpus"], host["Runtime"]) == ("2,3", "runsc")
+    assert host_config(replace(spec, gpu_uuid=None))["DeviceRequests"] == []
+
+
+@pytest.mark.parametrize(("config", "words"), [
+    (replace(CONFIG, runtime="kata"), "it has runc, runsc"),
+    (replace(CONFIG, require_isolation="userns"), "without user namespaces"),
+    (replace(CONFIG, require_isolation="gvisor"), "--runtime runsc"),
+])  # fmt: skip
+def test_isolation_that_the_host_has_not_ends_the_start(config: Config, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check_isolation(FACTS, config)
+
+
+def test_isolation_that_the_host_has_is_taken() -> None:
+    check_isolation(FACTS, CONFIG)
+    check_isolation(FACTS, replace(CONFIG, runtime="runsc", require_isolation="gvisor"))
+    check_isolation(replace(FACTS, user_namespaces=True), replace(CONFIG, require_isolation="userns"))
