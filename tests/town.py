@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.test import Client
@@ -21,6 +22,7 @@ from competitions.submissions.models import RunOutput
 from competitions.submissions.states import Kind
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
+from competitions.winners.models import Lane, Place
 from tests.worlds import World, person, world
 
 EVERYBODY = "ASMTOXR"
@@ -46,6 +48,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:manifest": ("get", "", {EVERYBODY: 404}),  # the public board was never committed to
     "web:shake-up": ("get", "", {EVERYBODY: 404}),
     "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),
+    "web:winners": ("get", EVERYBODY, {}),
+    "web:winners-place": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:winners-act": ("post", "", {"A": 302, "M": 409, "OR": 403, "STX": 404}),  # a report before the code
     "web:team": ("get", SIGNED_IN, {"A": 302}),
     "web:team-create": ("post", "", {"A": 302, "SOXR": 403, "MT": 409}),
     "web:team-rename": ("post", "MT", {"A": 302, "SOXR": 403}),
@@ -87,6 +92,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:fact-sheet": ("get", EVERYBODY, {}),
     "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:leaderboard": ("get", EVERYBODY, {}),
+    "api:winners": ("get", EVERYBODY, {}),
     "api:commitment": ("get", "", {EVERYBODY: 404}),
     "api:leaderboard-csv": ("get", EVERYBODY, {}),
     "api:invitations": ("get", SIGNED_IN, {"A": 401}),
@@ -173,6 +179,15 @@ def make_town(site: World) -> Town:
     run = made.runs.get()
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
+    lane = Lane.objects.create(leaderboard=phase.leaderboard)
+    place = Place.objects.create(
+        lane=lane,
+        team=site.team,
+        submission=made,
+        rank=1,
+        invited_at=timezone.now(),
+        due_at=site.now + timedelta(days=9),
+    )
     people = {
         "S": stranger,
         "M": site.member(),
@@ -186,7 +201,8 @@ def make_town(site: World) -> Town:
         people={"A": Client(), **{letter: client_of(user) for letter, user in people.items()}},
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
-            "name": "predictions.zip", "key": invitation.key, "board_key": "main", "upload": upload.key, "merge": merge.key,
+            "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
+            "upload": upload.key, "merge": merge.key,
         },
     )  # fmt: skip
 
@@ -213,6 +229,8 @@ def url_of(town: Town, name: str, pattern: URLPattern) -> str:
         arguments["pk"] = town.site.competition.pk
     if name == "robots:can-make-submission":
         arguments["pk"] = town.site.phase.pk
+    if name.startswith("web:winners-"):
+        arguments["key"] = town.arguments["place"]
     if name == "web:download":
         arguments["name"] = "starting_kit"
     if name == "accounts:token-revoke":

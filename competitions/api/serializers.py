@@ -9,12 +9,14 @@ from competitions.catalog.models import Competition, Phase
 from competitions.factsheets.models import Question
 from competitions.leaderboards.board import Row, ShownColumn, shown_values
 from competitions.leaderboards.commitments import manifest_of
+from competitions.leaderboards.facts import VERIFIED
 from competitions.leaderboards.models import Column, Commitment
 from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
 from competitions.teams.models import Invitation, MergeProposal, Registration, RegistrationQuestion, Team
+from competitions.winners.models import Place
 
 
 class PhaseOut(serializers.ModelSerializer[Phase]):
@@ -285,6 +287,9 @@ class RowOut(serializers.Serializer[Any]):
     submissions = serializers.IntegerField()
     achieved_at = serializers.DateTimeField()
     last_at = serializers.DateTimeField()
+    verified = serializers.DictField(
+        allow_null=True, help_text="Of a winner whose code was run: `wall_s` it took and the `limit_s`."
+    )
 
 
 def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
@@ -299,6 +304,7 @@ def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
         "submissions": entry.submissions,
         "achieved_at": entry.achieved_at,
         "last_at": entry.last_at,
+        "verified": entry.values.get(VERIFIED),
     }
 
 
@@ -313,6 +319,21 @@ class CommitmentOut(serializers.ModelSerializer[Commitment]):
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_manifest(self, commitment: Commitment) -> dict[str, Any] | None:
         return None if commitment.leaderboard.is_sealed else manifest_of(commitment)
+
+
+class WinnerOut(serializers.ModelSerializer[Place]):
+    team = serializers.CharField(source="team.name")
+    submission = serializers.IntegerField(source="submission_id")
+    verified_at = serializers.DateTimeField(source="submission.verified_at")
+    verified_s = serializers.FloatField(source="submission.verified_s")
+    time_limit_s = serializers.IntegerField(source="submission.phase.time_limit_s")
+
+    class Meta:
+        model = Place
+        fields = [
+            "rank", "team", "submission", "verified_at", "verified_s", "time_limit_s", "repository_url", "commit", "report_url",
+            "hardware",
+        ]  # fmt: skip
 
 
 class LeaderboardOut(serializers.Serializer[Any]):

@@ -31,6 +31,7 @@ urlpatterns = [
         leaderboards.LeaderboardDetail.as_view(),
         name="leaderboard",
     ),
+    path("competitions/<slug:slug>/phases/<slug:phase_slug>/winners/", leaderboards.Winners.as_view(), name="winners"),
     path(
         "competitions/<slug:slug>/phases/<slug:phase_slug>/commitment/",
         leaderboards.CommitmentDetail.as_view(),

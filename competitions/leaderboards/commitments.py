@@ -38,7 +38,7 @@ class StillScoring(Conflict):
 
 def unscored(phase: Phase) -> int:
     """Submissions in time that still run."""
-    return Submission.objects.filter(phase=phase, status__in=LIVE, is_late=False).count()
+    return Submission.objects.filter(phase=phase, status__in=LIVE, is_late=False, is_verification=False).count()
 
 
 @transaction.atomic

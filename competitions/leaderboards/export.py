@@ -7,6 +7,7 @@ from typing import Any
 from django.http import StreamingHttpResponse
 
 from competitions.leaderboards.board import all_rows, page_columns, shown_values, visible_columns
+from competitions.leaderboards.facts import VERIFIED
 from competitions.leaderboards.models import Leaderboard
 from competitions.spreadsheets import safe_cell
 
@@ -23,7 +24,16 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
     columns = page_columns(board, visible_columns(board))
     writer: Any = csv.writer(_Echo())
     yield writer.writerow(
-        ["rank", "team", *(column.key for column in columns), "submissions", "achieved_at", "last_at", "baseline"]
+        [
+            "rank",
+            "team",
+            *(column.key for column in columns),
+            "submissions",
+            "achieved_at",
+            "last_at",
+            "baseline",
+            "verified_s",
+        ]
     )
     for row in all_rows(board):
         entry = row.entry
@@ -36,6 +46,7 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
                 entry.achieved_at.isoformat(),
                 entry.last_at.isoformat(),
                 "yes" if entry.is_baseline else "no",
+                entry.values.get(VERIFIED, {}).get("wall_s", ""),
             ]
         )
 

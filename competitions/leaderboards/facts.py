@@ -55,6 +55,16 @@ def fact_columns(phase: Phase) -> list[FactColumn]:
     return [FactColumn(question) for question in questions_of(phase) if question.is_on_board]
 
 
+VERIFIED: Final = "badge:verified"
+
+
+def badge_values(submission: Submission) -> dict[str, Any]:
+    """What a verified submission's row carries: the measured time and its limit, in seconds."""
+    if submission.verified_at is None:
+        return {}
+    return {VERIFIED: {"wall_s": submission.verified_s, "limit_s": submission.phase.time_limit_s}}
+
+
 def number_keys(phase: Phase) -> list[str]:
     """Those of a row's values that are numbers of the fact sheet, by which a board can be sorted."""
     return [column.key for column in fact_columns(phase) if column.is_sortable]

@@ -11,7 +11,7 @@ from django.db.models import F
 from competitions.catalog.models import Competition
 from competitions.factsheets.models import Question
 from competitions.leaderboards.cells import cells_write
-from competitions.leaderboards.facts import fact_values, number_keys, public_keys
+from competitions.leaderboards.facts import badge_values, fact_values, number_keys, public_keys
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Milestone, Score
 from competitions.leaderboards.relative import average_ranks_refresh
 from competitions.leaderboards.rules import counting_scores, eligible_scores
@@ -78,7 +78,7 @@ def _score_write(
         leaderboard=board,
         defaults={
             "team": submission.team,
-            "values": values | fact_values(submission, facts),
+            "values": values | fact_values(submission, facts) | badge_values(submission),
             "rank_value": deciding.rank_value(values[deciding.key]),
             "received_at": submission.received_at,
             "is_eligible": submission.may_rank,

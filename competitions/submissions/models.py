@@ -52,6 +52,13 @@ class Submission(models.Model):
         default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."
     )
     is_late = models.BooleanField(default=False, help_text="Its upload began after the end: scored, never ranked.")
+    is_verification = models.BooleanField(
+        default=False, editable=False, help_text="A winner's code, run by the organizers: stands on no board."
+    )
+    verified_at = models.DateTimeField(null=True, blank=True, editable=False)
+    verified_s = models.FloatField(
+        null=True, blank=True, editable=False, help_text="Measured time of the verification run."
+    )
     fact_sheet = models.JSONField(default=dict, blank=True, help_text="Answers by key, as they are now.")
 
     class Meta:
@@ -90,7 +97,7 @@ class Submission(models.Model):
     @property
     def may_rank(self) -> bool:
         """May stand on a board."""
-        return self.disqualified_at is None and not self.is_task_rerun and not self.is_late
+        return self.disqualified_at is None and not (self.is_task_rerun or self.is_late or self.is_verification)
 
 
 class FactSheetRevision(models.Model):

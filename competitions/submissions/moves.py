@@ -102,7 +102,7 @@ def _submission_follow(run_id: UUID, now: datetime) -> None:
 
 def _is_charged(submission: Submission) -> bool:
     """Our faults and the organizer's cost nothing, nor does what was cancelled before any container ran, nor what no team sent in."""
-    if submission.rerun_of_id is not None or submission.migrated_from_id is not None:
+    if submission.rerun_of_id is not None or submission.migrated_from_id is not None or submission.is_verification:
         return False
     if submission.status == State.FAILED:
         return REASONS[Reason(submission.reason)].charged

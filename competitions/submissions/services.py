@@ -11,7 +11,7 @@ from competitions.catalog.models import Phase, Task
 from competitions.compute.bell import ring
 from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.questions import Answers
-from competitions.resources.models import Upload
+from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
@@ -118,6 +118,31 @@ def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime
         for task in tasks
     )  # fmt: skip
     transaction.on_commit(partial(ring, queue.bell))
+
+
+@transaction.atomic
+def verification_create(
+    *, phase: Phase, team: Team, by: User, file: StoredFile, file_name: str, now: datetime
+) -> Submission:
+    """Run a winner's code on the phase's tasks in the phase's budget, by an organizer's wish: it costs the team nothing,
+    stands on no board, and no deadline holds it. Raises `NothingToRun`."""
+    tasks = list(phase.tasks.all())
+    if not tasks:
+        raise refusals.NothingToRun(phase)
+    submission = Submission.objects.create(
+        phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
+        description="Verification run", is_charged=False, is_verification=True,
+    )  # fmt: skip
+    queue = phase.competition.queue
+    Run.objects.bulk_create(
+        Run(
+            submission=submission, task=task, team=team, queue=queue, priority=phase.priority, gpus=phase.gpus, queued_at=now,
+            not_before=now,
+        )
+        for task in tasks
+    )  # fmt: skip
+    transaction.on_commit(partial(ring, queue.bell))
+    return submission
 
 
 def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:

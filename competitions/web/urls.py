@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.web.views import competitions, leaderboard, organize, reveal, submissions, teams
+from competitions.web.views import competitions, leaderboard, organize, reveal, submissions, teams, winners
 
 app_name = "web"
 urlpatterns = [
@@ -38,6 +38,9 @@ urlpatterns = [
         reveal.shake_up,
         name="shake-up",
     ),
+    path("competitions/<slug:slug>/winners/<slug:phase_slug>/<slug:board_key>/", winners.winners, name="winners"),
+    path("winners/<uuid:key>/", winners.place, name="winners-place"),
+    path("winners/<uuid:key>/<slug:action>/", winners.act, name="winners-act"),
     path("competitions/<slug:slug>/reveal/<slug:phase_slug>/", reveal.reveal, name="reveal"),
     path("competitions/<slug:slug>/team/", teams.team, name="team"),
     path("competitions/<slug:slug>/team/create/", teams.create, name="team-create"),

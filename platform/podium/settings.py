@@ -64,6 +64,7 @@ INSTALLED_APPS = [
     "competitions.factsheets",
     "competitions.submissions",
     "competitions.leaderboards",
+    "competitions.winners",
     "competitions.bundles",
     "competitions.api",
     "competitions.robots",

@@ -9,6 +9,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
@@ -19,6 +20,8 @@ from competitions.leaderboards.models import Commitment, Leaderboard
 from competitions.leaderboards.values import primary_column
 from competitions.leaderboards.visibility import Sealed, can_see_scores
 from competitions.refusals import NotAllowed
+from competitions.winners.models import Place
+from competitions.winners.states import State as PlaceState
 
 BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 
@@ -26,7 +29,7 @@ BOARD = OpenApiParameter("board", str, description="Key of a board of the phase;
 class BoardView(ApiView):
     """Base: a board that the asker may see."""
 
-    serializer_class = s.LeaderboardOut
+    serializer_class: type[BaseSerializer[Any]] = s.LeaderboardOut
 
     def board(self, slug: str, phase_slug: str) -> Leaderboard:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
@@ -102,6 +105,17 @@ class CommitmentDetail(ApiView):
         if commitment is None:
             raise Http404
         return Response(s.CommitmentOut(commitment).data)
+
+
+class Winners(BoardView):
+    """Confirmed winners of a board, with what they handed in and the time that their code took here."""
+
+    serializer_class: type[BaseSerializer[Any]] = s.WinnerOut
+
+    @extend_schema(parameters=[BOARD], responses=s.WinnerOut(many=True))
+    def get(self, request: Request, slug: str, phase_slug: str) -> Response:
+        places = Place.objects.filter(lane__leaderboard=self.board(slug, phase_slug), state=PlaceState.CONFIRMED)
+        return Response(s.WinnerOut(places.select_related("team", "submission__phase"), many=True).data)
 
 
 class LeaderboardCsv(BoardView):

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Format, Page, RulesVersion
 from competitions.leaderboards.board import ShownColumn
+from competitions.leaderboards.facts import VERIFIED
 from competitions.questions import shown_answer
 from competitions.submissions.states import State
 from competitions.web import text
@@ -100,6 +101,12 @@ def status_icon(status: str) -> str:
 def shown(values: dict[str, float], column: ShownColumn) -> str:
     """A row's value at the column's precision, or a dash."""
     return column.shown_in(values) or "-"
+
+
+@register.filter
+def verified(values: dict[str, Any]) -> dict[str, float] | None:
+    """The measured time and limit of a winner whose code was run here."""
+    return values.get(VERIFIED)
 
 
 @register.filter

@@ -18,8 +18,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import Scope, token_create
+from competitions.catalog.models import Phase
 from competitions.compute import bell
-from competitions.leaderboards.models import Entry
+from competitions.leaderboards import picks
+from competitions.leaderboards.commitments import commit_closed_boards
+from competitions.leaderboards.models import Commitment, Entry, Leaderboard, Pick
+from competitions.leaderboards.picks import pick_add
+from competitions.leaderboards.rules import Rule
 from competitions.refusals import Refusal
 from competitions.submissions import dispatch
 from competitions.submissions.models import Run, RunEvent, Submission
@@ -29,6 +34,8 @@ from competitions.submissions.states import Kind, State
 from competitions.teams import merging
 from competitions.teams import services as teams
 from competitions.teams.models import Team
+from competitions.winners.models import Lane, Place, PlaceEvent
+from competitions.winners.services import code_hand_in, invite_next
 from tests.worlds import FILE_NAME, World, lease, person, prediction_bytes, world
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -269,3 +276,64 @@ def test_of_a_proposal_that_is_accepted_and_withdrawn_at_once_one_answer_counts(
     assert outcomes["withdrawn"] + outcomes["accepted"] == 1, outcomes
     other.refresh_from_db()
     assert (other.merged_into_id is not None) == bool(outcomes["accepted"])
+
+
+@pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
+def test_selecting_many_at_once_keeps_to_the_limit(site: World, lock: bool) -> None:
+    Leaderboard.objects.filter(phase=site.phase).update(rule=Rule.SELECTED, max_selected=2)
+    Phase.objects.filter(pk=site.phase.pk).update(max_submissions_per_day=None)
+    site.phase.refresh_from_db()
+    board = Leaderboard.objects.select_related("phase").get(phase=site.phase)
+    sent = [site.score(site.submit(), 0.5) for _ in range(8)]
+    user = site.member()
+    create = Pick.objects.create
+
+    def slowly(**fields: Any) -> Pick:
+        threading.Event().wait(0.05)  # widen the gap between counting and writing
+        return create(**fields)
+
+    def select(number: int) -> None:
+        pick_add(board=board, submission=sent[number], by=user, now=site.now)
+
+    with (
+        contextlib.nullcontext() if lock else without_row_locks(),
+        mock.patch.object(Pick.objects, "create", slowly),
+        mock.patch.object(picks, "_refresh", return_value=None),  # rows of the board have tests of their own
+    ):
+        outcomes = at_once(8, select)
+    assert (Pick.objects.count() == 2) is lock
+    if lock:
+        assert outcomes == Counter(accepted=2, too_many_selected=6)
+
+
+def test_inviting_many_times_at_once_fills_the_places_once(site: World) -> None:
+    for name in ("aa", "bb", "cc", "dd"):
+        site.score(site.submit(team=site.join(name)), 0.5)
+    Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now)
+    lane = Lane.objects.create(leaderboard=site.phase.leaderboard, top=2)
+    outcomes = at_once(8, lambda _: len(invite_next(lane=lane, actor="test", now=site.now)) and None)
+    assert outcomes == Counter(accepted=1, nobody_left=7)
+    assert Place.objects.count() == 2
+
+
+def test_a_step_of_the_lane_is_taken_once_however_often_it_is_sent(site: World) -> None:
+    site.score(site.submit(), 0.5)
+    Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now)
+    lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
+    (place,) = invite_next(lane=lane, actor="test", now=site.now)
+    said: dict[str, Any] = {"by": site.member(), "repository_url": "https://example.org/r", "commit": "0123abcd"}
+
+    def hand_in(number: int) -> None:
+        code_hand_in(key=place.key, now=site.now, **said)
+
+    outcomes = at_once(8, hand_in)
+    assert outcomes == Counter(accepted=1, not_your_turn=7)
+    assert PlaceEvent.objects.filter(place=place).count() == 2
+
+
+def test_many_reconcilers_commit_to_a_board_once(site: World) -> None:
+    site.score(site.submit(phase=site.sealed), 0.5)
+    closes_at = site.sealed.closes_at
+    assert closes_at is not None
+    at_once(6, lambda _: commit_closed_boards(now=closes_at) and None)
+    assert Commitment.objects.count() == 1

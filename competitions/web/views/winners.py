@@ -1,0 +1,157 @@
+"""The winners' lane: the list for everybody, a place's own page for its team and the organizers, and what they do there."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.models import User
+from competitions.catalog.rights import organizes
+from competitions.resources.models import Upload
+from competitions.resources.uploads import upload_whole
+from competitions.teams.models import Membership
+from competitions.web.views.competitions import render_tab
+from competitions.web.views.leaderboard import board_of
+from competitions.web.views.teams import person
+from competitions.web.visit import visit
+from competitions.winners import services
+from competitions.winners.models import Lane, Place
+from competitions.winners.refusals import HandInInvalid
+from competitions.winners.states import State
+from competitions.winners.verification import verification_start
+
+
+@require_http_methods(["GET", "POST"])
+def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """Confirmed winners for everybody; organizers see the whole lane and invite."""
+    visited = visit(request, slug)
+    board = board_of(visited.phase(phase_slug), board_key)
+    lane = Lane.objects.filter(leaderboard=board).first() if board is not None else None
+    if board is None or lane is None:
+        raise Http404
+    lane.leaderboard = board
+    if request.method == "POST":
+        if not visited.is_organizer:
+            raise Http404
+        made = services.invite_next(lane=lane, actor=f"user:{person(request).username}", now=visited.now)
+        messages.success(request, f"Invited: {', '.join(str(place.team) for place in made)}.")
+        return redirect("web:winners", slug, phase_slug, board_key)
+    places = lane.places.select_related("team", "submission__phase")
+    if not visited.is_organizer:
+        places = places.filter(state=State.CONFIRMED) | places.filter(team=visited.team_id)
+    context = {"phase": board.phase, "board": board, "lane": lane, "places": places}
+    return render_tab(request, visited, "winners", context)
+
+
+def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
+    """The place, and whether the person is of its team and organizes; for anybody else it does not exist."""
+    user = person(request)
+    rows = Place.objects.select_related("lane__leaderboard__phase__competition", "team", "submission", "verification")
+    place = get_object_or_404(rows, key=key)
+    is_mine = Membership.objects.filter(team=place.team_id, user=user).exists()
+    is_organizer = organizes(user, place.lane.leaderboard.phase)
+    if not is_mine and not is_organizer:
+        raise Http404
+    return place, is_mine, is_organizer
+
+
+@require_GET
+@login_required
+def place(request: HttpRequest, key: UUID) -> HttpResponse:
+    """Where the place stands, its history, and the form for what comes next."""
+    found, is_mine, is_organizer = _find(request, key)
+    visited = visit(request, found.lane.leaderboard.phase.competition.slug)
+    context = {
+        "place": found,
+        "lane": found.lane,
+        "phase": found.lane.leaderboard.phase,
+        "is_mine": is_mine,
+        "is_organizer": is_organizer,
+        "is_overdue": found.is_overdue(visited.now),
+        "events": found.events.all(),
+    }
+    return render_tab(request, visited, "winners_place", context)
+
+
+@require_POST
+@login_required
+def act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:
+    """One step of the team, or of an organizer."""
+    _, _, is_organizer = _find(request, key)
+    user, now = person(request), datetime.now(UTC)
+    if action in TEAM:
+        TEAM[action](request, key, user, now)
+    elif action in ORGANIZER and is_organizer:
+        ORGANIZER[action](request, key, user, now)
+    else:
+        raise Http404
+    return redirect("web:winners-place", key)
+
+
+Step = Callable[[HttpRequest, UUID, User, datetime], object]
+
+
+def _code(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
+    said = request.POST
+    return services.code_hand_in(
+        key=key,
+        by=user,
+        repository_url=said.get("repository_url", ""),
+        commit=said.get("commit", ""),
+        now=now,
+        upload=_upload(request, now),
+    )
+
+
+def _upload(request: HttpRequest, now: datetime) -> Upload | None:
+    file = request.FILES.get("bundle")
+    if file is None:
+        return None
+    name, size = file.name or "code.zip", file.size or 0
+    return upload_whole(user=person(request), file_name=name, size_bytes=size, chunks=file.chunks(), now=now)
+
+
+def _report(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
+    return services.report_hand_in(key=key, by=user, report_url=request.POST.get("report_url", ""), now=now)
+
+
+def _hardware(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
+    return services.hardware_hand_in(key=key, by=user, hardware=request.POST.get("hardware", ""), now=now)
+
+
+def _decline(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
+    return services.place_decline(key=key, by=user, now=now)
+
+
+def _verify(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
+    return verification_start(key=key, by=user, now=now)
+
+
+def _confirm(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
+    return services.place_confirm(key=key, actor=f"user:{user.username}", now=now)
+
+
+def _fail(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
+    return services.place_fail(key=key, reason=request.POST.get("reason", ""), actor=f"user:{user.username}", now=now)
+
+
+def _extend(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
+    try:
+        due_at = parse_datetime(request.POST.get("due_at", ""))
+    except ValueError:
+        due_at = None
+    if due_at is None:
+        raise HandInInvalid("Give the new deadline as a date and time in UTC, for instance 2030-06-30 12:00.")
+    due_at = due_at if due_at.tzinfo else due_at.replace(tzinfo=UTC)
+    return services.place_extend(key=key, due_at=due_at, actor=f"user:{user.username}", now=now)
+
+
+TEAM: Final[dict[str, Step]] = {"code": _code, "report": _report, "hardware": _hardware, "decline": _decline}
+ORGANIZER: Final[dict[str, Step]] = {"verify": _verify, "confirm": _confirm, "fail": _fail, "extend": _extend}

@@ -1,0 +1,112 @@
+"""Comparing the predictions that a team's code made here with those that it submitted."""
+
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from competitions.resources.models import StoredFile
+from competitions.resources.storage import local_copy
+from scoring import ScoringInputError, submissions
+from scoring.layouts import official_filename
+
+MAX_TEXT_BYTES: Final = 256 * 1024 * 1024
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class CannotCompare(Exception):
+    """Why the two cannot be compared, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two sets of predictions are apart; `mae` is None where no array holds real numbers."""
+
+    rows: int
+    equal_share: float
+    mae: float | None
+    largest: float | None
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare(ours: Arrays, theirs: Arrays) -> Difference:
+    """Both hold the same arrays, of the same shapes, first axis the rows.
+
+    Raises `CannotCompare` where they do not.
+
+    >>> compare({"y": np.array([1.0, 2.0])}, {"y": np.array([1.0, 2.5])})
+    Difference(rows=2, equal_share=0.5, mae=0.25, largest=0.5, notes=[])
+    """
+    if set(ours) != set(theirs):
+        raise CannotCompare(f"The run made {sorted(ours)}, submitted were {sorted(theirs)}.")
+    shares, means, largest, rows = [], [], [], 0
+    for name, made in ours.items():
+        sent = theirs[name]
+        if made.shape != sent.shape:
+            raise CannotCompare(f"{name!r} has the shape {made.shape}, submitted was {sent.shape}.")
+        rows = max(rows, len(made))
+        equal = made == sent
+        shares.append(float(np.mean(equal.reshape(len(made), -1).all(axis=1))) if len(made) else 1.0)
+        if np.issubdtype(made.dtype, np.floating) and made.size:
+            apart = np.abs(made.astype(np.float64) - sent.astype(np.float64))
+            means.append(float(apart.mean()))
+            largest.append(float(apart.max()))
+    return Difference(rows, min(shares, default=1.0), max(means, default=None), max(largest, default=None))
+
+
+def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[str, Any] | None) -> Arrays:
+    """The predictions in a submitted file, or in the output of a run (a zip that holds such a file).
+
+    Without an official format, text files are read line by line. Raises `CannotCompare`.
+    """
+    with local_copy(stored) as path:
+        if prediction_format is None:
+            return _lines(path)
+        try:
+            with _official_file(path, file_name, prediction_format) as (found, name):
+                rows = prediction_format.get("rows")
+                return submissions.read(
+                    found, str(prediction_format["dataset"]), str(prediction_format["split"]),
+                    rows=rows if isinstance(rows, int) else None, filename=name,
+                )  # fmt: skip
+        except ScoringInputError as error:
+            raise CannotCompare(f"The predictions cannot be read: {error}") from error
+
+
+@contextmanager
+def _official_file(path: Path, file_name: str, prediction_format: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The official file itself, or the member of that name in a zip of a run's output."""
+    wanted = official_filename(str(prediction_format["dataset"]), str(prediction_format["split"]))
+    if file_name == wanted:
+        yield path, wanted
+        return
+    with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(path) as archive:
+        member = next((one for one in archive.namelist() if one.rsplit("/", 1)[-1] == wanted), None)
+        if member is None:
+            raise CannotCompare(f"The run left no file called {wanted}.")
+        target = Path(scratch) / wanted
+        with archive.open(member) as source, target.open("wb") as copy:
+            while chunk := source.read(1 << 20):
+                copy.write(chunk)
+        yield target, wanted
+
+
+def _lines(path: Path) -> Arrays:
+    """Every text file of a zip as an array of its lines."""
+    if not zipfile.is_zipfile(path):
+        raise CannotCompare("What was submitted is no zip, so there are no files to compare line by line.")
+    with zipfile.ZipFile(path) as archive:
+        infos = [info for info in archive.infolist() if not info.is_dir()]
+        if sum(info.file_size for info in infos) > MAX_TEXT_BYTES:
+            raise CannotCompare(f"The files are larger than {MAX_TEXT_BYTES:,} bytes together.")
+        return {info.filename: np.array(archive.read(info).splitlines() or [b""], dtype=object) for info in infos}

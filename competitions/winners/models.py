@@ -1,0 +1,114 @@
+"""The winners' lane: who is invited after the close, what they hand in, and whether it does what was submitted."""
+
+import uuid
+from datetime import datetime
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from competitions.leaderboards.models import Leaderboard
+from competitions.resources.models import StoredFile
+from competitions.submissions.models import Submission
+from competitions.teams.models import Team
+from competitions.winners.states import OPEN, State
+
+
+class Lane(models.Model):
+    """What is asked of the winners of one board."""
+
+    leaderboard = models.OneToOneField(Leaderboard, on_delete=models.CASCADE, related_name="winners_lane")
+    top = models.PositiveSmallIntegerField(
+        "places", default=3, validators=[MinValueValidator(1)], help_text="How many winners are looked for."
+    )
+    days = models.PositiveSmallIntegerField(
+        default=14, validators=[MinValueValidator(1)], help_text="Days that an invited team has for all it hands in."
+    )
+    tolerance = models.FloatField(
+        default=0.0, validators=[MinValueValidator(0)],
+        help_text="Largest mean absolute difference between the predictions made here and those submitted.",
+    )  # fmt: skip
+    min_equal_share = models.FloatField(
+        "smallest share of equal rows", default=0.0, validators=[MinValueValidator(0)],
+        help_text="0 to 1; for rankings and classes, where a mean difference says nothing.",
+    )  # fmt: skip
+    score_tolerance = models.FloatField(
+        default=0.0,
+        validators=[MinValueValidator(0)],
+        help_text="Largest difference of the score in the primary column.",
+    )
+    instructions = models.TextField(blank=True, help_text="Markdown, shown to invited teams.")
+
+    def __str__(self) -> str:
+        return f"Winners of {self.leaderboard}"
+
+
+class Place(models.Model):
+    """One invited team. Only `place_move` writes `state`."""
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="places")
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="winners_places")
+    submission = models.ForeignKey(
+        Submission,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="The one that counted when the team was invited.",
+    )
+    rank = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.INVITED)
+    invited_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    repository_url = models.URLField(max_length=500, blank=True)
+    commit = models.CharField(max_length=64, blank=True)
+    code = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    code_name = models.CharField(max_length=255, blank=True)
+    report_url = models.URLField(max_length=500, blank=True)
+    hardware = models.CharField(max_length=1000, blank=True)
+    verification = models.ForeignKey(
+        Submission,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="verifies",
+        help_text="The newest run of the code.",
+    )
+    comparison = models.JSONField(default=dict, blank=True)
+    reason = models.CharField(max_length=1000, blank=True)
+
+    class Meta:
+        ordering = ["rank", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["lane", "team"], name="invited_once_per_team_and_lane"),
+            models.CheckConstraint(
+                name="place_reason_iff_failed",
+                condition=(Q(state=State.FAILED) & ~Q(reason="")) | (~Q(state=State.FAILED) & Q(reason="")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.team}, rank {self.rank}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+    def is_overdue(self, now: datetime) -> bool:
+        return now >= self.due_at
+
+
+class PlaceEvent(models.Model):
+    """One line of a place's history; written by `place_move` alone."""
+
+    place = models.ForeignKey(Place, on_delete=models.CASCADE, related_name="events")
+    source = models.CharField(max_length=10, choices=State, blank=True)
+    target = models.CharField(max_length=10, choices=State)
+    actor = models.CharField(max_length=200)
+    note = models.CharField(max_length=1000, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.source} → {self.target}"

@@ -1,0 +1,270 @@
+"""Moves in the winners' lane: invite, hand in, decide. A place's row is locked while it moves."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.core.validators import URLValidator
+from django.db import transaction
+
+from accounts.mail import mail_after_commit
+from accounts.models import User
+from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.leaderboards.services import board_follow
+from competitions.resources.models import StoredFile, Upload
+from competitions.resources.storage import local_copy
+from competitions.resources.uploads import UploadIncomplete, upload_finish
+from competitions.submissions.models import Submission
+from competitions.submissions.preflight import check_upload
+from competitions.submissions.results import printable
+from competitions.submissions.states import Kind
+from competitions.teams.models import Membership
+from competitions.winners import refusals
+from competitions.winners.models import Lane, Place, PlaceEvent
+from competitions.winners.states import NEXT, OPEN, State
+
+COMMIT = re.compile(r"[0-9a-f]{7,64}")
+
+
+class IllegalMove(Exception):
+    """A move that is not in the table: a fault of the program, never of a client."""
+
+    def __init__(self, source: State, target: State) -> None:
+        super().__init__(f"A place does not go from {source} to {target}.")
+
+
+@transaction.atomic
+def place_move(
+    *, place: Place, source: State, target: State, actor: str, now: datetime, note: str = "", **changes: Any
+) -> bool:
+    """Compare-and-swap: True for the one caller who moved the place, False for everyone who came late."""
+    if target not in NEXT.get(source, ()):
+        raise IllegalMove(source, target)
+    moved = Place.objects.filter(pk=place.pk, state=source).update(state=target, **changes)
+    if moved:
+        PlaceEvent.objects.create(place=place, source=source, target=target, actor=actor, note=note[:1000], at=now)
+        place.refresh_from_db()
+    return bool(moved)
+
+
+@transaction.atomic
+def invite_next(*, lane: Lane, actor: str, now: datetime) -> list[Place]:
+    """Invite the best teams that are not in the lane yet, as many as places are free. Raises `NotRevealedYet` or `NobodyLeft`."""
+    board = (
+        Leaderboard.objects.select_for_update(of=("self",))
+        .select_related("phase__competition")
+        .get(pk=lane.leaderboard_id)
+    )
+    if board.is_sealed or board.phase.closes_at is None or now < board.phase.closes_at:
+        raise refusals.NotRevealedYet(lane)
+    taken = Place.objects.filter(lane=lane, state__in=(*OPEN, State.CONFIRMED)).count()
+    made = [
+        _invited(lane, entry, rank, actor, now) for rank, entry in _candidates(lane, board)[: max(lane.top - taken, 0)]
+    ]
+    if not made:
+        raise refusals.NobodyLeft(lane)
+    return made
+
+
+def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
+    """Ranked rows of teams that were not invited yet, best first; a team with several rows stands for its best."""
+    asked = set(Place.objects.filter(lane=lane).values_list("team", flat=True))
+    wanted = lane.top + len(asked)
+    rows = Entry.objects.filter(leaderboard=board, is_baseline=False).select_related(
+        "team__captain", "score__submission"
+    )
+    found: list[tuple[int, Entry]] = []
+    rank, value = 0, None
+    for place, entry in enumerate(rows.order_by("rank_value", "achieved_at", "id")[: wanted * 20], start=1):
+        rank, value = (rank, value) if entry.rank_value == value else (place, entry.rank_value)
+        if entry.team_id not in asked:
+            asked.add(entry.team_id)
+            found.append((rank, entry))
+    return found
+
+
+def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> Place:
+    made = Place.objects.create(
+        lane=lane,
+        team=entry.team,
+        submission=entry.score.submission,
+        rank=rank,
+        invited_at=now,
+        due_at=now + timedelta(days=lane.days),
+    )
+    PlaceEvent.objects.create(place=made, target=State.INVITED, actor=actor, at=now)
+    phase = entry.score.submission.phase
+    mail_after_commit(
+        to=entry.team.captain,
+        subject=f"{entry.team} has rank {rank} in {phase.competition}",
+        text=f"Your team is invited to show that its code does what was submitted to “{phase.name}”. Hand in code, report and "
+        f"hardware by {made.due_at:%Y-%m-%d %H:%M} UTC.",
+        path=f"/winners/{made.key}/",
+    )
+    return made
+
+
+def locked_place(key: UUID) -> Place:
+    """The place under its lock. Call inside a transaction."""
+    rows = Place.objects.select_for_update(of=("self",)).select_related(
+        "lane__leaderboard__phase__competition", "team", "submission"
+    )
+    return rows.get(key=key)
+
+
+def _of_team(place: Place, by: User, source: State, wanted: str, now: datetime) -> None:
+    if not Membership.objects.filter(team=place.team_id, user=by).exists():
+        raise refusals.NotInThisLane
+    if place.state != source:
+        raise refusals.NotYourTurn(place, wanted)
+    if place.is_overdue(now):
+        raise refusals.Overdue(place)
+
+
+@transaction.atomic
+def code_hand_in(
+    *, key: UUID, by: User, repository_url: str, commit: str, now: datetime, upload: Upload | None = None
+) -> Place:
+    """Code as a public repository at a commit, and a bundle that can be run here (a code submission is its own bundle).
+
+    Raises `NotInThisLane`, `NotYourTurn`, `Overdue`, `HandInInvalid` or `InvalidFile`; then nothing is changed.
+    """
+    place = locked_place(key)
+    _of_team(place, by, State.INVITED, "Code", now)
+    url = _web_address(repository_url, "The repository")
+    commit = commit.strip().lower()
+    if not COMMIT.fullmatch(commit):
+        raise refusals.HandInInvalid(
+            f"{commit[:80]!r} is no commit. Give its hash of 7 to 64 hexadecimal digits, as `git rev-parse HEAD` prints it."
+        )
+    file, name = _bundle(place, upload)
+    place_move(
+        place=place, source=State.INVITED, target=State.CODE, actor=_user(by), now=now, note=f"{url} at {commit}",
+        repository_url=url, commit=commit, code=file, code_name=name,
+    )  # fmt: skip
+    return place
+
+
+def _bundle(place: Place, upload: Upload | None) -> tuple[StoredFile | None, str]:
+    if upload is None:
+        is_code = place.submission.kind == Kind.CODE
+        return (place.submission.file, place.submission.file_name) if is_code else (None, "")
+    stored = upload_finish(upload).file
+    if stored is None:
+        raise UploadIncomplete(upload)
+    with local_copy(stored) as path:
+        check_upload(phase=place.lane.leaderboard.phase, kind=Kind.CODE, path=path, file_name=upload.file_name)
+    return stored, upload.file_name
+
+
+def _web_address(text: str, what: str) -> str:
+    try:
+        URLValidator(schemes=["http", "https"])(text.strip())
+    except ValidationError as error:
+        raise refusals.HandInInvalid(
+            f"{what}: {text[:80]!r} is no web address. Write it in full, with https://."
+        ) from error
+    return text.strip()
+
+
+@transaction.atomic
+def report_hand_in(*, key: UUID, by: User, report_url: str, now: datetime) -> Place:
+    """The technical report, as the address of a page or PDF (arXiv, for instance)."""
+    place = locked_place(key)
+    _of_team(place, by, State.CODE, "The report", now)
+    url = _web_address(report_url, "The report")
+    place_move(place=place, source=State.CODE, target=State.REPORT, actor=_user(by), now=now, note=url, report_url=url)
+    return place
+
+
+@transaction.atomic
+def hardware_hand_in(*, key: UUID, by: User, hardware: str, now: datetime) -> Place:
+    """On what it was trained and run: CPU, GPU, memory."""
+    place = locked_place(key)
+    _of_team(place, by, State.REPORT, "The hardware", now)
+    text = printable(hardware).strip()[:1000]
+    if len(text) < 3:
+        raise refusals.HandInInvalid(
+            "Say on what it ran: processor, GPU and memory, for instance “1 V100 32 GB, 2 Xeon 6230, 256 GB”."
+        )
+    place_move(
+        place=place, source=State.REPORT, target=State.HARDWARE, actor=_user(by), now=now, note=text, hardware=text
+    )
+    return place
+
+
+def _user(by: User) -> str:
+    return f"user:{by.username}"
+
+
+@transaction.atomic
+def place_confirm(*, key: UUID, actor: str, now: datetime) -> Place:
+    """Confirm a place whose code was run and compared within the tolerance; its row gets the badge.
+
+    Raises `NotReady` or `OutsideTolerance`; then nothing is changed.
+    """
+    place = locked_place(key)
+    if place.state != State.COMPARED:
+        raise refusals.NotReady(place, "Confirming")
+    if not place.comparison.get("is_within"):
+        raise refusals.OutsideTolerance(place)
+    place_move(place=place, source=State.COMPARED, target=State.CONFIRMED, actor=actor, now=now)
+    submission = Submission.objects.get(pk=place.submission_id)
+    submission.verified_at, submission.verified_s = now, place.comparison.get("wall_s")
+    submission.save(update_fields=["verified_at", "verified_s"])
+    board_follow(sender=Submission, submission=submission)
+    _tell(place, "confirmed", "Your team's place is confirmed: the code does what was submitted.")
+    return place
+
+
+@transaction.atomic
+def place_fail(*, key: UUID, reason: str, actor: str, now: datetime, declined: bool = False) -> Place:
+    """End a place with a reason that the team reads. Raises `ReasonMissing` or `NotReady`."""
+    place = locked_place(key)
+    text = printable(reason).strip()[:1000]
+    if not text:
+        raise refusals.ReasonMissing
+    source = State(place.state)
+    if State.FAILED not in NEXT.get(source, ()):
+        raise refusals.NotReady(place, "Ending it")
+    place_move(place=place, source=source, target=State.FAILED, actor=actor, now=now, note=text, reason=text)
+    _tell(place, "not confirmed", f"Your team's place was not confirmed: {text}")
+    return place
+
+
+@transaction.atomic
+def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
+    """The team steps back; the next one can be invited."""
+    place = locked_place(key)
+    if not Membership.objects.filter(team=place.team_id, user=by).exists():
+        raise refusals.NotInThisLane
+    source = State(place.state)
+    if State.DECLINED not in NEXT.get(source, ()):
+        raise refusals.NotReady(place, "Stepping back")
+    place_move(place=place, source=source, target=State.DECLINED, actor=_user(by), now=now)
+    return place
+
+
+@transaction.atomic
+def place_extend(*, key: UUID, due_at: datetime, actor: str, now: datetime) -> Place:
+    """Give the team until another instant."""
+    place = locked_place(key)
+    if not place.is_open:
+        raise refusals.NotReady(place, "More time")
+    Place.objects.filter(pk=place.pk).update(due_at=due_at)
+    note = f"until {due_at:%Y-%m-%d %H:%M} UTC"
+    PlaceEvent.objects.create(place=place, source=place.state, target=place.state, actor=actor, note=note, at=now)
+    place.refresh_from_db()
+    return place
+
+
+def _tell(place: Place, word: str, text: str) -> None:
+    competition = place.lane.leaderboard.phase.competition
+    mail_after_commit(
+        to=place.team.captain,
+        subject=f"Your place in {competition} was {word}",
+        text=text,
+        path=f"/winners/{place.key}/",
+    )
