@@ -129,19 +129,13 @@ def verification_create(
     tasks = list(phase.tasks.all())
     if not tasks:
         raise refusals.NothingToRun(phase)
+    with local_copy(file) as path:
+        program = recognise(phase=phase, kind=Kind.CODE, path=path, file_name=file_name).program
     submission = Submission.objects.create(
         phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
-        description="Verification run", is_charged=False, is_verification=True,
+        description="Verification run", program=program, is_charged=False, is_verification=True,
     )  # fmt: skip
-    queue = phase.competition.queue
-    Run.objects.bulk_create(
-        Run(
-            submission=submission, task=task, team=team, queue=queue, priority=phase.priority, gpus=phase.gpus, queued_at=now,
-            not_before=now,
-        )
-        for task in tasks
-    )  # fmt: skip
-    transaction.on_commit(partial(ring, queue.bell))
+    runs_queue(submission=submission, tasks=tasks, now=now)
     return submission
 
 
