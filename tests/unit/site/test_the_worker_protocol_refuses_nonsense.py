@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,10 +11,12 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import token_create
+from competitions.compute.models import ComputeWorker
 from competitions.leaderboards.models import Column
 from competitions.submissions import jobs
 from competitions.submissions.logs import CUT_NOTICE, append_logs, log_text
 from competitions.submissions.models import Run, RunOutput
+from competitions.submissions.reconciler import expire_leases
 from competitions.submissions.states import Kind, State
 from tests.worlds import World
 
@@ -64,6 +67,10 @@ FINISHED: dict[str, Any] = {"outcome": "finished", "scores": {"mae": 0.5}}
         ("register", REGISTER | {"slots": "many"}, 422),
         ("register", REGISTER | {"slots": True}, 422),
         ("register", REGISTER | {"protocol": 99}, 426),
+        ("register", REGISTER | {"role": "boss"}, 422),
+        ("register", REGISTER | {"role": ["both"]}, 422),
+        ("register", REGISTER | {"self_test": "all fine"}, 422),
+        ("register", REGISTER | {"calibration": [1]}, 422),
         ("register", [], 422),
         ("claim", {"worker_id": 5}, 401),
         ("heartbeat", BEAT | {"state": "finished"}, 422),
@@ -74,7 +81,11 @@ FINISHED: dict[str, Any] = {"outcome": "finished", "scores": {"mae": 0.5}}
         ("heartbeat", BEAT | {"logs": "text"}, 422),
         ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": -1, "text": "x"}]}, 422),
         ("heartbeat", BEAT | {"logs": [{"stream": "secrets", "seq": 0, "text": "x"}]}, 422),
+        ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": 0, "text": "x" * 64_001}]}, 422),
+        ("heartbeat", BEAT | {"logs": [{"stream": "ingestion", "seq": n, "text": "x"} for n in range(65)]}, 422),
         ("complete", {}, 422),
+        ("complete", {"outcome": "ingested"}, 422),
+        ("complete", {"outcome": "failed", "reason": "bad mood"}, 422),
         ("complete", FINISHED | {"scores": {"mae": 10**400}}, 422),
         ("complete", FINISHED | {"scores": {"rmse": 1.0}}, 422),
         ("complete", FINISHED | {"host": 5}, 422),
@@ -222,3 +233,36 @@ def test_a_person_with_the_longest_name_can_cancel(site: World) -> None:
     _, secret = token_create(user=user, name="t", scopes=["submit"], expires_at=site.now.replace(year=2031))
     url = reverse("api:submission-cancel", args=[made.pk])
     assert Client().post(url, headers={"Authorization": f"Bearer {secret}"}).json()["status"] == "cancelled"
+
+
+def test_an_answer_of_an_old_attempt_is_refused_on_every_call_and_changes_nothing(worker: Worker) -> None:
+    token = jobs.run_token(worker.run)
+    expire_leases(now=worker.site.now + timedelta(hours=1))
+    before = Run.objects.values().get(pk=worker.run.pk)
+    for call, body in {"heartbeat": BEAT, "complete": FINISHED, "release": {}}.items():
+        answer = worker.call(call, body, token=token)
+        assert (answer.status_code, answer.json()["code"]) == (409, "lease_lost"), call
+    assert worker.put("predictions.zip", b"late").json()["code"] == "lease_lost"
+    assert Run.objects.values().get(pk=worker.run.pk) == before
+    assert not RunOutput.objects.exists()
+
+
+def test_faults_of_slots_are_kept_as_far_as_they_can_be_shown(worker: Worker) -> None:
+    row = ComputeWorker.objects.get()
+    for said, kept in (
+        ("nonsense", []),
+        ([{"slot": 0, "detail": "a\0b" + "x" * 1000}], [{"slot": 0, "detail": "a b" + "x" * 497}]),
+        ([], []),
+    ):
+        body = {"worker_id": str(row.key), "free_slots": 0, "slot_faults": said}
+        assert worker.call("claim", body).status_code == 204
+        row.refresh_from_db()
+        assert row.slot_faults == kept
+
+
+def test_an_output_larger_than_the_phase_allows_is_refused_while_it_arrives(worker: Worker) -> None:
+    worker.run.submission.phase.output_bytes = 0
+    worker.run.submission.phase.save()
+    answer = worker.put("predictions.zip", bytes(17 << 20))
+    assert (answer.status_code, answer.json()["code"]) == (413, "output_too_large")
+    assert not RunOutput.objects.exists()
