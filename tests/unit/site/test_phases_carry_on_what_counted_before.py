@@ -1,0 +1,68 @@
+"""Auto-migration: what counts in one phase is run in the next at its start, once, however often anybody looks."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from competitions.catalog.models import Phase, Task
+from competitions.leaderboards.migration import phases_migrate
+from competitions.leaderboards.models import Entry
+from competitions.submissions.models import Submission
+from competitions.submissions.reconciler import reconcile
+from competitions.submissions.states import Kind
+from tests.worlds import World
+
+START = timedelta(days=1)
+
+
+@pytest.fixture
+def final(site: World) -> Phase:
+    """The second phase: public, it starts tomorrow and carries on what counts in the first."""
+    Phase.objects.filter(pk=site.sealed.pk).update(
+        visibility="public", opens_at=site.now + START, auto_migrate_to_this_phase=True
+    )
+    return Phase.objects.get(pk=site.sealed.pk)
+
+
+def test_what_counts_is_run_in_the_next_phase_once(site: World, final: Phase) -> None:
+    other = site.join("Others")
+    best = site.score(site.submit(), 0.2)
+    site.score(site.submit(), 0.9)
+    code = site.score(site.submit(team=other, kind=Kind.CODE), 0.4)
+    site.submit(team=other)
+    assert phases_migrate(now=site.now) == 0, "it has not begun"
+    begin = site.now + START
+    assert phases_migrate(now=begin) == 2
+    for later in range(3):
+        assert reconcile(now=begin + timedelta(minutes=later)).further["submissions_migrated"] == 0
+    made = list(Submission.objects.filter(phase=final).order_by("pk"))
+    assert [one.migrated_from for one in made] == [best, code]
+    assert [(one.kind, one.file_id, one.team_id, one.is_charged) for one in made] == [
+        (one.kind, one.file_id, one.team_id, False) for one in (best, code)
+    ]
+
+
+def test_every_task_of_the_next_phase_runs_and_the_board_waits_for_all(site: World, final: Phase) -> None:
+    second = Task.objects.create(
+        competition=site.competition, name="Second", scoring_program=final.tasks.get().scoring_program
+    )
+    final.tasks.add(second)
+    site.score(site.submit(), 0.2)
+    phases_migrate(now=site.now + START)
+    (made,) = Submission.objects.filter(phase=final)
+    assert made.runs.count() == 2
+    site.now += START
+    site.answer(made, {"outcome": "finished", "scores": {"mae": 0.5}})
+    assert not Entry.objects.filter(leaderboard__phase=final).exists()
+    site.answer(made, {"outcome": "finished", "scores": {"mae": 0.7}})
+    assert Entry.objects.get(leaderboard__phase=final).values["mae"] == pytest.approx(0.6)
+
+
+def test_quotas_of_the_next_phase_are_untouched(site: World, final: Phase) -> None:
+    Phase.objects.filter(pk=final.pk).update(max_submissions_per_day=1)
+    site.score(site.submit(), 0.2)
+    phases_migrate(now=site.now + START)
+    site.now += START
+    assert site.submit(phase=Phase.objects.get(pk=final.pk)).pk
