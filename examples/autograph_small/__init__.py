@@ -1,0 +1,1 @@
+"""Node classification on several graphs, by code with `fit` and `predict`."""

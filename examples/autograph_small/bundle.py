@@ -1,0 +1,98 @@
+"""Builds the benchmark as a bundle of Codabench's version 2: `python -m examples.autograph_small.bundle DEST`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+
+HERE = Path(__file__).resolve().parent
+IMAGE = "podium/runtime:1"
+FEATURES = 8
+TRAIN_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One task: how many nodes and classes, how often nodes of one class are joined, and how unequal the classes are."""
+
+    name: str
+    nodes: int
+    classes: int
+    within: float
+    between: float
+    skew: float
+
+
+GRAPHS = (
+    Graph("citations", nodes=400, classes=4, within=0.04, between=0.004, skew=1.0),
+    Graph("products", nodes=600, classes=6, within=0.05, between=0.006, skew=0.8),
+    Graph("messages", nodes=500, classes=3, within=0.03, between=0.008, skew=0.5),
+)
+
+
+def build_bundle(dest: Path, *, now: datetime, seed: int = 7) -> Path:
+    """Write the bundle into `dest`, a folder that does not exist yet; its phase is open from `now` on."""
+    copy_parts(HERE, dest, ("pages", "ingestion_program", "scoring_program"))
+    for number, graph in enumerate(GRAPHS):
+        write_graph(dest, graph, np.random.default_rng(seed + number))
+    return write_yaml(dest, competition(now))
+
+
+def write_graph(dest: Path, graph: Graph, rng: np.random.Generator) -> None:
+    """Draw a graph from a stochastic block model; its features lean towards a centre for each class."""
+    share = graph.skew ** np.arange(graph.classes)
+    labels = rng.choice(graph.classes, size=graph.nodes, p=share / share.sum())
+    same = labels[:, None] == labels[None]
+    joined = np.triu(rng.random((graph.nodes, graph.nodes)) < np.where(same, graph.within, graph.between), k=1)
+    features = rng.normal(size=(graph.classes, FEATURES))[labels] + rng.normal(scale=2.0, size=(graph.nodes, FEATURES))
+    order = rng.permutation(graph.nodes)
+    firsts = [np.flatnonzero(labels == one)[0] for one in range(graph.classes)]  # a class without a label cannot be learnt
+    train = np.union1d(order[: int(graph.nodes * TRAIN_SHARE)], firsts)
+    test = np.setdiff1d(np.arange(graph.nodes), train)
+    inputs, reference = dest / f"input_data_{graph.name}", dest / f"reference_data_{graph.name}"
+    inputs.mkdir()
+    reference.mkdir()
+    np.savez_compressed(
+        inputs / "graph.npz", edges=np.argwhere(joined), features=features.astype(np.float32), train=train, labels=labels[train],
+        test=test, classes=graph.classes,
+    )  # fmt: skip
+    np.savetxt(reference / "labels.txt", labels[test], fmt="%d")
+
+
+def competition(now: datetime) -> dict[str, Any]:
+    """The content of `competition.yaml`, in Codabench's keys alone."""
+    names = [graph.name for graph in GRAPHS]
+    return {
+        "version": 2, "title": "AutoGraph in small", "description": "Classify the nodes of graphs that the code has not seen.",
+        "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
+        "enable_detailed_results": True,
+        "pages": [{"title": "Overview", "file": "pages/overview.md"}, {"title": "Data", "file": "pages/data.md"}],
+        "tasks": [
+            {
+                "index": index, "name": name, "description": f"The graph {name}", "ingestion_program": "ingestion_program",
+                "input_data": f"input_data_{name}", "scoring_program": "scoring_program", "reference_data": f"reference_data_{name}",
+            }
+            for index, name in enumerate(names)
+        ],
+        "phases": [{
+            "index": 0, "name": "AutoGraph", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": list(range(len(names))),
+            "max_submissions": 1000, "max_submissions_per_day": 100, "execution_time_limit": 120,
+        }],
+        "leaderboards": [{
+            "title": "Results", "key": "main", "submission_rule": "Force_Best", "primary_index": 0,
+            "columns": [
+                {"title": "Acc", "key": "acc", "index": 0, "sorting": "desc", "precision": 4},
+                {"title": "BalAcc", "key": "bacc", "index": 1, "sorting": "desc", "precision": 4},
+            ],
+        }],
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    raise SystemExit(main("autograph_small", build_bundle))

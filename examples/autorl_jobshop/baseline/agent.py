@@ -1,0 +1,14 @@
+"""Shortest operation first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Agent:
+    """Chooses the waiting job whose operation takes the least time; the one that has waited longest among equals."""
+
+    def act(self, observation: dict[str, Any]) -> int:
+        """The number of the job that is next."""
+        chosen = min(observation["waiting"], key=lambda job: (job["operation"], job["arrived"]))
+        return int(chosen["job"])

@@ -1,0 +1,68 @@
+"""Builds the benchmark as a bundle: `python -m examples.cometh_small.bundle DEST`."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+
+HERE = Path(__file__).resolve().parent
+IMAGE = "podium/runtime:1"
+ALGORITHMS = {"mean": "Equal parts", "least_squares": "Least squares", "projection": "Projected gradients"}
+
+
+def build_bundle(dest: Path, *, now: datetime) -> Path:
+    """Write the bundle into `dest`, a folder that does not exist yet; its phase is open from `now` on."""
+    copy_parts(HERE, dest, ("pages", "scoring_program"))
+    for name in ALGORITHMS:
+        target = dest / f"algorithm_{name}"
+        shutil.copytree(HERE / "algorithms" / name, target, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(HERE / "algorithms" / "common.py", target)
+    return write_yaml(dest, competition(now))
+
+
+def data_set(dest: Path, *, probes: int = 100, samples: int = 12, types: int = 4, noise: float = 0.03, seed: int = 5) -> Path:
+    """Write a data set as a participant would send it, into the folder `dest`."""
+    rng = np.random.default_rng(seed)
+    profiles = rng.beta(0.5, 0.5, size=(probes, types))
+    proportions = rng.dirichlet(np.full(types, 0.7), size=samples).T
+    mixtures = np.clip(profiles @ proportions + rng.normal(scale=noise, size=(probes, samples)), 0, 1)
+    dest.mkdir(parents=True, exist_ok=True)
+    for name, matrix in (("mixtures", mixtures), ("profiles", profiles), ("proportions", proportions)):
+        np.savetxt(dest / f"{name}.csv", matrix, delimiter=",", fmt="%.6f")
+    return dest
+
+
+def competition(now: datetime) -> dict[str, Any]:
+    """The content of `competition.yaml`; what Codabench has no key for stands under `podium`."""
+    tasks = [
+        {"index": index, "name": title, "ingestion_program": f"algorithm_{name}", "scoring_program": "scoring_program"}
+        for index, (name, title) in enumerate(ALGORITHMS.items())
+    ]
+    return {
+        "version": 2, "title": "COMETH in small", "description": "Bring your data set and see which algorithm suits it.",
+        "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
+        "pages": [{"title": "Overview", "file": "pages/overview.md"}],
+        "tasks": tasks,
+        "phases": [{
+            "index": 0, "name": "Data sets", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": list(range(len(tasks))),
+            "execution_time_limit": 120, "podium": {"accepts": ["dataset"], "slug": "data-sets"},
+        }],
+        "leaderboards": [{
+            "title": "Data sets", "key": "main", "submission_rule": "Force_Latest_Multiple", "primary_index": 0,
+            "podium": {"transposed": True, "show_tasks": True},
+            "columns": [
+                {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4},
+                {"title": "Samples", "key": "samples", "index": 1, "sorting": "desc", "precision": 0},
+            ],
+        }],
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    raise SystemExit(main("cometh_small", build_bundle))

@@ -1,0 +1,1 @@
+"""Deconvolution of mixed cells; programs and submissions are in R."""

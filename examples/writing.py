@@ -1,0 +1,49 @@
+"""Writing a bundle folder: the YAML, the example's own files, and the generated data."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+OPEN_FOR = timedelta(days=365)
+
+
+def copy_parts(source: Path, dest: Path, names: Sequence[str]) -> None:
+    """Copy programs and pages of an example into its bundle.
+
+    Raises
+    ------
+    ValueError
+        `dest` has something in it: nothing is overwritten.
+    """
+    if dest.exists() and any(dest.iterdir()):
+        raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")
+    dest.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        shutil.copytree(source / name, dest / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+
+
+def write_yaml(dest: Path, competition: Mapping[str, Any]) -> Path:
+    """Write `competition.yaml` and return the folder."""
+    text = yaml.safe_dump(dict(competition), sort_keys=False, allow_unicode=True, width=120)
+    (dest / "competition.yaml").write_text(text)
+    return dest
+
+
+def instant(moment: datetime) -> str:
+    """A date as Codabench's documentation writes it, in UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def main(name: str, build: Callable[..., Path], argv: Sequence[str] | None = None) -> int:
+    """The command line of an example: build its bundle into a folder."""
+    parser = argparse.ArgumentParser(prog=f"python -m examples.{name}.bundle")
+    parser.add_argument("dest", type=Path)
+    print(build(parser.parse_args(argv).dest, now=datetime.now(UTC)))
+    return 0

@@ -1,0 +1,178 @@
+"""The example benchmarks on real containers: imported as their organizer would, with the baseline that stands in their folder."""
+
+from __future__ import annotations
+
+import subprocess
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import storages
+from django.test import Client
+
+from accounts.models import User
+from competitions.bundles.importer import bundle_import
+from competitions.catalog.models import Competition
+from competitions.compute.models import ComputeWorker, Queue
+from competitions.leaderboards.models import Entry
+from competitions.resources.models import StoredFile
+from competitions.resources.uploads import upload_whole
+from competitions.submissions import dispatch, jobs
+from competitions.submissions.models import Submission
+from competitions.submissions.results import read_result
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import Kind, State
+from competitions.teams.services import register, team_create
+from examples import autograph_small, autorl_jobshop, deconbench_small
+from examples.autograph_small import bundle as autograph
+from examples.autorl_jobshop import bundle as autorl
+from examples.cometh_small import bundle as cometh
+from examples.cometh_small.dashboard import dashboard
+from examples.deconbench_small import bundle as deconbench
+from podium.celery import app
+from tests.integration.workers.harness import Bench, Outcome, make_worker
+from tests.worlds import lease
+
+R_IMAGE = "podium/r:1"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Bench:
+    data = tmp_path_factory.mktemp("worker") / "data"
+    return Bench(make_worker(data, runtime_image), tmp_path_factory.mktemp("files"), runtime_image)
+
+
+@pytest.fixture(scope="module")
+def r_image(docker_engine: None) -> str:
+    """The image with R, built from its recipe where the engine does not have it."""
+    folder = Path(deconbench_small.__file__).parent / "image"
+    known = subprocess.run(["docker", "image", "inspect", R_IMAGE], check=False, capture_output=True).returncode == 0
+    if not known:
+        build = ["docker", "build", "--quiet", "--network=host", "--tag", R_IMAGE, str(folder)]
+        subprocess.run(build, check=True, capture_output=True, timeout=1200)
+    return R_IMAGE
+
+
+class Site:
+    """A benchmark that was imported and published, one participant, and a worker that takes what waits."""
+
+    def __init__(self, bench: Bench, build: Callable[..., Path], folder: Path) -> None:
+        self.bench, self.now = bench, datetime.now(UTC)
+        owner = User.objects.create_user("olga", "olga@example.org", "x", is_staff=True)
+        queue = Queue.objects.create(name="default")
+        source = build(folder, now=self.now - timedelta(hours=1))
+        self.competition = bundle_import(source=source, owner=owner, queue=queue, now=self.now).competition
+        Competition.objects.filter(pk=self.competition.pk).update(is_published=True)
+        self.phase = self.competition.phases.get()
+        self.user = User.objects.create_user("rosa", "rosa@example.org", "x")
+        register(user=self.user, competition=self.competition, rules_version=1, now=self.now)
+        team_create(user=self.user, competition=self.competition, name="Rosa", now=self.now)
+        self.worker = ComputeWorker.objects.create(
+            queue=queue, name="w", instance="i", version="1", registered_at=self.now, last_seen_at=self.now
+        )
+
+    def submit(self, files: Path, kind: Kind = Kind.CODE) -> Submission:
+        packed = files.parent / f"{files.name}.zip"
+        with zipfile.ZipFile(packed, "w") as archive:
+            for path in sorted(path for path in files.rglob("*") if path.is_file() and path.suffix != ".pyc"):
+                archive.write(path, path.relative_to(files))
+        content = packed.read_bytes()
+        packed.unlink()
+        upload = upload_whole(user=self.user, file_name="s.zip", size_bytes=len(content), chunks=[content], now=self.now)
+        return submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
+
+    def run_all(self, submission: Submission) -> list[Outcome]:
+        """Every run of the submission, in containers."""
+        outcomes = []
+        while run := dispatch.run_claim(worker=self.worker, free_gpus=0, now=self.now):
+            outcome = self.bench.run(_local(jobs.job_for(run)))
+            result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(self.phase))
+            dispatch.run_complete(**lease(run), result=result, now=self.now)
+            outcomes.append(outcome)
+        submission.refresh_from_db()
+        assert submission.status == State.FINISHED, [one.result["detail"] or one.log for one in outcomes]
+        return outcomes
+
+    def entry(self, submission: Submission) -> Entry:
+        return Entry.objects.get(score__submission=submission)
+
+
+def _local(job: dict[str, Any]) -> dict[str, Any]:
+    """The job with paths of this disk in place of the site's addresses."""
+    for stage in job["stages"]:
+        stage["pull"] = "never"
+        for mount in stage["mounts"]:
+            if "file" in mount:
+                stored = StoredFile.objects.get(sha256=mount["file"]["sha256"])
+                mount["file"]["url"] = storages["objects"].path(stored.storage_name)
+    return job
+
+
+@pytest.fixture
+def benchmark_site(
+    bench: Bench, tmp_path: Path, db: None, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Callable[..., Path]], Site]:
+    monkeypatch.setattr(app, "send_task", lambda *args, **named: None)  # the worker here needs no waking
+    return lambda build: Site(bench, build, tmp_path / "bundle")
+
+
+Make = Callable[[Callable[..., Path]], Site]
+
+
+def folder_of(package: Any) -> Path:
+    return Path(package.__file__).parent
+
+
+def test_one_code_is_run_on_every_graph_and_scored_by_two_metrics(benchmark_site: Make) -> None:
+    site = benchmark_site(autograph.build_bundle)
+    submission = site.submit(folder_of(autograph_small) / "baseline")
+    outcomes = site.run_all(submission)
+    assert len(outcomes) == len(autograph.GRAPHS)
+    assert all("detailed_results.html" in outcome.outbox for outcome in outcomes)
+    values = site.entry(submission).values
+    assert 0.5 < values["bacc"] <= 1
+    assert 0.6 < values["acc"] <= 1
+    assert len([key for key in values if key.startswith("acc@")]) == len(autograph.GRAPHS)
+
+
+def test_programs_and_submission_in_r(benchmark_site: Make, r_image: str) -> None:
+    site = benchmark_site(deconbench.build_bundle)
+    submission = site.submit(folder_of(deconbench_small) / "baseline")
+    site.run_all(submission)
+    assert 0 < site.entry(submission).values["mae"] < 0.25
+
+
+def test_a_data_set_is_put_to_every_algorithm_and_shown_by_the_dashboard(
+    benchmark_site: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = benchmark_site(cometh.build_bundle)
+    submission = site.submit(cometh.data_set(tmp_path / "data"), Kind.DATASET)
+    assert len(site.run_all(submission)) == len(cometh.ALGORITHMS)
+    by_task = {run.task.name: run.scores["mae"] for run in submission.runs.select_related("task")}
+    assert max(by_task["Projected gradients"], by_task["Least squares"]) < by_task["Equal parts"] / 3
+    monkeypatch.setattr(dashboard, "fetch", lambda address: Client().get(address.removeprefix("http://site")).json())
+    page = dashboard.page(dashboard.board("http://site", site.competition.slug, site.phase.slug))
+    assert page.count("<meter") == len(cometh.ALGORITHMS), page
+    assert site.phase.leaderboards.get().is_transposed
+
+
+def test_agent_and_environment_play_in_two_containers(benchmark_site: Make, tmp_path: Path) -> None:
+    site = benchmark_site(autorl.build_bundle)
+    submission = site.submit(folder_of(autorl_jobshop) / "baseline")
+    (outcome,) = site.run_all(submission)
+    assert {stage["name"] for stage in outcome.result["stages"]} == {"ingestion", "scoring"}
+    best = site.entry(submission).values["flow_time"]
+    worst = site.submit(_stubborn(tmp_path / "agent"))
+    site.run_all(worst)
+    assert best < worst.runs.get().scores["flow_time"]
+
+
+def _stubborn(folder: Path) -> Path:
+    """An agent that takes the longest operation first."""
+    folder.mkdir()
+    source = (Path(autorl_jobshop.__file__).parent / "baseline" / "agent.py").read_text()
+    (folder / "agent.py").write_text(source.replace("chosen = min(", "chosen = max("))
+    return folder
