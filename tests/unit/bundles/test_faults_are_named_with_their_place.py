@@ -86,7 +86,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("leaderboards.0.columns.1", COLUMN | {"computation": "median", "computation_indexes": [0]}, "must be one of 'avg'"),
     ("fact_sheet", {"a": {"key": "b", "type": "text", "title": "A", "selection": "", "is_required": "true", "is_on_leaderboard": "false"}},
      "must equal the outer one"),
-    ("fact_sheet", {"a": {"key": "a", "type": "number", "title": "A"}}, "must be one of 'checkbox', 'text' or 'select'"),
+    ("fact_sheet", {"a": {"key": "a", "type": "radio", "title": "A"}}, "must be one of 'checkbox', 'text', 'select'"),
 ]  # fmt: skip
 
 
