@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO
 from uuid import UUID
@@ -39,6 +39,17 @@ class UploadTooLarge(Refusal):
         super().__init__(
             f"The upload has {size_bytes:,} bytes; this site accepts at most {limit_bytes:,}. Make the file smaller.",
             limit_bytes=limit_bytes,
+        )
+
+
+class TooManyUploads(Refusal):
+    code, http_status = "too_many_uploads", 429
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(
+            f"You have begun {limit} uploads within an hour, the most that this site takes from one person. "
+            "Resume those that are unfinished, or begin again later.",
+            limit=limit,
         )
 
 
@@ -87,12 +98,15 @@ def clean_file_name(name: str) -> str:
 
 
 def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime) -> Upload:
-    """Announce an upload. Raises `EmptyUpload` or `UploadTooLarge`; then nothing is kept."""
+    """Announce an upload. Raises `EmptyUpload`, `UploadTooLarge` or `TooManyUploads`; then nothing is kept."""
     name = clean_file_name(file_name)
     if size_bytes <= 0:
         raise EmptyUpload(name)
     if size_bytes > settings.UPLOAD_MAX_BYTES:
         raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=settings.UPLOAD_MAX_BYTES)
+    lately = Upload.objects.filter(user=user, began_at__gt=now - timedelta(hours=1))
+    if lately.count() >= settings.UPLOADS_PER_HOUR:
+        raise TooManyUploads(limit=settings.UPLOADS_PER_HOUR)
     upload = Upload.objects.create(
         user=user, file_name=name, size_bytes=size_bytes, began_at=now, expires_at=Upload.default_expiry(now)
     )

@@ -14,6 +14,7 @@ from django.conf import settings
 from competitions.resources import uploads
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import open_stored, store_path
+from tests import worlds
 from tests.worlds import World
 
 CONTENT = bytes(range(256)) * 40
@@ -196,3 +197,14 @@ def test_a_full_disk_is_said_and_keeps_what_was_acknowledged(site: World, monkey
         with pytest.raises(uploads.StorageFull, match="disk is full"):
             append(site, upload, 1000, CONTENT[1000:])
     assert append(site, upload, 1000, CONTENT[1000:]).file_id == hashlib.sha256(CONTENT).hexdigest()
+
+
+def test_one_person_begins_so_many_uploads_an_hour_and_others_are_not_concerned(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "UPLOADS_PER_HOUR", 3)
+    user, other = worlds.person(), worlds.person()
+    for _ in range(3):
+        uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now)
+    with pytest.raises(uploads.TooManyUploads, match="begun 3 uploads within an hour"):
+        uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now)
+    assert uploads.upload_begin(user=other, file_name="x", size_bytes=1, now=site.now).pk
+    assert uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now + timedelta(hours=1)).pk
