@@ -48,6 +48,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:manifest": ("get", "", {EVERYBODY: 404}),  # the public board was never committed to
     "web:shake-up": ("get", "", {EVERYBODY: 404}),
     "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),
+    "web:entry": ("get", "", {EVERYBODY: 404}),  # nothing is scored yet
     "web:winners": ("get", EVERYBODY, {}),
     "web:winners-place": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:winners-act": ("post", "", {"A": 302, "M": 409, "OR": 403, "STX": 404}),  # a report before the code
@@ -229,6 +230,8 @@ def url_of(town: Town, name: str, pattern: URLPattern) -> str:
         arguments["pk"] = town.site.competition.pk
     if name == "robots:can-make-submission":
         arguments["pk"] = town.site.phase.pk
+    if name == "web:entry":
+        arguments["pk"] = town.arguments.get("entry", 0)
     if name.startswith("web:winners-"):
         arguments["key"] = town.arguments["place"]
     if name == "web:download":

@@ -22,6 +22,7 @@ from competitions.submissions.refusals import LeaseLost
 from competitions.submissions.results import InvalidResult, Result
 from competitions.submissions.retries import infrastructure_failed, record_attempt
 from competitions.submissions.states import HELD, Reason, State
+from competitions.submissions.vocabulary import in_fixed_words
 
 log = structlog.get_logger(__name__)
 REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
@@ -169,6 +170,7 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
     if answered is not None:
         return State(answered.outcome)
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
+    result = in_fixed_words(run, result)
     if result.reason == Reason.INFRASTRUCTURE:
         return infrastructure_failed(run, result, actor=actor_of(run), now=now)
     return _ingested(run, result, now) if result.target == State.QUEUED else _ended(run, result, now)

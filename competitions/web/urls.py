@@ -39,6 +39,7 @@ urlpatterns = [
         name="shake-up",
     ),
     path("competitions/<slug:slug>/winners/<slug:phase_slug>/<slug:board_key>/", winners.winners, name="winners"),
+    path("entries/<int:pk>/", leaderboard.entry, name="entry"),
     path("winners/<uuid:key>/", winners.place, name="winners-place"),
     path("winners/<uuid:key>/<slug:action>/", winners.act, name="winners-act"),
     path("competitions/<slug:slug>/reveal/<slug:phase_slug>/", reveal.reveal, name="reveal"),

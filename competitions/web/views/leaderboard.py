@@ -8,11 +8,12 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import get_template
 from django.views.decorators.http import require_GET
 
 from competitions.catalog.models import Phase
+from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.board import (
     BoardPage,
     ShownColumn,
@@ -22,6 +23,7 @@ from competitions.leaderboards.board import (
     entry_of,
     page_columns,
     rank_of,
+    shown_values,
     team_over_time,
     visible_columns,
 )
@@ -30,6 +32,7 @@ from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
 from competitions.leaderboards.visibility import Sealed
+from competitions.questions import shown_answer
 from competitions.web.plots import score_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
@@ -196,3 +199,32 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "plot": score_plot([(at, value) for at, value, _ in best], own, primary),
     }
     return render_tab(request, visited, "history", context)
+
+
+@require_GET
+def entry(request: HttpRequest, pk: int) -> HttpResponse:
+    """One row of a board: its values, and what the team says of it in public."""
+    rows = Entry.objects.select_related("team", "score__submission__phase__competition")
+    found: Entry = get_object_or_404(rows, pk=pk)
+    submission = found.score.submission
+    visited = visit(request, submission.phase.competition.slug)
+    phase = next(one for one in visited.phases if one.pk == submission.phase_id)
+    board = next(one for one in phase.leaderboards.all() if one.pk == found.leaderboard_id)
+    if not visited.can_see_board(board):
+        raise Sealed(board)
+    columns = page_columns(board, visible_columns(board), has_facts=False)
+    answers = [
+        (question, shown_answer(submission.fact_sheet[question.key]))
+        for question in questions_of(phase)
+        if question.is_public and question.key in submission.fact_sheet
+    ]
+    values = list(zip(columns, shown_values(columns, found.values), strict=True))
+    context = {
+        "phase": phase,
+        "board": board,
+        "entry": found,
+        "rank": rank_of(found),
+        "values": values,
+        "answers": answers,
+    }
+    return render_tab(request, visited, "entry", context)

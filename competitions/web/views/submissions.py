@@ -22,8 +22,9 @@ from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
 from competitions.leaderboards.facts import comparisons
 from competitions.leaderboards.loading import attach_boards, attach_standings, several_boards, with_main_score
-from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.models import Leaderboard, Pick
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
+from competitions.leaderboards.rules import Rule
 from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_scores
 from competitions.numbers import is_number
@@ -113,10 +114,19 @@ def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
         "allowances": limits,
         "is_open": phase.is_open(visited.now) or phase.takes_late(visited.now),
         "is_late": phase.takes_late(visited.now),
+        "selections": selections(visited, phase, team_id),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
         "questions": [(one, None) for one in questions_of(phase)] if visited.has_questions else [],
     }
+
+
+def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderboard, int]]:
+    """Boards of the phase where the team selects its final submissions, with how many it has selected."""
+    boards = [
+        board for board in phase.leaderboards.all() if board.rule == Rule.SELECTED and may_choose(board, visited.now)
+    ]
+    return [(board, Pick.objects.filter(leaderboard=board, team=team_id).count()) for board in boards]
 
 
 def _expected_file_name(phase: Phase) -> str | None:
@@ -331,7 +341,9 @@ def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
     submission = find(request, pk)
     streams = log_streams(person(request), submission.phase)
     for run in submission.runs.all():
-        kept = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name).select_related("file").last()
+        kept = (
+            RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name).select_related("file").last()
+        )
         sees = _sees_main_board(person(request), submission)
         if kept is not None and may_download(
             person(request), submission.phase, kept.name, streams=streams, sees_scores=sees

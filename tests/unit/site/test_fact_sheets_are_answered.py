@@ -201,6 +201,17 @@ def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asked: W
     assert "fact:external" not in line
 
 
+def test_a_rows_own_page_shows_what_is_public_and_nothing_else(asked: World) -> None:
+    Question.objects.filter(key="params").update(is_on_board=False)
+    asked.score(sent(asked), 0.5)
+    entry = asked.phase.leaderboard.entries.get()
+    page = Client().get(reverse("web:entry", args=[entry.pk])).content.decode()
+    assert "61,000,000" in page
+    assert "0.5000" in page
+    assert "External" not in page
+    assert "61,000,000" not in Client().get(reverse("web:leaderboard", args=[asked.competition.slug])).content.decode()
+
+
 def test_a_board_is_sorted_by_a_number_of_the_fact_sheet(asked: World) -> None:
     for name, params in (("Large", "9e9"), ("Small", "1e3")):
         user = asked.member(asked.join(name))

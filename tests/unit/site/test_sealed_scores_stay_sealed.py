@@ -12,11 +12,12 @@ from django.urls import reverse
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
 from competitions.leaderboards.commitments import commit_closed_boards
-from competitions.leaderboards.models import Column, Commitment, Leaderboard
+from competitions.leaderboards.models import Column, Commitment, Entry, Leaderboard
 from competitions.resources.storage import store_bytes
 from competitions.submissions import dispatch
 from competitions.submissions.models import Run, RunLog, RunOutput, Submission
 from competitions.submissions.results import read_result
+from scoring.errors import CODES
 from tests.town import PAGES, Town, body_of, named_patterns, url_of
 from tests.worlds import World, lease
 
@@ -29,7 +30,9 @@ def left_by(town: Town, made: Submission) -> Town:
     run = made.runs.get()
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
     RunOutput.objects.create(run=run, attempt=1, name="scoring.zip", file=store_bytes(f"mae={SECRET}".encode()))
-    town.arguments |= {"pk": made.pk, "run_id": run.pk, "phase_slug": made.phase.slug, "name": "scoring.zip"}
+    entry = Entry.objects.filter(score__submission=made).latest("pk")  # the sealed board's, where there are two
+    named = {"pk": made.pk, "run_id": run.pk, "phase_slug": made.phase.slug, "name": "scoring.zip", "entry": entry.pk}
+    town.arguments |= named
     return town
 
 
@@ -188,4 +191,33 @@ def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: World) 
     client = Client()
     client.force_login(site.member())
     answer = client.get(reverse("api:submission", args=[made.pk])).json()
-    assert answer["verdict"]["detail"] == "The array 'y_pred' holds NaN."
+    assert answer["verdict"]["detail"] == f"The output cannot be scored: {CODES['nan']}."
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "said"),
+    [
+        ("output_invalid", "mae_is_0.98765", "The scoring program refused the output."),
+        ("output_invalid", "out_of_range", f"The output cannot be scored: {CODES['out_of_range']}."),
+        ("scoring_error", "exit_code", "The scoring program failed."),
+    ],
+)
+def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(
+    town: Town, reason: str, code: str, said: str
+) -> None:
+    site = town.site
+    site.claim()
+    body = {"outcome": "failed", "reason": reason, "code": code, "detail": f"Your MAE is {SECRET}; label 7 is 0.98765."}
+    made = site.answer(site.submit(phase=site.sealed), body)
+    town.arguments |= {"pk": made.pk, "run_id": made.runs.get().pk, "phase_slug": site.sealed.slug}
+    for letter in "MOR":
+        pages = pages_of(town, town.people[letter])
+        assert not [url for url, text in pages.items() if SHOWN.search(text)], letter
+        assert said in pages[reverse("web:submission", args=[made.pk])], letter
+    CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
+    assert str(SECRET) in pages_of(town, town.people["O"])[reverse("web:submission", args=[made.pk])]
+
+
+def test_in_a_public_phase_the_scoring_program_speaks_for_itself(site: World) -> None:
+    body = {"outcome": "failed", "reason": "output_invalid", "code": "nan", "detail": "The array 'y_pred' holds NaN."}
+    assert site.answer(site.submit(), body).runs.get().detail == "The array 'y_pred' holds NaN."
