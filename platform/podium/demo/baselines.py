@@ -1,5 +1,6 @@
 """Sending the baselines in through the REST API, as robots do, and following them to their end."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,12 +58,14 @@ class Client:
         answer.raise_for_status()
         return answer.json()
 
-    def submit(self, *, token: str, phase: int, kind: str, file: Path, description: str, key: str) -> Any:
+    def submit(
+        self, *, token: str, phase: int, kind: str, file: Path, description: str, key: str, facts: dict[str, Any]
+    ) -> Any:
         with file.open("rb") as content:
             answer = self.http.post(
                 f"{self.api}/submissions/",
                 headers={"Authorization": f"Bearer {token}", "Idempotency-Key": key},
-                data={"phase": phase, "kind": kind, "description": description},
+                data={"phase": phase, "kind": kind, "description": description, "fact_sheet": json.dumps(facts)},
                 files={"file": (file.name, content)},
                 timeout=60,
             )
@@ -90,7 +93,7 @@ def send_all(client: Client, seed: Seed) -> list[Sent]:
         token = seed.token_of(role)
         answer = client.submit(
             token=token, phase=phases[baseline["competition"], baseline["phase"]], kind=baseline["kind"], description=baseline["title"],
-            file=seed.baseline_dir / baseline["competition"] / baseline["filename"], key=f"demo-{role}-{baseline['name']}",
+            file=seed.baseline_dir / baseline["competition"] / baseline["filename"], key=f"demo-{role}-{baseline['name']}", facts=baseline["facts"],
         )  # fmt: skip
         sent.append(Sent(baseline, token, answer["id"], answer))
     return sent
