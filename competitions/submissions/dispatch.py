@@ -16,7 +16,7 @@ from competitions.compute.bell import ring
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.submissions.models import Attempt, Run, RunOutput
 from competitions.submissions.moves import run_move
-from competitions.submissions.queueing import team_served, waiting_runs
+from competitions.submissions.queueing import team_served, turns
 from competitions.submissions.receipts import receipt_of_inputs
 from competitions.submissions.refusals import LeaseLost
 from competitions.submissions.results import InvalidResult, Result
@@ -76,14 +76,15 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
     """The run whose turn it is, locked. Runs whose image the queue forbids are ended on the way, by nobody's fault but ours."""
     if worker.queue.max_in_flight_per_team is not None:
         Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
-    candidates = waiting_runs(worker, free_gpus=free_gpus, now=now)
-    if connection.features.has_select_for_update_skip_locked:
-        candidates = candidates.select_for_update(skip_locked=True, of=("self",))
-    while (run := candidates.select_related("submission__phase__competition").first()) is not None:
-        image = run.submission.phase.image_name
-        if worker.queue.allows_image(image):
-            return run
-        _image_forbidden(run, worker.queue, image, now)
+    for of_team in turns(worker, free_gpus=free_gpus, now=now):
+        candidates = of_team.select_related("submission__phase__competition")
+        if connection.features.has_select_for_update_skip_locked:
+            candidates = candidates.select_for_update(skip_locked=True, of=("self",))
+        while (run := candidates.first()) is not None:
+            image = run.submission.phase.image_name
+            if worker.queue.allows_image(image):
+                return run
+            _image_forbidden(run, worker.queue, image, now)
     return None
 
 

@@ -1,14 +1,13 @@
 """Whose turn it is: the order in which a queue hands out its runs, and what a worker may not be given."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
-from django.db.models.functions import Coalesce
+from django.db.models import Case, Count, Exists, Min, OuterRef, Q, QuerySet, When
 
-from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
+from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker, Queue
 from competitions.submissions.models import Attempt, Run, TeamTurn
 from competitions.submissions.states import HELD, Kind, Reason, State
 
@@ -18,31 +17,35 @@ BESIDE_SCORING: Final = Q(task__ingestion_only_during_scoring=True, task__ingest
 ELSEWHERE_FIRST_S: Final = 120  # how long a run that failed on a worker waits for another one
 
 
-def waiting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> QuerySet[Run]:
-    """Runs this worker could take, next first.
+def turns(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Iterator[QuerySet[Run]]:
+    """The runs that this worker could take, a team at a time, whose turn is first coming first; each oldest first.
 
     The order: phase priority, then the team with the fewest runs in flight, then the team that was served longest ago,
     then age. Left out: runs of teams at the queue's cap, and runs that failed on this worker while another may take them.
+    Teams are ranked and not runs, so that a claim costs no more when one team queues a thousand.
     """
     waiting = Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
-    waiting = in_fair_order(_fit_for(worker, waiting), cap=worker.queue.max_in_flight_per_team)
-    return _elsewhere_first(waiting, worker, now)
+    waiting = _elsewhere_first(_fit_for(worker, waiting), worker, now)
+    rows = waiting.order_by().values_list("priority", "team").annotate(oldest=Min("queued_at"))
+    for priority, team in _ranked(worker.queue, list(rows)):
+        yield waiting.filter(priority=priority, team=team).order_by("queued_at", "pk")
 
 
-def in_fair_order(waiting: QuerySet[Run], *, cap: int | None = None) -> QuerySet[Run]:
-    """Waiting runs, next first, without those of teams that have `cap` runs in flight."""
-    in_flight = (
-        Run.objects.filter(team=OuterRef("team"), state__in=HELD)
-        .order_by()
-        .values("team")
-        .annotate(n=Count("*"))
-        .values("n")
-    )
-    served = TeamTurn.objects.filter(team=OuterRef("team"), queue=OuterRef("queue")).values("served_at")
-    counted = waiting.annotate(team_in_flight=Coalesce(Subquery(in_flight), 0), team_served_at=Subquery(served[:1]))
+def _ranked(queue: Queue, rows: list[tuple[int, int, datetime]]) -> list[tuple[int, int]]:
+    """(priority, team) in the order of turns, from (priority, team, oldest)."""
+    teams = {team for _, team, _ in rows}
+    held = Run.objects.filter(team__in=teams, state__in=HELD).order_by().values_list("team").annotate(n=Count("*"))
+    in_flight = dict(held)
+    served = dict(TeamTurn.objects.filter(queue=queue, team__in=teams).values_list("team", "served_at"))
+    cap = queue.max_in_flight_per_team
     if cap is not None:
-        counted = counted.filter(team_in_flight__lt=cap)
-    return counted.order_by("-priority", "team_in_flight", F("team_served_at").asc(nulls_first=True), "queued_at", "pk")
+        rows = [row for row in rows if in_flight.get(row[1], 0) < cap]
+
+    def turn(row: tuple[int, int, datetime]) -> tuple[int, int, bool, datetime, datetime, int]:
+        priority, team, oldest = row
+        return -priority, in_flight.get(team, 0), team in served, served.get(team, oldest), oldest, team
+
+    return [(priority, team) for priority, team, _ in sorted(rows, key=turn)]
 
 
 def _fit_for(worker: ComputeWorker, waiting: QuerySet[Run]) -> QuerySet[Run]:
@@ -56,6 +59,8 @@ def _fit_for(worker: ComputeWorker, waiting: QuerySet[Run]) -> QuerySet[Run]:
 
 def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetime) -> QuerySet[Run]:
     """Without the runs that failed on this worker by our fault, for as long as another worker may come for them."""
+    if not waiting.filter(faults__gt=0).exists():
+        return waiting
     here = Attempt.objects.filter(run=OuterRef("pk"), worker=worker, reason=Reason.INFRASTRUCTURE)
     others = [one for one in able_workers(worker.queue_id, now=now) if one.pk != worker.pk]
     with_gpu = [one.pk for one in others if one.gpu_count]

@@ -291,7 +291,7 @@ print('FOUND', found, os.path.exists('/app/input'))
 ENV_DUMP = (
     """
 import os
-print('ENV', sorted(os.environ))
+print('ENV', sorted(name for name, value in os.environ.items() if value))
 print('HOSTS', open('/etc/hostname').read().strip())
 """
     + ANSWER

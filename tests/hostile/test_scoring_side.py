@@ -15,7 +15,7 @@ SCORERS = {
     "scores that are not a number": ("put('scores.json', '{\"score\": NaN}')", "scoring_error", "score_not_finite"),
     "scores that are infinite": ("put('scores.json', '{\"score\": 1e999}')", "scoring_error", "score_not_finite"),
     "a whole number beyond all floats": ("put('scores.json', '{\"score\": 1' + '0' * 400 + '}')", "scoring_error", "score_not_finite"),
-    "a text for a score": ("put('scores.json', '{\"score\": \"0.5\"}')", "scoring_error", "score_not_finite"),
+    "a text for a score": ("put('scores.json', '{\"score\": \"fast\"}')", "scoring_error", "score_not_finite"),
     "a missing column": ("put('scores.json', '{\"other\": 1}')", "scoring_error", "column_missing"),
     "no scores at all": ("put('other.json', '{}')", "scoring_error", "no_scores"),
     "JSON nested 100,000 deep": ("put('scores.json', '[' * 100000)", "scoring_error", "scores_unreadable"),
