@@ -93,7 +93,8 @@ def send_all(client: Client, seed: Seed) -> list[Sent]:
         token = seed.token_of(role)
         answer = client.submit(
             token=token, phase=phases[baseline["competition"], baseline["phase"]], kind=baseline["kind"], description=baseline["title"],
-            file=seed.baseline_dir / baseline["competition"] / baseline["filename"], key=f"demo-{role}-{baseline['name']}", facts=baseline["facts"],
+            file=seed.baseline_dir / baseline["competition"] / baseline["filename"],
+            key=f"demo-{role}-{baseline['name']}", facts=baseline["facts"],
         )  # fmt: skip
         sent.append(Sent(baseline, token, answer["id"], answer))
     return sent

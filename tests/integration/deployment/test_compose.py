@@ -23,6 +23,7 @@ from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from tests.services import REPOSITORY, free_port
 
+pytestmark = pytest.mark.timeout(1200)  # the first build fetches packages for three images
 PROJECT = "podium-test"
 SCORED_WITHIN_S = 120
 SEED = """
