@@ -22,6 +22,7 @@ from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import remove_unused
 from competitions.resources.storage import digest_of, store_path
+from competitions.resources.versions import require_room
 
 Progress = Callable[[str], None]
 
@@ -54,6 +55,7 @@ def bundle_import(
         references = References(reader, owner=owner, queue=queue)
         references.look_up()
         spec = reader.checked()
+        require_room(owner, _new_bytes(files))
         stored = _store(files, spec, Path(scratch), progress)
         try:
             progress("Creating")
@@ -73,6 +75,11 @@ def _refused(reader: BundleReader, error: ValidationError) -> InvalidBundle:
         where = (name,) if name and name != "__all__" else ()
         reader.report.faults += [reader.document.note(where, text) for text in messages]
     return InvalidBundle(reader.report)
+
+
+def _new_bytes(files: BundleFiles) -> int:
+    """At most so much room the bundle's files will take: what is there twice, or already, counts too."""
+    return sum(path.stat().st_size for path in files.folder.rglob("*") if path.is_file())
 
 
 def _store(files: BundleFiles, spec: CompetitionSpec, scratch: Path, progress: Progress) -> dict[str, Part]:

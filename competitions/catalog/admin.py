@@ -105,6 +105,16 @@ class CompetitionAdmin(OrganizerAdmin):
             },
         ),
         ("Running", {"fields": ["queue", "docker_image"]}),
+        (
+            "Details and files",
+            {
+                "fields": [
+                    "competition_type", "contact_email", "reward", "enable_detailed_results",
+                    "show_detailed_results_in_submission_panel", "show_detailed_results_in_leaderboard",
+                    "make_programs_available", "make_input_data_available",
+                ]
+            },
+        ),
     ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Competition | None = None) -> list[str]:
@@ -243,7 +253,14 @@ class PhaseAdmin(OrganizerAdmin):
     fieldsets = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
         ("Dates (UTC)", {"fields": ["opens_at", "closes_at", "accepts_late", "impact_read"]}),
-        ("What is submitted", {"fields": ["accepts_predictions", "accepts_code", "prediction_format", "tasks"]}),
+        (
+            "What is submitted",
+            {
+                "fields": [
+                    "accepts_predictions", "accepts_code", "accepts_datasets", "as_on_codabench", "prediction_format", "tasks",
+                ]
+            },
+        ),
         ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
         ("Quota of a team", {"fields": ["max_submissions_per_day", "max_submissions_per_week", "max_submissions"]}),
         (
@@ -263,6 +280,10 @@ class PhaseAdmin(OrganizerAdmin):
         ),
         ("Scoring and queue", {"fields": ["scoring_time_limit_s", "scoring_memory_bytes", "priority"]}),
         ("Files for participants", {"fields": ["public_data", "starting_kit"]}),
+        (
+            "Outputs and network",
+            {"fields": ["hide_output", "hide_prediction_output", "hide_score_output", "allow_network", "auto_migrate_to_this_phase"]},
+        ),
     ]
 
     @admin.action(description="Reveal the sealed scores to everybody, for good", permissions=["change"])

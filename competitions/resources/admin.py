@@ -15,6 +15,7 @@ from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.resources.models import Resource
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
+from competitions.resources.versions import StorageQuotaUsed, require_room, resource_replace
 
 # What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
 UNPACKED_KINDS: Final = frozenset(
@@ -25,12 +26,15 @@ UNPACKED_KINDS: Final = frozenset(
         Resource.Kind.REFERENCE_DATA,
     }
 )
+EDITED: Final = ["name", "is_public", "shared_with", "upload"]
+SHOWN: Final = ["kind", "file_name", "file", "owner", "key", "replaces"]
 RESOURCE_LIMITS: Final = ArchiveLimits(unpacked_bytes=64 * 1024**3, files=200_000, ratio=1100)
 
 
 class ResourceForm(forms.ModelForm[Resource]):
     """A new resource comes with its file; an existing one never changes its bytes."""
 
+    owner: User
     upload = forms.FileField(required=True, help_text="Programs and data sets are zip archives.")
 
     class Meta:
@@ -39,13 +43,38 @@ class ResourceForm(forms.ModelForm[Resource]):
 
     def clean_upload(self) -> TemporaryUploadedFile:
         """Refuse here what no worker could unpack, not in everybody's first run."""
-        upload: TemporaryUploadedFile = self.cleaned_data["upload"]  # the upload handler always writes to disk
-        if self.cleaned_data.get("kind") in UNPACKED_KINDS:
-            try:
-                check_zip(Path(upload.temporary_file_path()), limits=RESOURCE_LIMITS, what=f"The file {upload.name!r}")
-            except InvalidFile as refusal:
-                raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
+        return _checked(self)
+
+
+def _checked(form: "ResourceForm | VersionForm") -> TemporaryUploadedFile:
+    upload: TemporaryUploadedFile = form.cleaned_data["upload"]  # the upload handler always writes to disk
+    if not upload:
         return upload
+    try:
+        require_room(form.owner, upload.size or 0)
+        if (form.cleaned_data.get("kind") or form.instance.kind) in UNPACKED_KINDS:
+            check_zip(Path(upload.temporary_file_path()), limits=RESOURCE_LIMITS, what=f"The file {upload.name!r}")
+    except (InvalidFile, StorageQuotaUsed) as refusal:
+        raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
+    return upload
+
+
+class VersionForm(forms.ModelForm[Resource]):
+    """An existing resource; a file that is given makes a new version of it."""
+
+    owner: User
+    upload = forms.FileField(
+        required=False, label="new version",
+        help_text="Tasks and phases use it from then on; runs that were are not touched. To score again, run submissions again.",
+    )  # fmt: skip
+
+    class Meta:
+        model = Resource
+        fields = ["name", "is_public", "shared_with"]
+
+    def clean_upload(self) -> TemporaryUploadedFile:
+        """As for a new resource."""
+        return _checked(self)
 
 
 @admin.register(Resource)
@@ -58,15 +87,16 @@ class ResourceAdmin(admin.ModelAdmin[Resource]):
     search_fields = ["name"]
 
     def get_form(self, request: HttpRequest, obj: Resource | None = None, change: bool = False, **kwargs: Any) -> Any:
-        if obj is None:
-            kwargs["form"] = ResourceForm
-        return super().get_form(request, obj, change, **kwargs)
+        kwargs["form"] = ResourceForm if obj is None else VersionForm
+        form = super().get_form(request, obj, change, **kwargs)
+        form.owner = request.user  # type: ignore[attr-defined]  # whose room it takes
+        return form
 
     def get_fields(self, request: HttpRequest, obj: Resource | None = None) -> Any:
-        return ["name", "kind", "upload"] if obj is None else ["name", "kind", "file_name", "file", "owner", "key"]
+        return ["name", "kind", "upload"] if obj is None else [*EDITED, *SHOWN]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Resource | None = None) -> list[str]:
-        return [] if obj is None else ["kind", "file_name", "file", "owner", "key"]
+        return [] if obj is None else SHOWN
 
     def save_model(self, request: HttpRequest, obj: Resource, form: Any, change: bool) -> None:
         if not change:
@@ -76,6 +106,14 @@ class ResourceAdmin(admin.ModelAdmin[Resource]):
                 obj.file = store_path(path)
             obj.file_name, obj.owner = clean_file_name(upload.name), request.user
         super().save_model(request, obj, form, change)
+        if change and form.cleaned_data.get("upload"):
+            self._new_version(request, obj, form.cleaned_data["upload"])
+
+    def _new_version(self, request: HttpRequest, obj: Resource, upload: TemporaryUploadedFile) -> None:
+        with spooled(upload.chunks()) as path:
+            file = store_path(path)
+        fresh = resource_replace(resource=obj, file=file, file_name=clean_file_name(upload.name or "file.zip"))
+        self.message_user(request, f"Version {fresh.key} is in use. Runs that were keep the one they had.")
 
     def _is_mine(self, request: HttpRequest, obj: Model | None) -> bool:
         user = request.user

@@ -1,0 +1,50 @@
+"""New versions of programs and data, and how much room an organizer's files take."""
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Sum
+
+from accounts.models import User
+from competitions.refusals import Refusal
+from competitions.resources.models import Resource, StoredFile, pointers_at
+
+
+class StorageQuotaUsed(Refusal):
+    code, http_status = "storage_quota_used", 413
+
+    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+        super().__init__(
+            f"Your files take {used:,} of {limit:,} bytes, and {wanted:,} more are wanted. Delete files that nothing uses any more, "
+            "or ask an administrator for more room.",
+            used=used, limit=limit,
+        )  # fmt: skip
+
+
+def storage_used(user: User) -> int:
+    """Bytes of the files that this person's resources point at; the same content counts once."""
+    mine = StoredFile.objects.filter(pk__in=Resource.objects.filter(owner=user).values("file"))
+    return mine.aggregate(total=Sum("size_bytes"))["total"] or 0
+
+
+def require_room(user: User, wanted: int) -> None:
+    """Raise `StorageQuotaUsed` when this many bytes more are too many. Administrators have no quota."""
+    used, limit = storage_used(user), settings.ORGANIZER_STORAGE_BYTES
+    if not user.is_superuser and used + wanted > limit:
+        raise StorageQuotaUsed(used=used, limit=limit, wanted=wanted)
+
+
+@transaction.atomic
+def resource_replace(*, resource: Resource, file: StoredFile, file_name: str) -> Resource:
+    """Make a new version of a resource: whatever uses the old one uses the new one from now on; old runs keep their receipts.
+
+    The old version stays, unless its owner deletes it; `replaced_by` leads from it to the new one.
+    """
+    fresh = Resource.objects.create(
+        owner=resource.owner, kind=resource.kind, name=resource.name, file=file, file_name=file_name, is_public=resource.is_public,
+        replaces=resource,
+    )  # fmt: skip
+    fresh.shared_with.set(resource.shared_with.all())
+    for model, name in pointers_at(Resource):
+        if model is not Resource and not model._meta.auto_created:
+            model._base_manager.filter(**{name: resource}).update(**{name: fresh})
+    return fresh

@@ -1,0 +1,68 @@
+"""Programs and data of organizers: shared between competitions, replaced by new versions, bounded, and cleaned away."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from competitions.bundles.importer import bundle_import
+from competitions.catalog.models import Competition
+from competitions.resources.models import Resource, StoredFile
+from competitions.resources.orphans import GRACE, remove_orphans
+from competitions.resources.storage import open_stored, store_bytes
+from competitions.resources.versions import StorageQuotaUsed, resource_replace, storage_used
+from tests.unit.bundles.bundles import second, write
+from tests.worlds import NOON, World, person, resource, zip_of
+
+
+def test_a_new_version_is_used_from_now_on_and_old_runs_keep_theirs(site: World) -> None:
+    task = site.phase.tasks.get()
+    old = task.scoring_program
+    made = site.score(site.submit(), 0.5)
+    fresh = resource_replace(resource=old, file=store_bytes(zip_of({"metadata": "command: new"})), file_name="new.zip")
+    task.refresh_from_db()
+    assert task.scoring_program == fresh
+    assert (fresh.replaces, fresh.kind, fresh.owner) == (old, old.kind, old.owner)
+    assert made.runs.get().receipt["inputs"]["scoring_program"] == f"sha256:{old.file_id}"
+    again = site.submit()
+    run = site.claim()
+    assert run.submission == again
+    assert run.receipt["inputs"]["scoring_program"] == f"sha256:{fresh.file_id}"
+
+
+def test_files_are_usable_by_their_owner_by_those_they_are_shared_with_and_public_ones_by_all(site: World) -> None:
+    other = person(is_staff=True)
+    mine = resource(site.organizer, Resource.Kind.INPUT_DATA, b"x")
+    assert mine in Resource.objects.usable_by(site.organizer)
+    assert mine not in Resource.objects.usable_by(other)
+    mine.shared_with.add(other)
+    assert mine in Resource.objects.usable_by(other)
+    mine.shared_with.clear()
+    Resource.objects.filter(pk=mine.pk).update(is_public=True)
+    assert mine in Resource.objects.usable_by(other)
+
+
+def test_room_is_counted_once_for_each_content_and_bounded(site: World, tmp_path: Path, settings: pytest.FixtureRequest) -> None:
+    owner = person(is_staff=True)
+    for _ in range(2):
+        resource(owner, Resource.Kind.INPUT_DATA, b"x" * 1000)
+    assert storage_used(owner) == 1000
+    settings.ORGANIZER_STORAGE_BYTES = 1010  # type: ignore[attr-defined]
+    before = Competition.objects.count()
+    with pytest.raises(StorageQuotaUsed, match="Your files take 1,000 of 1,010 bytes"):
+        bundle_import(source=write(tmp_path / "b", second()), owner=owner, queue=site.queue, now=NOON)
+    assert Competition.objects.count() == before
+
+
+def test_what_nothing_points_at_is_removed_after_a_day_and_nothing_else(site: World) -> None:
+    orphan = store_bytes(b"nobody wants this")
+    used = site.phase.tasks.get().scoring_program.file
+    assert remove_orphans(now=orphan.created_at + GRACE - timedelta(seconds=1)) == 0
+    kept = StoredFile.objects.count() - 1
+    assert remove_orphans(now=orphan.created_at + GRACE + timedelta(seconds=1)) == 1
+    assert StoredFile.objects.count() == kept
+    with pytest.raises(FileNotFoundError):
+        open_stored(orphan)
+    open_stored(used).close()
