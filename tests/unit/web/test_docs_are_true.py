@@ -7,6 +7,7 @@ import pytest
 import yaml
 from django.urls import resolve
 
+from competitions.bundles import schema
 from competitions.bundles.schema import CompetitionSpec
 from competitions.submissions.states import REASONS, Blame, Reason, State
 
@@ -37,3 +38,27 @@ def test_every_call_of_the_examples_has_a_url() -> None:
     assert len(calls) >= 10
     for call in calls:
         resolve("/api/v1" + call.replace("KEY", "00000000-0000-0000-0000-000000000000"))
+
+
+SECTIONS = {
+    "Competition": schema.CompetitionSpec, "Page": schema.PageSpec, "Task": schema.TaskSpec, "Phase": schema.PhaseSpec,
+    "Leaderboard": schema.LeaderboardSpec, "Column": schema.ColumnSpec, "Question of the fact sheet": schema.QuestionSpec,
+    "podium of the competition": schema.CompetitionExtra, "podium of a phase": schema.PhaseExtra,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_the_bundle_reference_has_every_key_and_no_other(title: str) -> None:
+    text = (DOCS / "bundles.md").read_text()
+    section = text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    keys = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    assert keys == set(SECTIONS[title].model_fields) - {"where"}
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_the_bundle_reference_names_the_defaults(title: str) -> None:
+    section = (DOCS / "bundles.md").read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
+    defaults = dict(re.findall(r"^\| `(\w+)` \| ([^|]*?) \|", section, re.MULTILINE))
+    for name, field in SECTIONS[title].model_fields.items():
+        if isinstance(field.default, bool | int) and name != "where":
+            assert defaults[name] == str(field.default).lower(), name
