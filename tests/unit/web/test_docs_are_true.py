@@ -40,7 +40,7 @@ def test_every_call_of_the_examples_has_a_url() -> None:
         resolve("/api/v1" + call.replace("KEY", "00000000-0000-0000-0000-000000000000"))
 
 
-SECTIONS = {
+SECTIONS: dict[str, type[schema.Spec]] = {
     "Competition": schema.CompetitionSpec, "Page": schema.PageSpec, "Task": schema.TaskSpec, "Phase": schema.PhaseSpec,
     "Leaderboard": schema.LeaderboardSpec, "Column": schema.ColumnSpec, "Question of the fact sheet": schema.QuestionSpec,
     "podium of the competition": schema.CompetitionExtra, "podium of a phase": schema.PhaseExtra,
