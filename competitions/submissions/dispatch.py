@@ -16,7 +16,7 @@ from competitions.compute.bell import ring
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.submissions.models import Attempt, Run, RunOutput
 from competitions.submissions.moves import run_move
-from competitions.submissions.queueing import team_served, turns
+from competitions.submissions.queueing import INSEPARABLE, team_served, turns
 from competitions.submissions.receipts import receipt_of_inputs
 from competitions.submissions.refusals import LeaseLost
 from competitions.submissions.results import InvalidResult, Result
@@ -76,6 +76,8 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
     """The run whose turn it is, locked. Runs whose image the queue forbids are ended on the way, by nobody's fault but ours."""
     if worker.queue.max_in_flight_per_team is not None:
         Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
+    if worker.queue.separate_scoring:
+        _end_inseparable(worker.queue, now)
     for of_team in turns(worker, free_gpus=free_gpus, now=now):
         candidates = of_team.select_related("submission__phase__competition")
         if connection.features.has_select_for_update_skip_locked:
@@ -90,9 +92,24 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
 
 def _image_forbidden(run: Run, queue: Queue, image: str, now: datetime) -> None:
     detail = f"The image {image} is not allowed on the queue {queue.name}; allowed are: {queue.allowed_images_text}."
+    _not_on_this_queue(run, "image_forbidden", detail, now)
+
+
+def _end_inseparable(queue: Queue, now: datetime) -> None:
+    """No worker of a queue that keeps scoring apart may ever run these: they must not wait for ever."""
+    waiting = Run.objects.select_for_update(of=("self",)).filter(INSEPARABLE, queue=queue, state=State.QUEUED)
+    for run in waiting.order_by("pk")[:100]:
+        detail = (
+            f"Its ingestion program runs beside the scoring program, and the queue {queue.name} keeps scoring on workers of "
+            "its own. Move the competition to another queue."
+        )
+        _not_on_this_queue(run, "inseparable", detail, now)
+
+
+def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.FAILED, actor="queue", now=now, note=detail,
-        reason=Reason.INFRASTRUCTURE, code="image_forbidden", detail=detail,
+        reason=Reason.INFRASTRUCTURE, code=code, detail=detail,
     )  # fmt: skip
 
 

@@ -8,12 +8,19 @@ from django.conf import settings
 from django.db.models import Case, Count, Exists, Min, OuterRef, Q, QuerySet, When
 
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker, Queue
-from competitions.submissions.models import Attempt, Run, TeamTurn
+from competitions.submissions.models import Attempt, Program, Run, TeamTurn
 from competitions.submissions.states import HELD, Kind, Reason, State
 
-PREDICTIONS: Final = Q(submission__kind=Kind.PREDICTION)  # these alone have no ingestion stage
-# Both containers at once, on one worker: nothing for one that runs only half of a run.
-BESIDE_SCORING: Final = Q(task__ingestion_only_during_scoring=True, task__ingestion_program__isnull=False)
+_INGESTED_FIRST = Q(task__ingestion_program__isnull=False, task__ingestion_only_during_scoring=False)
+_BY_OWN_COMMAND = Q(submission__kind=Kind.CODE) & (
+    Q(submission__phase__as_on_codabench=True, submission__program=Program.COMMAND)
+    | Q(submission__phase__as_on_codabench=False, task__ingestion_program=None)
+)
+# As `jobs.stages_for` decides. Runs whose ingestion program runs beside the scoring program need one worker for both.
+HAS_FIRST_STAGE: Final = ~Q(submission__kind=Kind.PREDICTION) & (_INGESTED_FIRST | _BY_OWN_COMMAND)
+INSEPARABLE: Final = ~Q(submission__kind=Kind.PREDICTION) & Q(
+    task__ingestion_program__isnull=False, task__ingestion_only_during_scoring=True
+)
 ELSEWHERE_FIRST_S: Final = 120  # how long a run that failed on a worker waits for another one
 
 
@@ -51,9 +58,9 @@ def _ranked(queue: Queue, rows: list[tuple[int, int, datetime]]) -> list[tuple[i
 def _fit_for(worker: ComputeWorker, waiting: QuerySet[Run]) -> QuerySet[Run]:
     """Those with a stage that a worker of this role may run."""
     if worker.role == ComputeWorker.Role.INGESTION:
-        return waiting.filter(~PREDICTIONS, ingested_attempt=None).exclude(BESIDE_SCORING)
+        return waiting.filter(HAS_FIRST_STAGE, ingested_attempt=None).exclude(INSEPARABLE)
     if worker.role == ComputeWorker.Role.SCORING:
-        return waiting.filter(PREDICTIONS | Q(ingested_attempt__isnull=False)).exclude(BESIDE_SCORING & ~PREDICTIONS)
+        return waiting.filter(~HAS_FIRST_STAGE | Q(ingested_attempt__isnull=False)).exclude(INSEPARABLE)
     return waiting
 
 

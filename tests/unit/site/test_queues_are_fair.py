@@ -10,7 +10,8 @@ from django.conf import settings
 
 from competitions.compute.models import ComputeWorker
 from competitions.submissions import dispatch
-from competitions.submissions.models import Run
+from competitions.submissions.jobs import job_for
+from competitions.submissions.models import Run, Submission
 from competitions.submissions.reconciler import expire_leases
 from competitions.submissions.results import read_result
 from competitions.submissions.services import submission_rerun
@@ -199,3 +200,37 @@ def test_a_worker_that_only_scores_or_only_ingests_gets_the_runs_it_may_have(sit
     run = claim(ingests, site.now)
     assert run is not None
     assert run.submission_id == code.pk
+
+
+def test_what_runs_beside_scoring_cannot_be_kept_apart_and_does_not_wait_for_ever(site: World) -> None:
+    task = site.phase.tasks.get()
+    task.ingestion_program, task.ingestion_only_during_scoring = task.scoring_program, True
+    task.save()
+    made = site.submit(kind=Kind.CODE)
+    for role in (ComputeWorker.Role.INGESTION, ComputeWorker.Role.SCORING):
+        worker = site.worker()
+        worker.role = role
+        worker.save()
+        assert claim(worker, site.now) is None, "neither sees both the code and the labels"
+    site.queue.separate_scoring = True
+    site.queue.save()
+    worker = ComputeWorker.objects.select_related("queue").get(pk=worker.pk)
+    assert claim(worker, site.now) is None
+    made.refresh_from_db()
+    run = made.runs.get()
+    assert (run.state, run.reason, run.code, made.is_charged) == ("failed", "infrastructure", "inseparable", False)
+
+
+def test_a_code_submission_that_is_only_copied_needs_no_worker_that_ingests(site: World) -> None:
+    site.phase.as_on_codabench = True
+    site.phase.save()
+    site.submit(kind=Kind.CODE)
+    Submission.objects.update(program="")
+    ingests, scores = site.worker(), site.worker()
+    ingests.role, scores.role = ComputeWorker.Role.INGESTION, ComputeWorker.Role.SCORING
+    ingests.save()
+    scores.save()
+    assert claim(ingests, site.now) is None
+    run = claim(scores, site.now)
+    assert run is not None
+    assert [stage["name"] for stage in job_for(run)["stages"]] == ["scoring"]
