@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from competitions.leaderboards.models import RankChange
 from competitions.web.plots import Mark, Tick
 
-SIZE, LEFT, RIGHT, TOP, BOTTOM = 460, 56, 16, 16, 48
+WIDTH, HEIGHT = 720, 340
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 22, 48
 TICKS = 5
 
 
@@ -14,7 +15,8 @@ TICKS = 5
 class RankPlot:
     """Both axes run from rank 1 to `last`; a team on the diagonal kept its rank, one above it rose."""
 
-    size: int
+    width: int
+    height: int
     left: int
     right: int
     top: int
@@ -31,7 +33,7 @@ def rank_plot(changes: Sequence[RankChange]) -> RankPlot | None:
         return None
     last = max(max(before, after) for before, after, _ in shown)
     return RankPlot(
-        size=SIZE, left=LEFT, right=SIZE - RIGHT, top=TOP, bottom=SIZE - BOTTOM,
+        width=WIDTH, height=HEIGHT, left=LEFT, right=WIDTH - RIGHT, top=TOP, bottom=HEIGHT - BOTTOM,
         dots=[Mark(_x(before, last), _y(after, last), f"{name}: {before} before, {after} after") for before, after, name in shown],
         x_ticks=[Tick(_x(rank, last), str(rank)) for rank in _ticks(last)],
         y_ticks=[Tick(_y(rank, last), str(rank)) for rank in _ticks(last)],
@@ -54,9 +56,9 @@ def _share(rank: int, last: int) -> float:
 
 
 def _x(rank: int, last: int) -> float:
-    return round(LEFT + 10 + _share(rank, last) * (SIZE - RIGHT - LEFT - 20), 1)
+    return round(LEFT + 10 + _share(rank, last) * (WIDTH - RIGHT - LEFT - 20), 1)
 
 
 def _y(rank: int, last: int) -> float:
     """The best rank is on top."""
-    return round(TOP + 10 + _share(rank, last) * (SIZE - BOTTOM - TOP - 20), 1)
+    return round(TOP + 10 + _share(rank, last) * (HEIGHT - BOTTOM - TOP - 20), 1)

@@ -16,11 +16,12 @@ from typing import Literal
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import services
+from tests.browser.seeding import WINNER
 from tests.browser.site import BrowserSite, create_database
 from tests.browser.visitor import Visitor
 
 SIZES = {"wide": (1280, 800), "phone": (390, 844)}
-GAP, CLUSTER = "/competitions/gap", "/competitions/cluster"
+GAP, CLUSTER, FINALS = "/competitions/gap", "/competitions/cluster", "/competitions/finals"
 # Name -> who looks ("" for nobody signed in), and at what.
 PAGES: dict[str, tuple[str, str]] = {
     "index": ("", "/"),
@@ -47,6 +48,14 @@ PAGES: dict[str, tuple[str, str]] = {
     "submissions-scores": ("ada", f"{GAP}/submissions/"),
     "submissions-sealed": ("ada", f"{GAP}/submissions/?phase=test-challenge"),
     "submissions-none-failed": ("ada", f"{GAP}/submissions/?show=failed"),
+    "board-facts": ("gina", f"{FINALS}/leaderboard/?phase=test-dev&sort=rmse"),
+    "board-private": ("gina", f"{FINALS}/leaderboard/?phase=test-dev&board=private"),
+    "board-revealed": ("", f"{FINALS}/leaderboard/?phase=test-challenge"),
+    "shake-up": ("gina", f"{FINALS}/leaderboard/test-challenge/main/shake-up/"),
+    "reveal-preview": ("olga", f"{FINALS}/reveal/test-dev/"),
+    "winners": ("olga", f"{FINALS}/winners/test-challenge/main/"),
+    "winners-place": ("olga", f"/winners/{WINNER}/"),
+    "submit-with-fact-sheet": ("gina", f"{FINALS}/submissions/?phase=test-dev"),
     "profile": ("ada", "/profile/"),
     "login": ("", "/accounts/login/"),
     "signup": ("", "/accounts/signup/"),

@@ -33,7 +33,9 @@ class BoardView(ApiView):
 
     def board(self, slug: str, phase_slug: str) -> Leaderboard:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        boards = Leaderboard.objects.select_related("phase__competition").filter(phase=phase)
+        boards = (
+            Leaderboard.objects.select_related("phase__competition").prefetch_related("columns").filter(phase=phase)
+        )
         key = self.request.query_params.get("board")
         board = boards.filter(key=key).first() if key else boards.first()
         if board is None:
@@ -65,9 +67,11 @@ class LeaderboardDetail(BoardView):
 
 def _sort(board: Leaderboard, asked: str) -> str:
     """What to sort by: a known key, which may stand in a header, or nothing for the board's own order. Raises `UnknownSort`."""
+    if not asked:
+        return ""
     columns = visible_columns(board)
     known = {column.key for column in page_columns(board, columns) if column.is_sortable}
-    if asked and asked not in known:
+    if asked not in known:
         raise UnknownSort(asked)
     primary = primary_column(list(board.columns.all()))
     return "" if primary is not None and asked == primary.key else asked
