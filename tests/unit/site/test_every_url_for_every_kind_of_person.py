@@ -11,9 +11,11 @@ from django.db.models import Model
 from django.urls import reverse
 
 from competitions.catalog.rights import sealed_right_used
+from competitions.factsheets.models import Question
 from competitions.submissions.models import Submission
 from competitions.teams.merging import merge_propose
 from competitions.teams.models import RegistrationQuestion
+from competitions.winners.models import Lane, Place
 from tests.town import EVERYBODY, PAGES, Town, body_of, named_patterns, url_of
 from tests.worlds import world
 
@@ -106,7 +108,7 @@ def admin_urls() -> list[str]:
     models = [
         m
         for m in apps.get_models()
-        if m._meta.app_label in ("catalog", "teams", "submissions", "leaderboards", "resources")
+        if m._meta.app_label in ("catalog", "teams", "factsheets", "submissions", "leaderboards", "winners", "resources")
     ]
     known = {name for name, _ in named_patterns()} - {f"admin:{name}_change" for name in ADMINISTRATORS_ONLY}
     return [
@@ -120,10 +122,15 @@ def test_the_admin_shows_an_organizer_nothing_of_other_competitions(town: Town, 
     app_label, model_name = name.removeprefix("admin:").removesuffix("_change").split("_", 1)
     model = apps.get_model(app_label, model_name)
     foreign = world()  # a third competition, which neither O nor X organizes
-    foreign.score(foreign.submit(), 0.5)
+    scored = foreign.score(foreign.submit(), 0.5)
+    lane = Lane.objects.create(leaderboard=foreign.phase.leaderboard)
+    Place.objects.create(
+        lane=lane, team=foreign.team, submission=scored, rank=1, invited_at=foreign.now, due_at=foreign.now
+    )
     other = foreign.join()
     for site in (town.site, foreign):
         RegistrationQuestion.objects.create(competition=site.competition, key="name", title="Real name")
+        Question.objects.create(competition=site.competition, key="method", title="Method")
         sealed_right_used(site.organizer, site.sealed, site.now)
     merge_propose(team=foreign.team, by=foreign.team.captain, other_name=other.name, now=foreign.now)
     pks = {str(row.pk) for row in model._default_manager.all()}
