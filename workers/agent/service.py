@@ -196,11 +196,12 @@ class Service:
 
     def _has_started(self, handling: RunHandling) -> bool:
         """Whether a container of it runs or ran; one whose containers are gone must be answered for, too."""
-        if handling.folder.phase == "executed":
+        folder = handling.folder
+        if folder.phase == "executed" or any(folder.stage_facts(stage.name) for stage in handling.job.stages):
             return True
         engine = self._worker.engine
         try:
-            containers = engine.labelled({LABEL_WORKER: self._worker.key, "podium.lease": handling.folder.lease})
+            containers = engine.labelled({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
             return not containers or not all(engine.inspect(container).never_started for container in containers)
         except SandboxError:
             return True
