@@ -24,6 +24,7 @@ def board_create(phase: Phase, spec: LeaderboardSpec, *, rule: str | None = None
     board = Leaderboard.objects.create(
         phase=phase, title=spec.title, key=slugify(spec.key)[:36] or "main", index=index,
         rule=extra.rule or CODABENCH_RULES[rule or spec.submission_rule], visibility=extra.visibility, max_selected=extra.max_selected,
+        selection_closes_at=extra.selection_closes, freeze_at=extra.freeze,
         is_hidden=spec.hidden, is_transposed=extra.transposed,
         shows_tasks=phase.tasks.count() > 1 if extra.show_tasks is None else extra.show_tasks,
     )  # fmt: skip
@@ -42,5 +43,6 @@ def _column(spec: ColumnSpec, keys: dict[int, str]) -> Column:
     return Column(
         key=spec.key, title=spec.title, unit=spec.podium.unit, index=spec.index, sorting=spec.sorting,
         precision=spec.precision, is_hidden=spec.hidden, rank_by_shown=spec.podium.rank_by_shown, kind=kind,
+        spread_key=spec.podium.spread,
         computation=spec.computation or "", sources=[keys[index] for index in spec.computation_indexes or []],
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.utils.text import slugify
@@ -13,7 +13,7 @@ from competitions.bundles.parts import Part
 from competitions.bundles.reader import NO_TERMS, BundleReader
 from competitions.bundles.references import References
 from competitions.bundles.rules import ordered
-from competitions.bundles.schema import CompetitionSpec, Index, PhaseSpec, TaskSpec
+from competitions.bundles.schema import CompetitionSpec, FactQuestionSpec, Index, PhaseSpec, TaskSpec
 from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, Phase, Task
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
@@ -113,11 +113,15 @@ class Maker:
     def _pages(self, competition: Competition) -> None:
         for index, page in enumerate(self.spec.pages):
             body, form = self._text(page.file)
-            tab = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
+            by_title = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
+            tab = page.podium.tab or by_title
             Page.objects.create(competition=competition, tab=tab, title=page.title, body=body, format=form, index=index)
 
     def _fact_sheet(self, competition: Competition) -> None:
+        own = {said.key for said in self.spec.podium.fact_sheet}
         for index, (key, said) in enumerate((self.spec.fact_sheet or {}).items()):
+            if key in own:
+                continue
             given = said.selection if isinstance(said.selection, list) else str(said.selection or "").split(",")
             choices = [str(choice).strip() for choice in given if str(choice).strip()] if said.type == "select" else []
             question = Question(
@@ -126,6 +130,7 @@ class Maker:
             )  # fmt: skip
             question.full_clean()
             question.save()
+        _ask(self.spec.podium.fact_sheet, competition=competition)
 
     def _questions(self, competition: Competition) -> None:
         for index, said in enumerate(self.spec.podium.registration_questions):
@@ -173,6 +178,7 @@ class Maker:
             accepts_predictions=kinds is None or "prediction" in kinds,
             accepts_code=not spec.accepts_only_result_submissions if kinds is None else "code" in kinds,
             accepts_datasets=kinds is not None and "dataset" in kinds, as_on_codabench=kinds is None,
+            reveal_at=extra.reveal, accepts_late=extra.accepts_late, priority=extra.priority,
             allow_network=extra.allow_network, docker_image=extra.docker_image, prediction_format=extra.prediction_format,
             public_data=self._resource(spec.public_data, "public_data", spec.name),
             starting_kit=self._resource(spec.starting_kit, "starting_kit", spec.name),
@@ -183,6 +189,7 @@ class Maker:
         phase.save()
         for number in spec.tasks:
             phase.tasks.add(tasks[number])
+        _ask(extra.fact_sheet, competition=competition, phase=phase)
         boards_create(phase, spec, self.spec.leaderboards[0])
 
     @staticmethod
@@ -198,3 +205,11 @@ class Maker:
         if extra.budget:
             for name, value in extra.budget.model_dump(exclude_none=True).items():
                 setattr(phase, name, value)
+
+
+def _ask(said: Sequence[FactQuestionSpec], *, competition: Competition, phase: Phase | None = None) -> None:
+    """The questions of a fact sheet in Podium's own form."""
+    for index, one in enumerate(said):
+        question = Question(competition=competition, phase=phase, index=index, **one.model_dump(exclude={"where"}))
+        question.full_clean()
+        question.save()

@@ -65,9 +65,14 @@ Rule = Literal["Add", "Add_And_Delete", "Add_And_Delete_Multiple", "Force_Last",
 Quota = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
 
 
+class PageExtra(Spec):
+    tab: Literal["overview", "data"] | None = None
+
+
 class PageSpec(Spec):
     title: str = Field(min_length=1, max_length=256)
     file: str = Field(min_length=1)
+    podium: PageExtra = Field(default_factory=lambda: PageExtra.model_validate({}))
 
 
 class TaskSpec(Spec):
@@ -89,6 +94,8 @@ class BudgetSpec(Spec):
     memory_bytes: int | None = Field(None, gt=0)
     output_bytes: int | None = Field(None, gt=0)
     output_files: int | None = Field(None, gt=0)
+    pids: int | None = Field(None, gt=0)
+    scoring_memory_bytes: int | None = Field(None, gt=0)
 
 
 class PhaseExtra(Spec):
@@ -103,6 +110,10 @@ class PhaseExtra(Spec):
     docker_image: str = Field("", max_length=200)
     scoring_time_limit: int | None = Field(None, gt=0)
     rule: Rule | None = None
+    reveal: OptionalInstant = None
+    accepts_late: bool = False
+    priority: int = Field(0, ge=-32768, le=32767)
+    fact_sheet: list["FactQuestionSpec"] = []
     leaderboards: list["LeaderboardSpec"] | None = None
 
 
@@ -134,6 +145,7 @@ class ColumnExtra(Spec):
     unit: str = Field("", max_length=20)
     rank_by_shown: bool = True
     meter: bool = False
+    spread: str = Field("", max_length=36)
 
 
 class ColumnSpec(Spec):
@@ -154,6 +166,8 @@ class LeaderboardExtra(Spec):
     rule: Literal["selected"] | None = None
     visibility: Literal["phase", "sealed"] = "phase"
     max_selected: int = Field(2, ge=1, le=1000)
+    selection_closes: OptionalInstant = None
+    freeze: OptionalInstant = None
 
 
 class LeaderboardSpec(Spec):
@@ -186,15 +200,23 @@ class SolutionSpec(Spec):
     description: str = ""
 
 
-class RegistrationQuestionSpec(Spec):
-    """What everybody who registers is asked."""
+class AskedQuestionSpec(Spec):
+    """A question in Podium's own form: what everybody who registers is asked."""
 
-    key: str = Field(min_length=1, max_length=36, pattern=r"^[-a-zA-Z0-9_]+$")
+    key: str = Field(min_length=1, max_length=36, pattern=r"^[\w.-]+$")
     title: str = Field(min_length=1, max_length=200)
     help_text: str = Field("", max_length=300)
     kind: Literal["text", "checkbox", "select", "url", "number"] = "text"
     choices: list[str] = []
     is_required: bool = True
+
+
+class FactQuestionSpec(AskedQuestionSpec):
+    """A question of the fact sheet, with what Codabench's `fact_sheet` has no key for; it replaces that of the same key."""
+
+    is_public: bool = False
+    is_on_board: bool = False
+    compared_with: str = Field("", max_length=36)
 
 
 class CompetitionExtra(Spec):
@@ -204,7 +226,8 @@ class CompetitionExtra(Spec):
     max_team_size: int = Field(10, ge=1, le=1000)
     registration_closes: OptionalInstant = None
     merges_close: OptionalInstant = None
-    registration_questions: list[RegistrationQuestionSpec] = []
+    registration_questions: list[AskedQuestionSpec] = []
+    fact_sheet: list[FactQuestionSpec] = []
 
 
 class CompetitionSpec(Spec):

@@ -22,7 +22,10 @@ from competitions.resources.storage import CHUNK_BYTES, open_stored
 
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 SUFFIXES: Final = {Format.HTML: "html", Format.MARKDOWN: "md", Format.MIXED: "md"}
-BUDGET: Final = ("gpus", "cpus", "memory_bytes", "output_bytes", "output_files")
+BUDGET: Final = ("gpus", "cpus", "memory_bytes", "output_bytes", "output_files", "pids", "scoring_memory_bytes")
+ASKED: Final = ("key", "title", "help_text", "kind", "choices", "is_required")
+FACTS: Final = (*ASKED, "is_public", "is_on_board", "compared_with")
+AS_ON_CODABENCH: Final = (Question.Kind.TEXT, Question.Kind.SELECT, Question.Kind.CHECKBOX)
 
 
 def bundle_write(*, competition: Competition, target: Path, with_files: bool) -> Path:
@@ -83,11 +86,11 @@ class _Writer:
 
     def _extra(self) -> dict[str, Any]:
         one = self.competition
-        asked = ("key", "title", "help_text", "kind", "choices", "is_required")
-        questions = [{name: getattr(question, name) for name in asked} for question in one.registration_questions.all()]
+        questions = [{name: getattr(question, name) for name in ASKED} for question in one.registration_questions.all()]
         extra = {
             "host": one.host, "max_team_size": one.max_team_size, "registration_closes": _instant(one.registration_closes_at),
             "merges_close": _instant(one.merges_close_at), "registration_questions": questions,
+            "fact_sheet": _facts(self.competition, None),
         }  # fmt: skip
         return {key: value for key, value in extra.items() if value}
 
@@ -108,10 +111,11 @@ class _Writer:
     def _pages(self) -> Iterator[dict[str, Any]]:
         for number, page in enumerate(self.competition.pages.order_by("index", "pk")):
             name = f"pages/page-{number}.{SUFFIXES[Format(page.format)]}"
-            yield {"title": page.title, "file": self._text(name, page.body)}
+            yield {"title": page.title, "file": self._text(name, page.body), "podium": {"tab": page.tab}}
 
     def _fact_sheet(self) -> dict[str, Any]:
-        questions = Question.objects.filter(competition=self.competition, phase=None)
+        """What Codabench understands of the fact sheet; all of it stands under `podium`."""
+        questions = Question.objects.filter(competition=self.competition, phase=None, kind__in=AS_ON_CODABENCH)
         return {
             one.key: {
                 "key": one.key, "type": one.kind, "title": one.title, "selection": one.choices or "",
@@ -139,6 +143,7 @@ class _Writer:
             "description": task.description,
             **self._files(task, TASK_FILES),
             "ingestion_only_during_scoring": task.ingestion_only_during_scoring,
+            "is_public": task.is_public,
         }
 
     def _phase(self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
@@ -163,7 +168,8 @@ class _Writer:
             "budget": {name: getattr(phase, name) for name in BUDGET}, "prediction_format": phase.prediction_format,
             "max_submissions_per_week": phase.max_submissions_per_week, "allow_network": phase.allow_network,
             "docker_image": phase.docker_image, "scoring_time_limit": phase.scoring_time_limit_s,
-            "leaderboards": boards if boards != [shared] else None,
+            "reveal": _instant(phase.reveal_at), "accepts_late": phase.accepts_late, "priority": phase.priority or None,
+            "fact_sheet": _facts(phase.competition, phase) or None, "leaderboards": boards if boards != [shared] else None,
         }  # fmt: skip
         return {key: value for key, value in extra.items() if value not in (None, "", False)}
 
@@ -181,6 +187,7 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
     extra = {
         "transposed": board.is_transposed, "show_tasks": board.shows_tasks, "visibility": board.visibility,
         "max_selected": board.max_selected, "rule": None if rule in RULE_NAMES else "selected",
+        "selection_closes": _instant(board.selection_closes_at), "freeze": _instant(board.freeze_at),
     }  # fmt: skip
     return {
         "title": board.title,
@@ -201,7 +208,14 @@ def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, An
     if column.kind == Column.Kind.COMPUTED:
         made |= {"computation": column.computation, "computation_indexes": [indexes[key] for key in column.sources]}
     extra = {"unit": column.unit, "rank_by_shown": column.rank_by_shown, "meter": column.kind == Column.Kind.METER}
+    if column.spread_key:
+        extra["spread"] = column.spread_key
     return made | {"podium": extra}
+
+
+def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]]:
+    questions = Question.objects.filter(competition=competition, phase=phase)
+    return [{name: getattr(question, name) for name in FACTS} for question in questions]
 
 
 def _instant(moment: datetime | None) -> str | None:

@@ -27,8 +27,8 @@ TRACKS = (
         slug="ogbn-arxiv", title="OGB leaderboard: ogbn-arxiv", subtitle="Subject areas of arXiv papers: mean of ten seeds",
         dataset="ogbn-arxiv", program="ogb-results",
         columns=(
-            BoardColumn("acc", "Test accuracy"), BoardColumn("acc_std", "Test std", "asc"),
-            BoardColumn("acc_valid", "Validation accuracy"), BoardColumn("acc_valid_std", "Validation std", "asc"),
+            BoardColumn("acc", "Test accuracy", spread="acc_std"),
+            BoardColumn("acc_valid", "Validation accuracy", spread="acc_valid_std"),
         ),
         phases=(TrackPhase("test", "Results of ten seeds; each submission stands for one method.", rule="Force_Best", per_day=5),),
         folder=HERE, generate=arxiv, baseline=HERE / "baseline.py", has_official_file=False,

@@ -150,7 +150,7 @@ def _phase(
 def _column(index: int, column: BoardColumn) -> dict[str, Any]:
     return {
         "title": column.title, "key": column.key, "index": index, "sorting": column.sorting,
-        "precision": column.precision, "podium": {"unit": column.unit},
+        "precision": column.precision, "podium": {"unit": column.unit, "spread": column.spread},
     }  # fmt: skip
 
 

@@ -50,6 +50,7 @@ class BoardColumn:
     sorting: Literal["asc", "desc"] = "desc"
     unit: str = ""
     precision: int = 4
+    spread: str = ""  # key of its standard deviation, where there is one
 
 
 @dataclass(frozen=True)
