@@ -391,7 +391,8 @@ def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
         raise Http404
     run = get_object_or_404(submission.runs, pk=run_id)
     kept = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED)
-    response = HttpResponse(open_stored(kept.file).read(), content_type="text/html; charset=utf-8")
+    with open_stored(kept.file) as file:
+        response = HttpResponse(file.read(), content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = DETAILS_POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response

@@ -33,6 +33,7 @@ from examples.cometh_small import bundle as cometh
 from examples.cometh_small.dashboard import dashboard
 from examples.deconbench_small import bundle as deconbench
 from podium.celery import app
+from podium.cli import main
 from tests.integration.workers.harness import Bench, Outcome, make_worker
 from tests.worlds import lease
 
@@ -176,3 +177,98 @@ def _stubborn(folder: Path) -> Path:
     source = (Path(autorl_jobshop.__file__).parent / "baseline" / "agent.py").read_text()
     (folder / "agent.py").write_text(source.replace("chosen = min(", "chosen = max("))
     return folder
+
+
+def from_template(template: str) -> Callable[..., Path]:
+    """Builds what `podium bundle new` writes, as if it had been begun yesterday."""
+
+    def build(dest: Path, *, now: datetime) -> Path:
+        assert main(["bundle", "new", str(dest), "--template", template]) == 0
+        return dest
+
+    return build
+
+
+def files(folder: Path, content: dict[str, str]) -> Path:
+    folder.mkdir()
+    for name, text in content.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+RIGHT = "1\n0\n1\n1\n"
+MODEL = """
+class Model:
+    def fit(self, rows, labels): pass
+    def predict(self, rows): return [1 if row[0] > 0.5 else 0 for row in rows]
+"""
+AGENT = """
+low, high, guess = 0, 10, 5
+def act(hint):
+    global low, high, guess
+    if hint == "new": low, high = 0, 10
+    elif hint == "higher": low = guess + 1
+    else: high = guess - 1
+    guess = (low + high) // 2
+    return guess
+"""
+
+
+@pytest.mark.parametrize(
+    ("template", "submission", "column"),
+    [
+        ("results", {"predictions.txt": RIGHT}, "accuracy"),
+        ("code", {"model.py": MODEL}, "accuracy"),
+        ("code", {"predictions.txt": RIGHT}, "accuracy"),  # the ingestion program ends with an error: there is no model.py
+        ("code", {"metadata": "description: none\n", "model.py": MODEL}, "accuracy"),
+        ("concurrent", {"agent.py": AGENT}, "reward"),
+    ],
+)
+def test_templates_run_with_code_and_with_results(
+    benchmark_site: Make, tmp_path: Path, template: str, submission: dict[str, str], column: str
+) -> None:
+    site = benchmark_site(from_template(template))
+    made = site.submit(files(tmp_path / "submission", submission))
+    site.run_all(made)
+    assert made.runs.get().scores == {column: 1.0}
+
+
+OLD = """\
+title: Sum
+competition_docker_image: podium/runtime:1
+has_registration: False
+html: {overview: o.html, terms: t.html}
+phases:
+  1: {phasenumber: 1, label: Only, start_date: 2020-01-01, execution_time_limit: 60, scoring_program: program.zip, reference_data: ref.zip}
+leaderboard:
+  leaderboards: {Results: &r {label: Results, rank: 1}}
+  columns: {set1_score: {leaderboard: *r, label: Score, rank: 1}}
+"""
+OLD_SCORER = """
+import os, sys
+given, out = sys.argv[1:3]
+truth = float(open(os.path.join(given, 'ref', 'truth.txt')).read())
+answer = float(open(os.path.join(given, 'res', 'answer.txt')).read())
+open(os.path.join(out, 'scores.txt'), 'w').write('set1_score:%f\\n' % (answer - truth))
+"""
+
+
+def test_a_bundle_of_codalab_runs_with_zipped_parts_and_its_own_commands(benchmark_site: Make, tmp_path: Path) -> None:
+    def build(dest: Path, *, now: datetime) -> Path:
+        files(dest, {"competition.yaml": OLD, "o.html": "<p>Sum</p>", "t.html": "<p>Fair</p>"})
+        scorer = {"metadata": "command: python3 $program/s.py $input $output\n", "s.py": OLD_SCORER}
+        members = {"program": scorer, "ref": {"truth.txt": "2"}}
+        for name, parts in members.items():
+            with zipfile.ZipFile(dest / f"{name}.zip", "w") as archive:
+                for member, text in parts.items():
+                    archive.writestr(member, text)
+        return dest
+
+    site = benchmark_site(build)
+    results = site.submit(files(tmp_path / "results", {"answer.txt": "5"}))
+    site.run_all(results)
+    assert results.runs.get().scores == {"set1_score": 3.0}
+    program = "open('/app/output/answer.txt', 'w').write('9')"
+    code = site.submit(files(tmp_path / "code", {"metadata": "command: python3 $program/m.py $input $output\n", "m.py": program}))
+    site.run_all(code)
+    assert (code.kind, code.runs.get().scores) == (Kind.CODE, {"set1_score": 7.0})
