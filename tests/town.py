@@ -128,6 +128,19 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:bundle-run": ("post", "", {"A": 302, "SMT": 403, "OXR": 404}),
     "web:bundle-export": ("get", "OR", {"A": 302, "SMT": 403, "X": 404}),
     "web:bundle-clone": ("post", "OR", {"A": 302, "SMT": 403, "X": 404}),
+    "robots:board-connection": ("post", "", {"A": 401, "STX": 404, "M": 409, "OR": 403}),
+    "robots:update-fact-sheet": ("patch", "", {"A": 401, "STX": 404, "MOR": 415}),
+    "robots:phase-board": ("get", EVERYBODY, {}),
+    "robots:migrate": ("post", "OR", {"A": 401, "SMTX": 403}),
+    "robots:results-json": ("get", EVERYBODY, {}),
+    "robots:results-csv": ("get", EVERYBODY, {}),
+    "robots:dump": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "robots:dump-file": ("get", "", {EVERYBODY: 404}),
+    "robots:upload-task": ("post", "", {EVERYBODY: 400}),
+    "robots:queues": ("get", SIGNED_IN, {"A": 401}),
+    "robots:participants": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "robots:user-quota": ("get", SIGNED_IN, {"A": 401}),
+    "robots:organizations": ("get", SIGNED_IN, {"A": 401}),
     "robots:upload": ("put", "", {EVERYBODY: 404}),
     "robots:submissions": ("get", SIGNED_IN, {"A": 401}),
     "robots:submission": ("get", "MOR", {"A": 401, "STX": 404}),
@@ -220,15 +233,20 @@ def named_patterns() -> Iterator[tuple[str, URLPattern]]:
     yield from walk(get_resolver(), "")
 
 
+BY_COMPETITION = (
+    "robots:competition", "robots:competition-bare", "robots:register", "robots:results-json", "robots:results-csv", "robots:dump",
+)  # fmt: skip
+
+
 def url_of(town: Town, name: str, pattern: URLPattern) -> str:
     arguments = {key: town.arguments[key] for key in pattern.pattern.converters}
     if ":merge-" in name:
         arguments["key"] = town.arguments["merge"]
     if name == "api:upload":
         arguments["key"] = town.arguments["upload"]
-    if name in ("robots:competition", "robots:competition-bare", "robots:register"):
+    if name in BY_COMPETITION:
         arguments["pk"] = town.site.competition.pk
-    if name == "robots:can-make-submission":
+    if name in ("robots:can-make-submission", "robots:phase-board", "robots:migrate"):
         arguments["pk"] = town.site.phase.pk
     if name == "web:entry":
         arguments["pk"] = town.arguments.get("entry", 0)

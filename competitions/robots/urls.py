@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.robots import views
+from competitions.robots import more, views
 
 app_name = "robots"
 urlpatterns = [
@@ -22,6 +22,19 @@ urlpatterns = [
     path("submissions/<int:pk>/get_details/", views.SubmissionDetails.as_view(), name="details"),
     path("submissions/<int:pk>/cancel_submission/", views.Cancel.as_view(), name="cancel"),
     path("submissions/<int:pk>/re_run_submission/", views.Rerun.as_view(), name="rerun"),
+    path("submissions/<int:pk>/submission_leaderboard_connection/", more.BoardConnection.as_view(), name="board-connection"),
+    path("submissions/<int:pk>/update_fact_sheet/", more.UpdateFactSheet.as_view(), name="update-fact-sheet"),
+    path("phases/<int:pk>/get_leaderboard/", more.PhaseBoard.as_view(), name="phase-board"),
+    path("phases/<int:pk>/manually_migrate/", more.ManualMigration.as_view(), name="migrate"),
+    path("competitions/<int:pk>/results.json", more.Results.as_view(), {"form": "json"}, name="results-json"),
+    path("competitions/<int:pk>/results.csv", more.Results.as_view(), {"form": "csv"}, name="results-csv"),
+    path("competitions/<int:pk>/create_dump/", more.Dump.as_view(), name="dump"),
+    path("dumps/<str:token>/", more.dump_file, name="dump-file"),
+    path("tasks/upload_task/", more.UploadTask.as_view(), name="upload-task"),
+    path("queues/", more.Queues.as_view(), name="queues"),
+    path("participants/", more.Participants.as_view(), name="participants"),
+    path("user_quota/", more.UserQuota.as_view(), name="user-quota"),
+    path("organizations/", more.Organizations.as_view(), name="organizations"),
     path("tasks/", views.Tasks.as_view(), name="tasks"),
     path("files/<str:token>/", views.file, name="file"),
     path("outputs/<str:token>/", views.output, name="output"),

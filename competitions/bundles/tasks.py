@@ -1,0 +1,116 @@
+"""A task by itself: a zip with a `task.yaml` that names its programs and data, as zips inside or by key."""
+
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from django.db import transaction
+
+from accounts.models import User
+from competitions.bundles.archive import LIMITS, opened
+from competitions.bundles.document import Document, read_document
+from competitions.bundles.faults import InvalidBundle, Report, invalid
+from competitions.bundles.imports import OrganizersOnly
+from competitions.bundles.reader import command_fault, is_key
+from competitions.bundles.schema import TASK_FILES
+from competitions.catalog.models import Task
+from competitions.refusals import InvalidFile
+from competitions.resources.archives import check_zip
+from competitions.resources.models import Resource
+from competitions.resources.storage import store_path
+from competitions.resources.versions import require_room
+
+TASK_YAML: Final = "task.yaml"
+KNOWN: Final = {"name", "description", "is_public", "ingestion_only_during_scoring", *TASK_FILES}
+
+
+def task_import(*, source: Path, owner: User) -> Task:
+    """Make a task of the zip, all of it or nothing; it belongs to no competition until one uses it.
+
+    Raises `OrganizersOnly`, or `InvalidBundle` with every fault.
+    """
+    if not owner.is_staff:
+        raise OrganizersOnly
+    with opened(source) as files, tempfile.TemporaryDirectory() as scratch:
+        path = files.folder / TASK_YAML
+        if not path.is_file():
+            raise invalid(f"There is no {TASK_YAML} at the top level of the zip.", file=TASK_YAML)
+        made = _TaskReader(read_document(path, TASK_YAML), files, owner)
+        made.check()
+        require_room(owner, sum(part.stat().st_size for part in files.folder.rglob("*") if part.is_file()))
+        with transaction.atomic():
+            return made.create(Path(scratch))
+
+
+class _TaskReader:
+    """One `task.yaml`: what it says, what it names, and its faults."""
+
+    def __init__(self, document: Document, files: Any, owner: User) -> None:
+        self.document, self.files, self.owner = document, files, owner
+        self.report = Report(faults=list(document.faults))
+        self.data: dict[str, Any] = document.data if isinstance(document.data, dict) else {}
+        self.existing: dict[str, Resource] = {}
+
+    def check(self) -> None:
+        """Raise `InvalidBundle` unless everything is there."""
+        for name in ("name", "description"):
+            if not isinstance(self.data.get(name), str) or not self.data[name].strip():
+                self._fault((name,), f"`{name}` is missing; give it as text")
+        if self.data.get("scoring_program") is None:
+            self._fault((), "`scoring_program` is missing; give it a `zip` or a `key`")
+        for key in self.data:
+            if key not in KNOWN:
+                self.report.warnings.append(self.document.note((key,), "the key is not known here and is left out"))
+        for name in TASK_FILES:
+            if self.data.get(name) is not None:
+                self._part(name, self.data[name])
+        if self.report.faults:
+            raise InvalidBundle(self.report)
+
+    def _fault(self, where: tuple[str, ...], message: str) -> None:
+        self.report.faults.append(self.document.note(where, message))
+
+    def _part(self, name: str, said: Any) -> None:
+        if not isinstance(said, dict) or not ({"key", "zip"} & set(said)):
+            self._fault((name,), "must be a mapping with a `zip` of this archive or the `key` of a data set")
+        elif said.get("key") is not None:
+            self._key(name, str(said["key"]))
+        else:
+            self._zip(name, str(said["zip"]))
+
+    def _key(self, name: str, key: str) -> None:
+        found = Resource.objects.usable_by(self.owner).filter(key=key, kind=name).first() if is_key(key) else None
+        if found is None:
+            self._fault((name, "key"), f"there is no {Resource.Kind(name).label} with the key {key!r} that you may use")
+        else:
+            self.existing[name] = found
+
+    def _zip(self, name: str, relative: str) -> None:
+        where = (name, "zip")
+        path = self.files.path(relative)
+        if path is None or not path.is_file() or not relative.endswith(".zip"):
+            self._fault(where, f"the archive has no zip {relative!r}")
+            return
+        try:
+            check_zip(path, limits=LIMITS, what=f"The file {relative!r}")
+        except InvalidFile as error:
+            self._fault(where, error.detail)
+            return
+        if name.endswith("program") and (missing := command_fault(self.files, relative)):
+            self.report.warnings.append(self.document.note(where, missing))
+
+    def create(self, scratch: Path) -> Task:
+        """The task's rows. Everything has been checked."""
+        found = {name: self._resource(name, scratch) for name in TASK_FILES if self.data.get(name) is not None}
+        return Task.objects.create(
+            owner=self.owner, name=self.data["name"][:256], description=self.data["description"],
+            is_public=self.data.get("is_public") is True,
+            ingestion_only_during_scoring=self.data.get("ingestion_only_during_scoring") is True, **found,
+        )  # fmt: skip
+
+    def _resource(self, name: str, scratch: Path) -> Resource:
+        if name in self.existing:
+            return self.existing[name]
+        path, file_name = self.files.zipped(str(self.data[name]["zip"]), scratch)
+        label = f"{self.data['name']}: {Resource.Kind(name).label}"[:200]
+        return Resource.objects.create(owner=self.owner, kind=name, name=label, file=store_path(path), file_name=file_name)
