@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Page, Series
+from competitions.catalog.models import Competition, Page, Phase, Series
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.numbers import is_number
@@ -67,18 +67,34 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
-    phases = visited.competition.phases.select_related("public_data__file", "starting_kit__file")
+    phases = visited.competition.phases.select_related("competition", "public_data__file", "starting_kit__file")
     return render_tab(request, visited, "data", {"pages": pages, "files": _files(phases)})
+
+
+def _downloads(phase: Phase) -> dict[str, Resource]:
+    """What participants may have of a phase, by the name in its address: its own files, and what the organizers opened of its tasks.
+
+    Reference data is in none of it, whatever is opened.
+    """
+    found = {name: resource for name in DOWNLOADS if (resource := getattr(phase, name)) is not None}
+    opened: list[str] = []
+    if phase.competition.make_programs_available:
+        opened += ["ingestion_program", "scoring_program"]
+    if phase.competition.make_input_data_available:
+        opened += ["input_data"]
+    for task in phase.tasks.select_related(*(f"{name}__file" for name in opened)) if opened else ():
+        for name in opened:
+            if (resource := getattr(task, name)) is not None:
+                found[f"{name}-{task.pk}"] = resource
+    return found
 
 
 def _files(phases: Any) -> list[dict[str, Any]]:
     """What can be downloaded, each file once, with the phase it is reached through."""
     seen: dict[int, dict[str, Any]] = {}
     for phase in phases:
-        for name in DOWNLOADS:
-            resource: Resource | None = getattr(phase, name)
-            if resource is not None:
-                seen.setdefault(resource.pk, {"phase": phase, "name": name, "resource": resource})
+        for name, resource in _downloads(phase).items():
+            seen.setdefault(resource.pk, {"phase": phase, "name": name, "resource": resource})
     by_content: dict[tuple[str, str], dict[str, Any]] = {}
     for item in seen.values():
         by_content.setdefault((item["resource"].file_id, item["resource"].file_name), item)
@@ -91,7 +107,7 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Fil
     """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
-    resource: Resource | None = getattr(phase, name) if phase and name in DOWNLOADS else None
+    resource = _downloads(phase).get(name) if phase else None
     if resource is None:
         raise Http404
     if not visited.is_organizer:

@@ -72,3 +72,17 @@ def test_details_of_a_sealed_phase_are_sealed(site: World) -> None:
         visitor = client_of(user)
         assert visitor.get(f"/submissions/{submission.pk}/details/{run.pk}/").status_code == 404
         assert status(visitor, submission, "detailed_results.html") == 404
+
+
+def test_programs_and_input_data_are_downloads_where_the_organizers_say_so(site: World) -> None:
+    task = site.phase.tasks.get()
+    member = client_of(site.member())
+    base = f"/competitions/{site.competition.slug}"
+    assert "scoring_program-" not in member.get(f"{base}/data/").content.decode()
+    site.competition.make_programs_available = site.competition.make_input_data_available = True
+    site.competition.save()
+    page = member.get(f"{base}/data/").content.decode()
+    for name, expected in (("scoring_program", 200), ("input_data", 200), ("reference_data", 404)):
+        response = member.get(f"{base}/files/{site.phase.slug}/{name}-{task.pk}/")
+        body_of(response)
+        assert (response.status_code, f"{name}-{task.pk}/" in page) == (expected, expected == 200)
