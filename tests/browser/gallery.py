@@ -25,6 +25,7 @@ GAP, CLUSTER, FINALS = "/competitions/gap", "/competitions/cluster", "/competiti
 # Name -> who looks ("" for nobody signed in), and at what.
 PAGES: dict[str, tuple[str, str]] = {
     "index": ("", "/"),
+    "bundles": ("olga", "/organize/bundles/"),
     "series": ("", "/series/graphs/"),
     "rules-with-questions": ("sam", f"{CLUSTER}/rules/"),
     "team-merge-received": ("dan", f"{GAP}/team/"),

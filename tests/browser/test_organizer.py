@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import NewVisitor
 from tests.browser.seeding import METADATA, SCORER, labels, npz, prediction
 from tests.browser.visitor import Visitor
+from tests.unit.bundles.bundles import LEGACY, changed, packed, write
 from tests.worlds import zip_of
 
 FORMAT = '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 40}'
@@ -236,3 +237,20 @@ def test_revealing_a_sealed_phase_before_its_end_asks_to_be_confirmed(new_visito
     new_visitor().visit(board)
     olga.visit(board)
     expect(olga.main).to_contain_text("Nobody has a score yet")
+
+
+def test_a_bundle_is_imported_by_itself_once_it_has_arrived_and_says_what_became_of_it(
+    new_visitor: NewVisitor, tmp_path: Path
+) -> None:
+    visitor = new_visitor("olga")
+    page = visitor.page
+    for name, data, words in (
+        ("old", LEGACY, "is there, as a draft"),
+        ("bad", changed("terms", "no.md"), "It cannot be imported, and nothing was created"),
+    ):
+        packed(write(tmp_path / name, data), tmp_path / f"{name}.zip")
+        visitor.visit("/organize/bundles/")
+        page.get_by_label("Bundle").set_input_files(tmp_path / f"{name}.zip")
+        page.get_by_role("button", name="Import").click()
+        expect(page.locator("#bundle")).to_contain_text(words)
+    expect(page.locator("#bundle")).to_contain_text("the bundle has no 'no.md'")
