@@ -92,8 +92,8 @@ def archives(tmp_path: Path) -> dict[str, Path]:
         "labels": zip_of({"y.npz": npz(y_true=labels("test-dev"))}),
         "kit": zip_of({"README.md": "Start here."}),
     }
-    for name, packed in content.items():
-        (tmp_path / f"{name}.zip").write_bytes(packed)
+    for name, archive in content.items():
+        (tmp_path / f"{name}.zip").write_bytes(archive)
     return {name: tmp_path / f"{name}.zip" for name in content}
 
 
