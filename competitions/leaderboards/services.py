@@ -178,6 +178,12 @@ def board_rebuild(board: Leaderboard) -> None:
 
 
 @transaction.atomic
+def board_touch(board: Leaderboard) -> None:
+    """Have the board's pages drawn anew, for what is shown on them beside its rows."""
+    _touch(Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk))
+
+
+@transaction.atomic
 def board_freeze(*, board: Leaderboard, at: datetime | None) -> None:
     """Keep what is received from `at` on off the board; None shows everything again."""
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)

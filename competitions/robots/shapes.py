@@ -135,7 +135,11 @@ def submission_shape(submission: Submission, user: Any) -> dict[str, Any]:
     runs = list(submission.runs.all())
     task = runs[0].task if len(runs) == 1 else None
     board = submission.phase.leaderboards.first()
-    standing = [entry for score in submission.scores.all() if (entry := getattr(score, "entry", None)) is not None]
+    standing = [
+        score
+        for score in submission.scores.all()
+        if board and score.leaderboard_id == board.pk and hasattr(score, "entry")
+    ]
     sees = board is not None and can_see_scores(user, board)
     return {
         "id": submission.pk,
@@ -177,15 +181,15 @@ def status_details(submission: Submission, runs: list[Run]) -> str | None:
 
 
 def scores_of(runs: list[Run], board: Leaderboard) -> list[dict[str, Any]]:
-    """One line for each column and task."""
+    """One line for each column that people see and each task, at the column's precision: full precision gives labels away."""
     return [
         {
-            "id": f"{run.pk}:{column.key}", "index": column.index, "column_key": column.key, "score": str(run.scores[column.key]),
+            "id": f"{run.pk}:{column.key}", "index": column.index, "column_key": column.key, "score": column.shown(run.scores[column.key]),
             "task": run.task_id,
         }
         for run in runs
         for column in board.columns.all()
-        if column.key in run.scores
+        if column.key in run.scores and not column.is_hidden
     ]  # fmt: skip
 
 

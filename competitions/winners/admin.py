@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from competitions.catalog.models import Competition
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
 from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.services import board_touch
 from competitions.winners.models import Lane, Place, PlaceEvent
 
 
@@ -18,6 +19,10 @@ class LaneAdmin(OrganizerAdmin):
     competition_path = "leaderboard__phase__competition"
     list_display = ["leaderboard", "top", "days", "tolerance", "min_equal_share", "score_tolerance"]
     list_select_related = ["leaderboard__phase__competition"]
+
+    def save_model(self, request: HttpRequest, obj: Lane, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        board_touch(obj.leaderboard)  # its page links to the lane
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "leaderboard":

@@ -99,7 +99,7 @@ def test_a_robot_enrols_submits_and_reads_its_score(site: World, phase: Phase, r
     scored(site, made["id"])
     (row,) = robot.get("/api/submissions/", phase=phase.pk).json()
     assert (row["id"], row["owner"], row["status"]) == (made["id"], robot.user.username, "Finished")
-    assert [(score["column_key"], score["score"]) for score in row["scores"]] == [("mae", "0.25")]
+    assert [(score["column_key"], score["score"]) for score in row["scores"]] == [("mae", "0.2500")]
     assert row["task"]["key"] == str(phase.tasks.get().key)
 
 
