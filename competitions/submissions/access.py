@@ -47,7 +47,7 @@ def may_download(
         return False
     if name == "detailed_results.html":
         shown = phase.competition.show_detailed_results_in_submission_panel and not phase.hide_score_output
-        return sees_scores and shown
+        return sees_scores and shown and not phase.holds_sealed_scores  # they may quote those too
     hidden = phase.hide_output if name.endswith(".log") else phase.hide_prediction_output
     return not hidden or organizes(user, phase)
 

@@ -29,7 +29,8 @@ def left_by(town: Town, made: Submission) -> Town:
     """The URLs now name this submission, with everything a run leaves."""
     run = made.runs.get()
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
-    RunOutput.objects.create(run=run, attempt=1, name="scoring.zip", file=store_bytes(f"mae={SECRET}".encode()))
+    for name in ("scoring.zip", "detailed_results.html"):
+        RunOutput.objects.create(run=run, attempt=1, name=name, file=store_bytes(f"mae={SECRET} in {name}".encode()))
     entry = Entry.objects.filter(score__submission=made).latest("pk")  # the sealed board's, where there are two
     named = {"pk": made.pk, "run_id": run.pk, "phase_slug": made.phase.slug, "name": "scoring.zip", "entry": entry.pk}
     town.arguments |= named
