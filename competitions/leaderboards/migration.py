@@ -6,7 +6,7 @@ import structlog
 from django.db import transaction
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.models import Entry
+from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.submissions.copies import submission_migrate
 from competitions.submissions.models import Submission
 
@@ -27,7 +27,9 @@ def phase_migrate(*, phase: Phase, now: datetime) -> int:
     before = Phase.objects.filter(competition=phase.competition_id, index__lt=phase.index).order_by("-index").first()
     if before is None or not phase.tasks.exists():
         return 0
-    counting = Entry.objects.filter(leaderboard__phase=before).values("score__submission")
+    rows = Entry.objects.filter(leaderboard__phase=before)
+    # What counts on a sealed part of it alone would be told by being carried over.
+    counting = rows.exclude(leaderboard__visibility=Leaderboard.Visibility.SEALED).values("score__submission")
     chosen = Submission.objects.filter(pk__in=counting).select_related("submitted_by", "team", "phase").order_by("pk")
     made = [submission_migrate(submission=one, phase=phase, by=one.submitted_by, now=now) for one in chosen]
     count = sum(one is not None for one in made)
