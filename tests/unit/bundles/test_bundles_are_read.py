@@ -54,6 +54,10 @@ def test_a_bundle_of_codalab_1_5_is_mapped(tmp_path: Path) -> None:
     assert {note.path for note in report.mapped} >= {"force_best_submission_to_leaderboard"}
 
 
+def test_an_empty_page_of_codalab_is_taken(tmp_path: Path) -> None:
+    assert read(write(tmp_path, LEGACY, FILES | {"overview.html": ""}))[0].pages
+
+
 def test_the_parent_of_parallel_phases_of_1_8_is_dropped(tmp_path: Path) -> None:
     spec, report = read(write(tmp_path, PARALLEL))
     assert report.shape == "1.8"
