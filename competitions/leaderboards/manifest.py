@@ -193,3 +193,7 @@ def _report(document: Mapping[str, Any], faults: list[str], *, as_json: bool, ha
     print(f"digest {document['digest']}")
     if not has_digest:
         print("Compare it with the digest that was published at the close, or give that with --digest.")
+
+
+if __name__ == "__main__":  # one file that needs nothing but Python: anybody can read it, and run it by itself
+    sys.exit(main(sys.argv[1:]))

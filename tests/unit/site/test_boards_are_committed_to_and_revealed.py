@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +17,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import CompetitionOrganizer, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
+from competitions.leaderboards import manifest
 from competitions.leaderboards.commitments import (
     NotClosedYet,
     StillScoring,
@@ -128,6 +131,13 @@ def test_an_untouched_board_is_verified_offline(
     assert [row["rank"] for row in document["rows"]] == [1, 1, 3, None]  # 0.31234 and 0.31229 look alike
     assert podium(["verify", str(path), "--digest", "0" * 64]) == 1
     assert "published was" in capsys.readouterr().out
+
+
+def test_the_check_is_one_file_that_runs_by_itself(closed: World, tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(revealed(closed)))
+    command = [sys.executable, "-I", "-S", str(Path(manifest.__file__)), str(path)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def score(document: Document) -> None:
