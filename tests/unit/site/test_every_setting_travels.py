@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,26 +12,14 @@ from django.db.models import Model
 
 from competitions.bundles.copying import exported
 from competitions.bundles.importer import bundle_import
-from competitions.catalog.models import Competition, Page, Phase, RulesVersion, Task
+from competitions.catalog.models import Competition, Page, Phase
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.teams.models import RegistrationQuestion
+from tests.rows import rows_of, travelling
 from tests.worlds import NOON, World
 
 pytestmark = pytest.mark.django_db
-# What is of the place and not of the competition, or of its history.
-STAYS: dict[type[Model], set[str]] = {
-    Competition: {"slug", "is_published", "series", "queue", "created_at"},
-    Page: set(),
-    RulesVersion: {"published_at"},
-    Task: {"key", "owner"},
-    Phase: {"revealed_at", "migrated_at"},
-    Leaderboard: {"version", "entry_count", "score_count", "updated_at"},
-    Column: set(),
-    Question: set(),
-    RegistrationQuestion: set(),
-}
-UPWARDS = {"id", "competition", "phase", "leaderboard"}
 SET: dict[type[Model], dict[str, Any]] = {
     Competition: {"registration_policy": "approval", "competition_type": "benchmark", "logo": None, "docker_image": "podium/r:1"},
     Page: {"tab": "data", "format": "markdown", "index": 0},
@@ -75,35 +62,6 @@ def varied(row: Model) -> Model:
     row.full_clean()
     row.save()
     return row
-
-
-def travelling(model: type[Model]) -> Iterator[Any]:
-    return (field for field in model._meta.concrete_fields if field.name not in UPWARDS | STAYS[model])
-
-
-def settings_of(row: Model) -> dict[str, Any]:
-    """Every setting that travels; a resource as the content it holds."""
-    found = {}
-    for field in travelling(type(row)):
-        value = getattr(row, field.name)
-        found[field.name] = getattr(value, "file_id", value) if field.is_relation else value
-    return found
-
-
-def rows_of(competition: Competition) -> dict[str, list[dict[str, Any]]]:
-    """All rows of a competition by model."""
-    rows: dict[type[Model], Any] = {
-        Competition: [competition],
-        Page: competition.pages.all(),
-        RulesVersion: competition.rules_versions.all()[:1],
-        Task: competition.tasks.order_by("pk"),
-        Phase: competition.phases.all(),
-        Leaderboard: Leaderboard.objects.filter(phase__competition=competition),
-        Column: Column.objects.filter(leaderboard__phase__competition=competition),
-        Question: Question.objects.filter(competition=competition),
-        RegistrationQuestion: competition.registration_questions.all(),
-    }
-    return {model.__name__: [settings_of(row) for row in found] for model, found in rows.items()}
 
 
 def test_every_setting_of_every_row_travels(site: World, tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""Every example, exported from one site and imported into another that has nothing of it, is the same competition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+import examples.ogb_lsc
+import examples.ogbn_arxiv
+import examples.openbiolink2021
+from accounts.models import User
+from competitions.bundles.copying import exported
+from competitions.bundles.importer import bundle_import
+from competitions.catalog.models import Competition
+from competitions.compute.models import Queue
+from competitions.resources.models import Resource, StoredFile
+from examples.autograph_small.bundle import build_bundle as autograph
+from examples.autorl_jobshop.bundle import build_bundle as autorl
+from examples.cometh_small.bundle import build_bundle as cometh
+from examples.deconbench_small.bundle import build_bundle as deconbench
+from examples.pcqm4mv2_small.bundle import build_bundle as molecules
+from examples.pcqm4mv2_small.generate import Sizes
+from examples.tracks.bundle import build_track
+from tests.rows import rows_of
+from tests.worlds import NOON, person
+
+pytestmark = pytest.mark.django_db
+TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)
+BUILDERS: dict[str, Callable[..., Path]] = {
+    "autograph": autograph, "autorl": autorl, "cometh": cometh, "deconbench": deconbench,
+    "molecules": partial(molecules, sizes=Sizes(train=20, valid=5, test_dev=10, test_challenge=10)),
+    **{track.slug: lambda dest, now, track=track: build_track(dest, track, now=now) for track in TRACKS},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_an_example_travels_to_another_site(name: str, tmp_path: Path) -> None:
+    rows = sent_by_the_first_site(BUILDERS[name](tmp_path / "built", now=NOON), tmp_path / "bundle.zip")
+    assert not any(model.objects.exists() for model in (Competition, Resource, StoredFile, User))
+    assert rows_of(made(tmp_path / "bundle.zip")) == rows
+
+
+def sent_by_the_first_site(bundle: Path, target: Path) -> dict[str, Any]:
+    """Import and export; then nothing of this site is left but the exported file and the rows that it had."""
+    with transaction.atomic():
+        rows = rows_of(made(bundle))
+        with exported(Competition.objects.get(), with_files=True) as file:
+            target.write_bytes(file.read())
+        transaction.set_rollback(True)
+    return rows
+
+
+def made(source: Path) -> Competition:
+    queue = Queue.objects.create(name="default", contact="c")
+    return bundle_import(source=source, owner=person(is_staff=True), queue=queue, now=NOON).competition
