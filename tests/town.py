@@ -49,6 +49,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:shake-up": ("get", "", {EVERYBODY: 404}),
     "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),
     "web:entry": ("get", "", {EVERYBODY: 404}),  # nothing is scored yet
+    "web:entry-details": ("get", "", {EVERYBODY: 404}),
     "web:winners": ("get", EVERYBODY, {}),
     "web:winners-place": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:winners-act": ("post", "", {"A": 302, "M": 409, "OR": 403, "STX": 404}),  # a report before the code
@@ -248,7 +249,7 @@ def url_of(town: Town, name: str, pattern: URLPattern) -> str:
         arguments["pk"] = town.site.competition.pk
     if name in ("robots:can-make-submission", "robots:phase-board", "robots:migrate"):
         arguments["pk"] = town.site.phase.pk
-    if name == "web:entry":
+    if name in ("web:entry", "web:entry-details"):
         arguments["pk"] = town.arguments.get("entry", 0)
     if name.startswith("web:winners-"):
         arguments["key"] = town.arguments["place"]

@@ -26,7 +26,7 @@ def _joined(boards: QuerySet[Leaderboard]) -> list[Leaderboard]:
     columns: dict[int, list[Any]] = {}
     for row in rows.order_by("index", "pk", "joined__index", "joined__pk"):
         board = found.setdefault(row.pk, row)
-        column = row.joined
+        column = getattr(row, "joined", None)  # Django sets it only where there is one
         if column is not None:
             columns.setdefault(row.pk, []).append(column)
     for board in found.values():

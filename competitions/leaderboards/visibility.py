@@ -40,3 +40,14 @@ def can_see_scores(user: "User | AnonymousUser", board: Leaderboard) -> bool:
     if has_right:
         sealed_right_used(user, board.phase, timezone.now())
     return scores_visible(board, sealed_right=has_right)
+
+
+def details_are_public(board: Leaderboard) -> bool:
+    """Whether whoever sees the board may see the detailed results of what counts on it; it depends on no person.
+
+    They may quote every score of their phase, so they wait for the last sealed or hidden board of it.
+    """
+    phase, competition = board.phase, board.phase.competition
+    wanted = competition.enable_detailed_results and competition.show_detailed_results_in_leaderboard
+    is_open = not phase.hide_score_output and not phase.holds_sealed_scores
+    return wanted and is_open and not any(one.is_hidden for one in phase.leaderboards.all())

@@ -40,6 +40,7 @@ urlpatterns = [
     ),
     path("competitions/<slug:slug>/winners/<slug:phase_slug>/<slug:board_key>/", winners.winners, name="winners"),
     path("entries/<int:pk>/", leaderboard.entry, name="entry"),
+    path("entries/<int:pk>/details/<uuid:run_id>/", leaderboard.entry_details, name="entry-details"),
     path("winners/<uuid:key>/", winners.place, name="winners-place"),
     path("winners/<uuid:key>/<slug:action>/", winners.act, name="winners-act"),
     path("competitions/<slug:slug>/reveal/<slug:phase_slug>/", reveal.reveal, name="reveal"),

@@ -4,12 +4,15 @@ import hashlib
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
+from uuid import UUID
 
+from csp.decorators import csp_exempt
 from django.conf import settings
 from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import get_template
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET
 
 from competitions.catalog.models import Phase
@@ -31,8 +34,9 @@ from competitions.leaderboards.commitments import newest_commitment
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
-from competitions.leaderboards.visibility import Sealed
+from competitions.leaderboards.visibility import Sealed, details_are_public
 from competitions.questions import shown_answer
+from competitions.web.details import detailed_entries, detailed_runs, details_response
 from competitions.web.plots import score_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
@@ -58,7 +62,8 @@ def etag_of(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     parts: list[Any] = [
         RELEASE, board.pk, board.version, phases, competition.title, competition.subtitle, competition.host,
         competition.is_published, visited.user.pk, visited.team_id, visited.next_step, visited.registration_state,
-        visited.is_organizer, visited.is_invited, visited.can_see_board(board), request.get_full_path(), request.headers.get("HX-Request"),
+        visited.is_organizer, visited.is_invited, visited.can_see_board(board), details_are_public(board),
+        request.get_full_path(), request.headers.get("HX-Request"),
     ]  # fmt: skip
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 
@@ -111,15 +116,13 @@ class DrawnPage:
 def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
     asked = hashlib.sha256(repr((cursor, sort)).encode()).hexdigest()
-    key = f"rows:{RELEASE}:{board.pk}:{board.version}:{asked}"
+    key = f"rows:{RELEASE}:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
         page = board_page(board, cursor=cursor, sort=sort)
         template = get_template("web/_board_row.html")
-        rows = [
-            (row.entry.pk, template.render({"rank": row.rank, "entry": row.entry, "columns": columns}))
-            for row in page.rows
-        ]
+        same = {"columns": columns, "detailed": detailed_entries(board, [row.entry for row in page.rows])}
+        rows = [(row.entry.pk, template.render(same | {"rank": row.rank, "entry": row.entry})) for row in page.rows]
         drawn = DrawnPage(rows, page.next_cursor)
         caches["pages"].set(key, drawn)
     return drawn
@@ -138,6 +141,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         board_page(board, cursor=cursor, sort=sort) if board.is_transposed else _drawn(board, shown, cursor, sort)
     )
     mine = entry_of(board, visited.team_id) if visited.team_id else None
+    undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
     return {
         "phase": phase,
         "board": board,
@@ -150,6 +154,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "next_cursor": page.next_cursor,
         "is_first_page": not request.GET.get("cursor"),
         "mine": mine,
+        "detailed": detailed_entries(board, [*undrawn, mine] if mine else undrawn),
         "my_rank": _rank(board, mine) if mine else None,
     }
 
@@ -201,9 +206,8 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "history", context)
 
 
-@require_GET
-def entry(request: HttpRequest, pk: int) -> HttpResponse:
-    """One row of a board: its values, and what the team says of it in public."""
+def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
+    """A row of a board with who looks at it. Raises `Sealed` for those who may not see the board."""
     rows = Entry.objects.select_related("team", "score__submission__phase__competition")
     found: Entry = get_object_or_404(rows, pk=pk)
     submission = found.score.submission
@@ -212,19 +216,40 @@ def entry(request: HttpRequest, pk: int) -> HttpResponse:
     board = next(one for one in phase.leaderboards.all() if one.pk == found.leaderboard_id)
     if not visited.can_see_board(board):
         raise Sealed(board)
+    return found, visited, board
+
+
+@require_GET
+def entry(request: HttpRequest, pk: int) -> HttpResponse:
+    """One row of a board: its values, what the team says of it in public, and detailed results that are for everybody."""
+    found, visited, board = _entry(request, pk)
+    submission = found.score.submission
     columns = page_columns(board, visible_columns(board), has_facts=False)
     answers = [
         (question, shown_answer(submission.fact_sheet[question.key]))
-        for question in questions_of(phase)
+        for question in questions_of(board.phase)
         if question.is_public and question.key in submission.fact_sheet
     ]
     values = list(zip(columns, shown_values(columns, found.values), strict=True))
     context = {
-        "phase": phase,
+        "phase": board.phase,
         "board": board,
         "entry": found,
+        "detailed": detailed_runs(found, board),
         "rank": rank_of(found),
         "values": values,
         "answers": answers,
     }
     return render_tab(request, visited, "entry", context)
+
+
+@csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
+@require_GET
+@xframe_options_sameorigin
+def entry_details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
+    """The detailed results of what counts in a row, for whoever sees the board, as far as they are for everybody."""
+    found, _, board = _entry(request, pk)
+    run = next((one for one in detailed_runs(found, board) if one.pk == run_id), None)
+    if run is None:
+        raise Http404
+    return details_response(run)

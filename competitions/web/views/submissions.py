@@ -43,18 +43,13 @@ from competitions.submissions.services import submission_cancel, submission_crea
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.models import Membership
 from competitions.teams.services import require_registration
+from competitions.web.details import DETAILED, details_response
 from competitions.web.progress import progress_of, runs_with_places, with_outlook
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 
 PAGE_SIZE = 20
-DETAILED: Final = "detailed_results.html"
-# An organizer's page: `sandbox` gives it an origin of its own, so it is no part of the site; it can load and send nothing.
-DETAILS_POLICY: Final = (
-    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
-    "font-src data:; media-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
-)
 LOG_TAIL_CHARS = 100_000
 
 
@@ -389,10 +384,4 @@ def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
     streams, sees = log_streams(user, submission.phase), _sees_main_board(user, submission)
     if not may_download(user, submission.phase, DETAILED, streams=streams, sees_scores=sees):
         raise Http404
-    run = get_object_or_404(submission.runs, pk=run_id)
-    kept = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED)
-    with open_stored(kept.file) as file:
-        response = HttpResponse(file.read(), content_type="text/html; charset=utf-8")
-    response.headers["Content-Security-Policy"] = DETAILS_POLICY
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    return response
+    return details_response(get_object_or_404(submission.runs, pk=run_id))

@@ -1,0 +1,56 @@
+"""The page with detailed results that a scoring program wrote: which rows of a board link to it, and how it is served."""
+
+from collections.abc import Collection
+from typing import Final
+
+from django.db.models import F, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+
+from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.leaderboards.visibility import details_are_public
+from competitions.resources.storage import open_stored
+from competitions.submissions.models import Run, RunOutput
+
+DETAILED: Final = "detailed_results.html"
+# An organizer's page: `sandbox` gives it an origin of its own, so it is no part of the site; it can load and send nothing.
+DETAILS_POLICY: Final = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "font-src data:; media-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+)
+
+
+def _newest() -> QuerySet[RunOutput]:
+    return RunOutput.objects.filter(name=DETAILED, attempt=F("run__attempt"))
+
+
+def detailed_entries(board: Leaderboard, entries: Collection[Entry]) -> set[int] | None:
+    """Numbers of those entries whose detailed results everybody may see; None where the board shows nobody any.
+
+    One query for a page of rows, none where there is nothing to show.
+    """
+    if not details_are_public(board):
+        return None
+    scored = Entry.objects.filter(pk__in=[entry.pk for entry in entries]).values_list("pk", "score__submission")
+    submissions = dict(scored)
+    found = _newest().filter(run__submission__in=submissions.values()).values_list("run__submission", flat=True)
+    kept = set(found)
+    return {pk for pk, submission in submissions.items() if submission in kept}
+
+
+def detailed_runs(entry: Entry, board: Leaderboard) -> list[Run]:
+    """The runs of the entry's submission with detailed results that everybody who sees the board may see."""
+    if not details_are_public(board):
+        return []
+    runs = Run.objects.filter(submission=entry.score.submission_id, pk__in=_newest().values("run"))
+    return list(runs.select_related("task").order_by("pk"))
+
+
+def details_response(run: Run) -> HttpResponse:
+    """The page of the newest attempt, for a frame: its scripts run in an origin of their own and reach nothing. Else 404."""
+    kept = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED)
+    with open_stored(kept.file) as file:
+        response = HttpResponse(file.read(), content_type="text/html; charset=utf-8")
+    response.headers["Content-Security-Policy"] = DETAILS_POLICY
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
