@@ -36,12 +36,19 @@ is_installed() {
     return 1
 }
 
+# The site runs from the checkout; with this the program `podium` finds it from any folder.
+link() {
+    local folder
+    for folder in .venv/lib/python3*/site-packages; do printf '%s\n' "$PWD" "$PWD/platform" >"$folder/podium.pth"; done
+}
+
 case "${1:?what to do: python, create or the names of extras}" in
 python) find_python ;;
 create) create ;;
 *)
-    is_installed "$1" && exit 0
+    if is_installed "$1"; then link && exit 0; fi
     create
+    link
     is_installed "$1" && exit 0
     echo "venv: installing the packages of [$1]" >&2
     # The build of an editable package warns about folders named like it; here they are the package.

@@ -179,6 +179,8 @@ def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(
     expect(kim.page.locator("table.board")).not_to_contain_text("Kimchi")
     act(page, choose(), "Undo")
     act(page, choose(), "Run again")
+    expect(page.locator("#content")).to_contain_text("This concerns 1 submission with 1 run")
+    page.get_by_role("button", name="Run again").click()
     expect(page.locator(".messagelist")).to_contain_text("1 of 1 queued again")
     kim.visit("/competitions/gap/submissions/")
     row = kim.page.locator("table.submissions tbody tr").first
