@@ -30,11 +30,17 @@ prepare() {
 
 run_pytest() { .venv/bin/python -m pytest -q --durations=5 "$@" </dev/null; }
 
-# Baselines are left out of the doctests: they import what only the runtime image has.
+# Programs that run in containers are left out of the doctests: they import what lies beside them there.
+run_doctests() {
+    local programs=()
+    for program in baselines algorithms scoring_program ingestion_program; do programs+=(--ignore-glob="*/$program/*"); done
+    run_pytest --doctest-modules scoring examples "${programs[@]}" --ignore-glob='*/baseline*.py'
+}
+
 run_suite() {
     case $1 in
     lint) scripts/lint.sh ;;
-    unit) run_pytest -n "$processes" tests/unit && run_pytest --doctest-modules scoring examples --ignore-glob='*/baselines/*' ;;
+    unit) run_pytest -n "$processes" tests/unit && run_doctests ;;
     integration | hostile | faults | browser) run_pytest "tests/$1" ;; # one after the other: they share one Docker Engine
     esac
 }
