@@ -135,6 +135,15 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "robots:migrate": ("post", "OR", {"A": 401, "SMTX": 403}),
     "robots:results-json": ("get", EVERYBODY, {}),
     "robots:results-csv": ("get", EVERYBODY, {}),
+    "robots:results-zip": ("get", EVERYBODY, {}),
+    "robots:competition-files": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "robots:rerun-phase": ("post", "OR", {"A": 401, "SMTX": 403}),
+    "robots:run-submission": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "robots:toggle-public": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "robots:soft-delete": ("delete", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "robots:delete-many": ("post", "", {"A": 401, "SMTOXR": 409}),
+    "robots:rerun-many": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "robots:download-many": ("post", "", {"A": 401, "SMTOXR": 400}),
     "robots:dump": ("post", "OR", {"A": 401, "SMTX": 404}),
     "robots:dump-file": ("get", "", {EVERYBODY: 404}),
     "robots:upload-task": ("post", "", {EVERYBODY: 400}),
@@ -235,7 +244,8 @@ def named_patterns() -> Iterator[tuple[str, URLPattern]]:
 
 
 BY_COMPETITION = (
-    "robots:competition", "robots:competition-bare", "robots:register", "robots:results-json", "robots:results-csv", "robots:dump",
+    "robots:competition", "robots:competition-bare", "robots:register", "robots:results-json", "robots:results-csv", "robots:results-zip",
+    "robots:dump", "robots:competition-files",
 )  # fmt: skip
 
 
@@ -247,7 +257,7 @@ def url_of(town: Town, name: str, pattern: URLPattern) -> str:
         arguments["key"] = town.arguments["upload"]
     if name in BY_COMPETITION:
         arguments["pk"] = town.site.competition.pk
-    if name in ("robots:can-make-submission", "robots:phase-board", "robots:migrate"):
+    if name in ("robots:can-make-submission", "robots:phase-board", "robots:migrate", "robots:rerun-phase"):
         arguments["pk"] = town.site.phase.pk
     if name in ("web:entry", "web:entry-details"):
         arguments["pk"] = town.arguments.get("entry", 0)

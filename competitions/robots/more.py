@@ -2,6 +2,8 @@
 
 import csv
 import io
+import zipfile
+from collections.abc import Mapping
 from typing import Any, cast
 
 from django.conf import settings
@@ -9,6 +11,7 @@ from django.db.models import Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.utils.text import slugify
 from django.views.decorators.http import require_GET
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -65,7 +68,7 @@ class PhaseBoard(RobotView):
 
 
 class Results(RobotView):
-    """The boards of a competition, or of the phase that is asked for, as JSON or CSV."""
+    """The boards of a competition, or of the phase that is asked for, as JSON, as CSV, or as a zip of one CSV a phase."""
 
     def get(self, request: Request, pk: int, form: str) -> HttpResponse:
         competition = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
@@ -80,16 +83,32 @@ class Results(RobotView):
                     raise
         if form == "json":
             return Response(found)
-        text = io.StringIO()
-        writer = csv.writer(text)
-        writer.writerow(["phase", "rank", "owner", "submission", "column", "score"])
-        for name, rows in found.items():
-            for row in rows:
-                writer.writerows(
-                    [_cell(name), row["rank"], _cell(row["owner"]), row["submission"], key, value]
-                    for key, value in row["scores"].items()
-                )
-        return HttpResponse(text.getvalue(), content_type="text/csv")
+        if form == "zip":
+            return HttpResponse(_zipped(found), content_type="application/zip")
+        return HttpResponse(_as_csv(found), content_type="text/csv")
+
+
+def _as_csv(found: Mapping[str, list[dict[str, Any]]]) -> str:
+    """The rows of these phases, a line for each value."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["phase", "rank", "owner", "submission", "column", "score"])
+    for name, rows in found.items():
+        for row in rows:
+            writer.writerows(
+                [_cell(name), row["rank"], _cell(row["owner"]), row["submission"], key, value]
+                for key, value in row["scores"].items()
+            )
+    return text.getvalue()
+
+
+def _zipped(found: Mapping[str, list[dict[str, Any]]]) -> bytes:
+    """A CSV for each phase; its name in the archive is in letters that every system takes, with a number before it."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, (name, rows) in enumerate(found.items(), start=1):
+            archive.writestr(f"{number}-{slugify(name)[:60] or 'phase'}.csv", _as_csv({name: rows}))
+    return packed.getvalue()
 
 
 def _cell(text: str) -> str:

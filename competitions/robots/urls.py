@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.robots import more, views
+from competitions.robots import many, more, views
 
 app_name = "robots"
 urlpatterns = [
@@ -24,6 +24,15 @@ urlpatterns = [
     path("submissions/<int:pk>/re_run_submission/", views.Rerun.as_view(), name="rerun"),
     path("submissions/<int:pk>/submission_leaderboard_connection/", more.BoardConnection.as_view(), name="board-connection"),
     path("submissions/<int:pk>/update_fact_sheet/", more.UpdateFactSheet.as_view(), name="update-fact-sheet"),
+    path("submissions/<int:pk>/run_submission/", many.KeptView.as_view(refusal=many.RunsByItself), name="run-submission"),
+    path("submissions/<int:pk>/toggle_public/", many.KeptView.as_view(refusal=many.NotMadePublic), name="toggle-public"),
+    path("submissions/<int:pk>/soft_delete/", many.KeptView.as_view(refusal=many.ResultsAreKept), name="soft-delete"),
+    path("submissions/delete_many/", many.DeleteMany.as_view(), name="delete-many"),
+    path("submissions/re_run_many_submissions/", many.RerunMany.as_view(), name="rerun-many"),
+    path("submissions/download_many/", many.DownloadMany.as_view(), name="download-many"),
+    path("phases/<int:pk>/rerun_submissions/", many.RerunPhase.as_view(), name="rerun-phase"),
+    path("competitions/<int:pk>/get_files/", many.CompetitionFiles.as_view(), name="competition-files"),
+    path("competitions/<int:pk>/results.zip", more.Results.as_view(), {"form": "zip"}, name="results-zip"),
     path("phases/<int:pk>/get_leaderboard/", more.PhaseBoard.as_view(), name="phase-board"),
     path("phases/<int:pk>/manually_migrate/", more.ManualMigration.as_view(), name="migrate"),
     path("competitions/<int:pk>/results.json", more.Results.as_view(), {"form": "json"}, name="results-json"),

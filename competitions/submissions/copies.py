@@ -24,7 +24,10 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
     """
     if submission.status not in FINAL:
         raise refusals.StillRunning
-    return _copy(submission, submission.phase, by, now, [task] if task else [], rerun_of=submission, is_task_rerun=bool(task))
+    return _copy(
+        submission, submission.phase, by, now, [task] if task else [], rerun_of=submission, is_task_rerun=bool(task),
+        is_late=submission.is_late,
+    )  # fmt: skip
 
 
 @transaction.atomic

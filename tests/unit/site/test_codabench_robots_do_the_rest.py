@@ -16,9 +16,12 @@ from django.test import Client
 from accounts.models import Scope, User, token_create
 from competitions.bundles.faults import InvalidBundle
 from competitions.bundles.tasks import task_import
-from competitions.catalog.models import Task
+from competitions.catalog.models import Phase, Task
+from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.resources.models import Resource
+from competitions.submissions.models import Submission
+from competitions.submissions.states import State
 from tests.worlds import World, person, resource, zip_of
 
 
@@ -121,3 +124,114 @@ def test_lists_for_organizers(site: World) -> None:
     assert row["status"] == "approved"
     assert robot(site, site.member()).get("/api/participants/", {"competition": site.competition.pk}).status_code == 404
     assert client.get("/api/queues/").json()["results"][0]["name"] == site.queue.name
+
+
+def test_results_come_as_one_csv_a_phase_and_sealed_ones_are_left_out(site: World) -> None:
+    made = site.score(site.submit(), 0.25)
+    site.score(site.submit(phase=site.sealed), 0.1)
+    path = f"/api/competitions/{site.competition.pk}/results.zip"
+    with zipfile.ZipFile(io.BytesIO(Client().get(path).content)) as archive:
+        assert archive.namelist() == ["1-test-dev.csv"]
+        assert archive.read("1-test-dev.csv").decode().splitlines()[1] == f"test-dev,1,{site.team.name},{made.pk},mae,0.2500"
+    assert Client().get(f"{path}?phase={site.sealed.pk}").status_code == 403
+
+
+def test_get_files_says_where_the_competition_is_dumped(site: World) -> None:
+    said = robot(site, site.organizer).get(f"/api/competitions/{site.competition.pk}/get_files/").json()
+    assert said["bundle"] is None
+    assert [dump["name"] for dump in said["dumps"]] == [f"{site.competition.slug}.zip", f"{site.competition.slug}-keys.zip"]
+    response = Client().get(urlsplit(said["dumps"][1]["url"]).path)
+    with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:  # type: ignore[attr-defined]
+        assert "competition.yaml" in archive.namelist()
+    response.close()
+
+
+def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: World) -> None:
+    ended, running = site.score(site.submit(), 0.5), site.submit()
+    path = f"/api/phases/{site.phase.pk}/rerun_submissions/"
+    script = robot(site, site.organizer)
+    (made,) = script.get(path).json()["submissions"]
+    copy = Submission.objects.get(pk=made)
+    assert (copy.rerun_of, copy.is_charged, copy.status) == (ended, False, State.QUEUED)
+    assert not Submission.objects.filter(rerun_of=running).exists()
+    assert script.post(path).json()["count"] == 1, "the copy is not copied"
+    assert robot(site, site.member()).get(path).status_code == 403
+
+
+def test_named_submissions_are_run_again_or_none_of_them(site: World) -> None:
+    first, second = site.score(site.submit(), 0.5), site.score(site.submit(), 0.4)
+    path, script = "/api/submissions/re_run_many_submissions/", robot(site, site.organizer)
+    assert script.post(path, {"pks": [first.pk, 10**9]}).status_code == 404
+    assert Submission.objects.count() == 2
+    assert script.post(path, [first.pk, second.pk], content_type="application/json").json()["count"] == 2
+    assert script.post(path, {"pks": [first.pk]}).json()["count"] == 1
+    assert robot(site, site.member()).post(path, {"pks": [first.pk]}).status_code == 403
+
+
+@pytest.mark.parametrize("body", [{}, {"pks": []}, {"pks": ["one"]}, {"pks": "1"}, {"pks": [True]}, [], [[1]], '"text"', 7, None])
+def test_who_names_no_submissions_is_told_how(site: World, body: object) -> None:
+    for name in ("re_run_many_submissions", "download_many"):
+        answer = robot(site, site.organizer).post(f"/api/submissions/{name}/", body, content_type="application/json")
+        assert (answer.status_code, "pks" in answer.json()["detail"]) == (400, True)
+
+
+def test_files_of_several_submissions_are_fetched_by_their_team_alone(site: World) -> None:
+    mine, other = site.submit(), site.submit(team=site.join())
+    script, path = robot(site, site.member()), "/api/submissions/download_many/"
+    (file,) = script.post(path, {"pks": [mine.pk]}).json()
+    assert file["name"] == f"{mine.pk}_{mine.file_name}"
+    response = Client().get(urlsplit(file["url"]).path)
+    assert b"".join(response.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]
+    response.close()
+    assert script.post(path, {"pks": [mine.pk, other.pk]}).status_code == 404
+
+
+def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: World) -> None:
+    made, script = site.score(site.submit(), 0.5), robot(site, site.member())
+    base = f"/api/submissions/{made.pk}"
+    refusals = [
+        (script.get(f"{base}/toggle_public/"), "fact sheet"), (script.post(f"{base}/run_submission/"), "re_run_submission"),
+        (script.delete(f"{base}/soft_delete/"), "submission_leaderboard_connection"),
+        (script.delete("/api/submissions/delete_many/"), "disqualify"),
+    ]  # fmt: skip
+    for answer, words in refusals:
+        assert (answer.status_code, words in answer.json()["detail"]) == (409, True)
+    assert Submission.objects.filter(pk=made.pk).exists()
+
+
+@pytest.mark.parametrize("name", ["rerun_submissions", "cancel_submission"])
+def test_a_get_that_changes_something_is_not_taken_from_a_signed_in_browser(site: World, name: str) -> None:
+    made = site.submit() if name == "cancel_submission" else site.score(site.submit(), 0.5)
+    path = f"/api/phases/{site.phase.pk}/{name}/" if name == "rerun_submissions" else f"/api/submissions/{made.pk}/{name}/"
+    browser = Client()
+    browser.force_login(site.organizer)
+    assert browser.get(path).status_code == 403
+    _, secret = token_create(user=site.organizer, name="r", scopes=[Scope.READ], expires_at=site.now.replace(year=2031))
+    assert Client(headers={"Authorization": f"Token {secret}"}).get(path).status_code == 403
+    assert (Submission.objects.count(), Submission.objects.get(pk=made.pk).status) == (1, made.status)
+    assert robot(site, site.organizer).get(path).status_code == 200
+
+
+def test_a_team_changes_its_fact_sheet(site: World) -> None:
+    Question.objects.create(competition=site.competition, key="method", title="Method")
+    made = site.submit()
+    path, script = f"/api/submissions/{made.pk}/update_fact_sheet/", robot(site, site.member())
+    answer = script.patch(path, {"method": "GIN"}, content_type="application/json")
+    assert (answer.status_code, answer.json()) == (200, {"method": "GIN"})
+    form = script.patch(path, "method=GAT", content_type="application/x-www-form-urlencoded")
+    assert (form.status_code, form.json()) == (200, {"method": "GAT"})
+    assert script.patch(path, {"none": "x"}, content_type="application/json").status_code == 422
+    assert Submission.objects.get(pk=made.pk).fact_sheet == {"method": "GAT"}
+    assert [one.answers for one in made.fact_sheet_revisions.order_by("pk")] == [{"method": "GIN"}, {"method": "GAT"}]
+
+
+def test_an_organizer_carries_on_what_counts_once(site: World) -> None:
+    Phase.objects.filter(pk=site.sealed.pk).update(visibility="public")
+    best = site.score(site.submit(), 0.2)
+    site.score(site.submit(), 0.9)
+    path = f"/api/phases/{site.sealed.pk}/manually_migrate/"
+    assert robot(site, site.member()).post(path).status_code == 403
+    assert robot(site, site.organizer).post(path).json() == {"submissions": 1}
+    assert robot(site, site.organizer).post(path).json() == {"submissions": 0}
+    (made,) = Submission.objects.filter(phase=site.sealed)
+    assert made.migrated_from == best
