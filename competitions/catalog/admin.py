@@ -6,7 +6,9 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -237,6 +239,14 @@ class PhaseForm(forms.ModelForm[Phase]):
             self.add_error("competition", f"This phase has submissions, so it stays with “{phase.competition}”.")
 
 
+@admin.action(description="Run again what ran with old versions (count and cost first)", permissions=["change"])
+def rerun_outdated(model_admin: OrganizerAdmin, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+    """To the page that shows which submissions of these tasks or phases ran with programs or data replaced since."""
+    chosen = ",".join(str(pk) for pk in queryset.values_list("pk", flat=True))
+    name = queryset.model._meta.model_name
+    return redirect(f"{reverse('admin:submissions_submission_outdated')}?{name}={chosen}")
+
+
 @admin.register(Phase)
 class PhaseAdmin(OrganizerAdmin):
     """A phase: dates, kinds, quotas, budget, split."""
@@ -248,7 +258,7 @@ class PhaseAdmin(OrganizerAdmin):
     prepopulated_fields = {"slug": ["name"]}
     filter_horizontal = ["tasks"]
     action_form = RevealForm
-    actions = ["reveal"]
+    actions = ["reveal", rerun_outdated]
     readonly_fields = ["revealed_at"]
     fieldsets = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
@@ -317,6 +327,7 @@ class TaskAdmin(OrganizerAdmin):
     """A task: which programs and data a run uses."""
 
     list_display = ["name", "competition", "scoring_program", "ingestion_program"]
+    actions = [rerun_outdated]
     list_select_related = ["competition", "scoring_program", "ingestion_program"]
 
 

@@ -65,7 +65,8 @@ class VersionForm(forms.ModelForm[Resource]):
     owner: User
     upload = forms.FileField(
         required=False, label="new version",
-        help_text="Tasks and phases use it from then on; runs that were are not touched. To score again, run submissions again.",
+        help_text="Tasks and phases use it from then on; runs that were are not touched. To score them again, choose the task and "
+        "“Run again what ran with old versions”.",
     )  # fmt: skip
 
     class Meta:
@@ -113,7 +114,7 @@ class ResourceAdmin(admin.ModelAdmin[Resource]):
         with spooled(upload.chunks()) as path:
             file = store_path(path)
         fresh = resource_replace(resource=obj, file=file, file_name=clean_file_name(upload.name or "file.zip"))
-        self.message_user(request, f"Version {fresh.key} is in use. Runs that were keep the one they had.")
+        self.message_user(request, f"Version {fresh.key} is in use. Runs that were keep the one they had; the tasks can run them again.")
 
     def _is_mine(self, request: HttpRequest, obj: Model | None) -> bool:
         user = request.user

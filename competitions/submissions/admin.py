@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME, ActionForm
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,10 +19,12 @@ from django.utils.safestring import SafeString
 from accounts.models import User
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly, choices_for
 from competitions.compute.models import Queue
+from competitions.numbers import is_number
 from competitions.refusals import Refusal
 from competitions.submissions.access import log_streams
 from competitions.submissions.bulk import cost_of, runs_move_to_queue
 from competitions.submissions.models import Run, RunEvent, Submission
+from competitions.submissions.outdated import outdated_submissions
 from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import (
     submission_cancel,
@@ -90,13 +93,39 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
                 self.message_user(request, f"#{submission.pk}: {refusal.detail}", messages.WARNING)
         self.message_user(request, f"{done} of {queryset.count()} {word}.")
 
-    def _asks_first(self, request: HttpRequest, queryset: QuerySet[Submission], action: str, words: str) -> TemplateResponse | None:
-        """The page that shows what a bulk action would concern and cost; None once the person has confirmed."""
+    def get_urls(self) -> list[URLPattern]:
+        """One more page: what ran with versions that have been replaced since, to run it again."""
+        page = path("outdated/", self.admin_site.admin_view(self.outdated), name="submissions_submission_outdated")
+        return [page, *super().get_urls()]
+
+    def outdated(self, request: HttpRequest) -> HttpResponse:
+        """Run again what ran with old versions, of the tasks or phases in the address: count and cost first."""
+        asked = {
+            name: [pk for pk in request.GET.get(name, "").split(",") if is_number(pk)] for name in ("task", "phase")
+        }
+        runs = Run.objects.filter(Q(task__in=asked["task"]) | Q(submission__phase__in=asked["phase"]))
+        mine = self.get_queryset(request)
+        found = mine.filter(pk__in=outdated_submissions(runs.filter(submission__in=mine.values("pk"))))
+        if not found.exists():
+            self.message_user(request, "Nothing of yours ran with programs or data that have been replaced since.")
+        elif page := self._asks_first(request, found, "rerun", "Run again with the new versions", names_them=False):
+            return page
+        else:
+            self._run_again(request, found)
+        return redirect("admin:submissions_submission_changelist")
+
+    def _asks_first(
+        self, request: HttpRequest, queryset: QuerySet[Submission], action: str, words: str, *, names_them: bool = True
+    ) -> TemplateResponse | None:
+        """The page that shows what a bulk action would concern and cost; None once the person has confirmed.
+
+        `names_them`: the answer names every submission; else the page's own address says which.
+        """
         if request.POST.get("confirmed") == "yes":
             return None
         context = admin.site.each_context(request) | {
             "title": words, "action": action, "opts": self.model._meta, "cost": cost_of(queryset), "queryset": queryset[:20],
-            "selected": list(queryset.values_list("pk", flat=True)), "checkbox_name": ACTION_CHECKBOX_NAME,
+            "selected": list(queryset.values_list("pk", flat=True)) if names_them else [], "checkbox_name": ACTION_CHECKBOX_NAME,
             "queues": choices_for(request, Queue) or Queue.objects.all() if action == "move" else None,
         }  # fmt: skip
         return TemplateResponse(request, "admin/submissions/confirm.html", context)
@@ -120,11 +149,14 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         asked = self._asks_first(request, queryset, "rerun", "Run again")
         if asked is not None:
             return asked
+        self._run_again(request, queryset)
+        return None
+
+    def _run_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
         actor, now = actor_of(request), timezone.now()
         self._each(
             request, queryset, "queued again", lambda one: submission_rerun(submission=one, actor=actor, now=now)
         )
-        return None
 
     @admin.action(description="Cancel", permissions=["change"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Submission]) -> TemplateResponse | None:
