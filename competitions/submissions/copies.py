@@ -15,6 +15,8 @@ from competitions.teams.models import Team
 
 COPIED = ("team", "kind", "file", "file_name", "description", "program", "fact_sheet")
 
+OFF_THE_BOARD = ("is_late", "is_verification", "disqualified_at", "disqualified_reason")  # running again makes nothing eligible
+
 
 @transaction.atomic
 def submission_repeat(*, submission: Submission, by: User, now: datetime, task: Task | None = None) -> Submission:
@@ -26,7 +28,7 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
         raise refusals.StillRunning
     return _copy(
         submission, submission.phase, by, now, [task] if task else [], rerun_of=submission, is_task_rerun=bool(task),
-        is_late=submission.is_late,
+        **{name: getattr(submission, name) for name in OFF_THE_BOARD},
     )  # fmt: skip
 
 

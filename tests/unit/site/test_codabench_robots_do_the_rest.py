@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,7 +23,7 @@ from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.resources.models import Resource
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
-from tests.worlds import World, person, resource, zip_of
+from tests.worlds import NOON, World, person, resource, zip_of
 
 
 def robot(site: World, user: User) -> Client:
@@ -156,6 +157,19 @@ def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: World)
     assert not Submission.objects.filter(rerun_of=running).exists()
     assert script.post(path).json()["count"] == 1, "the copy is not copied"
     assert robot(site, site.member()).get(path).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "why_not", [{"is_late": True}, {"is_verification": True}, {"disqualified_at": NOON, "disqualified_reason": "copied"}]
+)
+def test_what_may_not_stand_on_a_board_may_not_after_running_again_either(site: World, why_not: dict[str, Any]) -> None:
+    made = site.score(site.submit(), 0.5)
+    Submission.objects.filter(pk=made.pk).update(**why_not)
+    answer = robot(site, site.organizer).post(f"/api/submissions/{made.pk}/re_run_submission/")
+    site.now += timedelta(minutes=1)
+    copy = site.score(Submission.objects.get(pk=answer.json()["id"]), 0.1)
+    assert {name: getattr(copy, name) for name in why_not} == why_not
+    assert not Entry.objects.filter(score__submission=copy).exists()
 
 
 def test_named_submissions_are_run_again_or_none_of_them(site: World) -> None:
