@@ -158,7 +158,8 @@ class OwnEngine:
         self._client: Engine | None = None
         self.url = f"unix://{self._root}/docker.sock"
         argv = [
-            "dockerd", "-H", self.url, "--data-root", str(self._root / "data"), "--exec-root", str(self._root / "exec"),
+            # In a network of its own: a daemon without a bridge removes `docker0`, which is the other engine's.
+            "unshare", "--net", "dockerd", "-H", self.url, "--data-root", str(self._root / "data"), "--exec-root", str(self._root / "exec"),
             "--pidfile", str(self._root / "pid"), "--bridge=none", "--iptables=false", "--ip6tables=false",
         ]  # fmt: skip
         self._part = Part("dockerd", folder, argv, dict(os.environ))
