@@ -146,7 +146,7 @@ def test_a_code_submission_shows_its_log_and_budget_while_it_runs(
     page = visitor.page
     choose_and_submit(page, code_of(folder, GOOD_PROGRAM), kind="Code", note="ridge")
     page.get_by_role("link", name="code.zip").click()
-    log, meter = page.locator("[data-follow]").first, page.get_by_role("meter")
+    log, meter = page.locator("[data-follow]").first, page.get_by_role("meter", name="Budget used")
     expect(log).to_contain_text("epoch 0 done", timeout=SCORED_WITHIN_MS)
     expect(meter).to_be_visible()
     page.get_by_text("History", exact=True).click()
