@@ -207,6 +207,9 @@ class PhaseForm(forms.ModelForm[Phase]):
         """Before anything is saved: what it would do to teams and their submissions."""
         stored = Phase.objects.get(pk=self.instance.pk)
         changes = {name: cleaned.get(name) for name in self.changed_data if name in cleaned and hasattr(stored, name)}
+        if preset := PRESETS.get(cleaned.get("preset") or ""):  # it overwrites what the form says
+            changes |= preset.fields()
+            changes = {name: value for name, value in changes.items() if getattr(stored, name) != value}
         sentences = phase_impact(stored, changes, timezone.now())
         if sentences:
             told = format_html_join("", "<li>{}</li>", ((one,) for one in sentences))

@@ -29,13 +29,20 @@ class PhasePreset:
     max_submissions_per_week: int | None = None
     max_submissions: int | None = None
 
+    def fields(self) -> dict[str, Any]:
+        """What the preset sets, by the names of `Phase`."""
+        quotas = ("max_submissions_per_day", "max_submissions_per_week", "max_submissions")
+        return {
+            **asdict(self.budget),
+            "visibility": self.visibility,
+            "prediction_format": dict(self.prediction_format),
+            **{name: getattr(self, name) for name in quotas},
+        }
+
     def apply(self, phase: Phase) -> None:
         """Write the preset into a phase; the caller saves it."""
-        for name, value in asdict(self.budget).items():
+        for name, value in self.fields().items():
             setattr(phase, name, value)
-        for name in ("visibility", "max_submissions_per_day", "max_submissions_per_week", "max_submissions"):
-            setattr(phase, name, getattr(self, name))
-        phase.prediction_format = dict(self.prediction_format)
 
 
 # OGB-LSC, rules of NeurIPS 2022: raw SMILES to predictions in 4 hours on one GPU and one CPU; all cores of that CPU

@@ -11,6 +11,11 @@ from competitions.catalog.models import Phase
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import LIVE, Kind, State
 
+ACCEPTS: Final = (
+    ("accepts_predictions", Kind.PREDICTION),
+    ("accepts_code", Kind.CODE),
+    ("accepts_datasets", Kind.DATASET),
+)
 BUDGET: Final = ("time_limit_s", "gpus", "cpus", "memory_bytes", "output_bytes", "output_files", "pids", "docker_image")
 
 
@@ -26,7 +31,7 @@ def submissions_fall_outside(phase: Phase, changes: Mapping[str, Any], now: date
         yield f"{_submissions(late)} came after the new end. They were in time when they came and stay as they are."
     if "tasks" in changes and (count := made.count()):
         yield f"{_submissions(count)} ran on the present tasks. They keep their scores; run them again to compare with new ones."
-    for name, kind in (("accepts_predictions", Kind.PREDICTION), ("accepts_code", Kind.CODE)):
+    for name, kind in ACCEPTS:
         if changes.get(name) is False and (count := made.filter(kind=kind).count()):
             yield f"{_submissions(count)} of {kind.label} were made; no more would be accepted."
 

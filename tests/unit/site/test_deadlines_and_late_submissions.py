@@ -82,6 +82,18 @@ def test_a_change_of_a_phase_that_has_begun_says_what_it_does_before_it_is_saved
     assert (site.phase.time_limit_s, site.phase.max_submissions) == (60, 1)
 
 
+def test_what_a_preset_changes_is_said_before_it_is_saved(site: World) -> None:
+    site.submit()
+    said = change(site, preset=["pcqm4mv2-test-dev"], memory_bytes=["1"])
+    assert "Nothing is saved yet" in said
+    assert "1 run not finished yet would start under the new budget" in said
+    site.phase.refresh_from_db()
+    assert site.phase.time_limit_s == 600
+    assert change(site, preset=["pcqm4mv2-test-dev"], impact_read=["on"]) == ""
+    site.phase.refresh_from_db()
+    assert site.phase.time_limit_s == 4 * 3600
+
+
 def test_what_changes_nothing_for_anybody_is_saved_at_once(site: World) -> None:
     assert change(site, description=["New words."]) == ""
     Phase.objects.filter(pk=site.phase.pk).update(opens_at=site.now + timedelta(days=1))
