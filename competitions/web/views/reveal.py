@@ -5,6 +5,7 @@ import json
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.decorators import login_required
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
@@ -55,13 +56,13 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     visited, board = _board(request, slug, phase_slug, board_key)
     if not visited.can_see_board(board):
         raise Sealed(board)
-    after = request.GET.get("after", "")
-    changes = RankChange.objects.filter(leaderboard=board).select_related("team", "compared_with__phase")
-    if is_number(after):
-        changes = changes.filter(rank_after__gt=int(after))
-    found = list(changes.order_by("rank_after", "pk")[: SHOWN + 1])
-    if not found and not after:
+    if board.phase.revealed_at is None:
         raise Http404
+    changes = RankChange.objects.filter(leaderboard=board).select_related("team", "compared_with__phase")
+    rank, _, pk = request.GET.get("after", "").partition("-")  # teams may share the rank that a page ends with
+    if is_number(rank) and is_number(pk):
+        changes = changes.filter(Q(rank_after__gt=int(rank)) | Q(rank_after=int(rank), pk__gt=int(pk)))
+    found = list(changes.order_by("rank_after", "pk")[: SHOWN + 1])
     shown = found[:SHOWN]
     context = {
         "phase": board.phase,
@@ -69,7 +70,7 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
         "compared": shown[0].compared_with if shown else None,
         "changes": [(one, one.rank_before - one.rank_after if one.rank_before else None) for one in shown],
         "plot": rank_plot(shown),
-        "next_after": shown[-1].rank_after if len(found) > SHOWN else None,
+        "next_after": f"{shown[-1].rank_after}-{shown[-1].pk}" if len(found) > SHOWN else None,
     }
     return render_tab(request, visited, "shake_up", context)
 

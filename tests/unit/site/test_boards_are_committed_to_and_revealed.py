@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,6 +44,7 @@ from competitions.submissions.models import Run
 from competitions.submissions.reconciler import reconcile
 from competitions.submissions.services import submission_disqualify
 from competitions.teams.services import team_rename
+from competitions.web.views import reveal
 from podium.cli import main as podium
 from tests.town import client_of
 from tests.worlds import World
@@ -340,6 +342,25 @@ def test_the_shake_up_sets_rank_against_rank(closed: World) -> None:
     assert "▲ 2" in page
     assert "▼ 2" in page
     assert page.count("<circle") == 3
+
+
+def test_the_shake_up_goes_on_where_teams_share_a_rank(closed: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    revealed(closed)
+    RankChange.objects.update(rank_after=1)
+    monkeypatch.setattr(reveal, "SHOWN", 2)
+    client, url = Client(), reverse("web:shake-up", args=[closed.competition.slug, closed.sealed.slug, "main"])
+    first = client.get(url).content.decode()
+    found = re.search(r'href="(\?after=[^"]+)"', first)
+    assert found is not None
+    second = client.get(url + found[1]).content.decode()
+    assert [first.count('scope="row"'), second.count('scope="row"')] == [2, 1]
+
+
+def test_without_a_public_board_there_is_no_shake_up_and_the_page_says_so(closed: World) -> None:
+    Leaderboard.objects.filter(phase=closed.phase).delete()
+    revealed(closed)
+    url = reverse("web:shake-up", args=[closed.competition.slug, closed.sealed.slug, "main"])
+    assert "no other leaderboard from before the reveal" in Client().get(url).content.decode()
 
 
 def test_a_private_portion_is_set_against_the_public_one(site: World) -> None:
