@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -84,8 +85,7 @@ class WritableInputs:
         for target, source in self.sources.items():
             copy_tree(source, self.path / PLACES[target])
         for place, content in extra.items():
-            (self.path / place).parent.mkdir(parents=True, exist_ok=True)
-            (self.path / place).write_bytes(content)
+            _write_anew(self.path / place, content)
         give_to_runner(self.path)
 
     def destroy(self) -> None:
@@ -109,6 +109,15 @@ def copy_tree(source: Path, target: Path) -> None:
         said = done.stderr.decode(errors="replace").strip()[:300]
         code = "disk_full" if "No space left" in said else "staging_failed"
         raise SandboxError(code, f"an input could not be copied: {said}")
+
+
+def _write_anew(path: Path, content: bytes) -> None:
+    """Write a file in the place of whatever a program left there under its name, be it a folder or a link."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
 
 
 def give_to_runner(path: Path) -> None:

@@ -29,6 +29,7 @@ from workers.sandbox.engine import parse_time
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.watch import Watch
+from workers.sandbox.work import WritableInputs
 
 
 class Files:
@@ -358,3 +359,21 @@ def test_a_slice_has_no_busy_seconds_but_a_peak() -> None:
         "gpu_memory_peak_bytes": 100 << 20,
         "gpu_energy_j": None,
     }
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "file"])
+def test_what_the_worker_leaves_among_the_inputs_replaces_what_a_program_called_so(tmp_path: Path, kind: str) -> None:
+    source, elsewhere = tmp_path / "res", tmp_path / "elsewhere"
+    source.mkdir()
+    elsewhere.write_text("untouched")
+    if kind == "folder":
+        (source / "metadata" / "deep").mkdir(parents=True)
+    elif kind == "link":
+        (source / "metadata").symlink_to(elsewhere)
+    else:
+        (source / "metadata").write_text("exitCode: 0")
+    inputs = WritableInputs(tmp_path, "inputs", False, {"/app/input/res": source})
+    inputs.fill({"input/res/metadata": b"exitCode: 1"})
+    assert (inputs.path / "input/res/metadata").read_bytes() == b"exitCode: 1"
+    assert not (inputs.path / "input/res/metadata").is_symlink()
+    assert elsewhere.read_text() == "untouched"
