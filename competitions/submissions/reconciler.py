@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 import structlog
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from competitions.compute.bell import ring
 from competitions.compute.models import Queue
@@ -47,8 +47,19 @@ def reconcile(*, now: datetime, spare_leases: bool = False) -> Reconciled:
         leases_expired=0 if spare_leases else expire_leases(now=now),
         queues_rung=ring_waiting_queues(now=now),
         uploads_removed=remove_expired_uploads(now=now),
-        further={name: step(now=now) for name, step in _steps.items()},
+        further={name: _done(name, step, now) for name, step in _steps.items()},
     )
+
+
+def _done(name: str, step: Step, now: datetime) -> int:
+    """What the step did. One that fails keeps no other from its turn: the log says why, and the next round tries again."""
+    try:
+        return step(now=now)
+    except (OperationalError, InterfaceError):  # the database is away, for all steps alike
+        raise
+    except Exception:
+        log.exception("reconcile_step_failed", step=name)
+        return 0
 
 
 def expire_leases(*, now: datetime) -> int:

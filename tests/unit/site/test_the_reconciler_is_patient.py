@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError
+from structlog.testing import capture_logs
 
+from competitions.submissions import reconciler as service
 from competitions.submissions.management.commands import reconciler
 from competitions.submissions.management.commands.reconciler import Command, Patience
 from competitions.submissions.reconciler import Reconciled
+from tests.worlds import NOON
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +54,29 @@ def test_a_round_that_failed_is_no_round(monkeypatch: pytest.MonkeyPatch) -> Non
         spared.append(spare_leases)
         return Reconciled(0, 0, 0)
 
-    for service in (there, there, away, away, away, there, there, there):
-        monkeypatch.setattr(reconciler, "reconcile", service)
+    for stand_in in (there, there, away, away, away, there, there, there):
+        monkeypatch.setattr(reconciler, "reconcile", stand_in)
         command.round(spare=True)
     assert spared == [True, False, True, False, False]
+
+
+@pytest.mark.django_db
+def test_a_step_that_fails_keeps_no_other_from_its_turn_and_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**arguments: Any) -> int:
+        raise ValueError("a board that nobody thought of")
+
+    monkeypatch.setattr(service, "_steps", {"first": broken, "second": lambda *, now: 2})
+    with capture_logs() as logs:
+        done = service.reconcile(now=NOON)
+    assert done.further == {"first": 0, "second": 2}
+    assert [(line["event"], line["step"]) for line in logs] == [("reconcile_step_failed", "first")]
+
+
+@pytest.mark.django_db
+def test_a_database_that_goes_away_in_a_step_ends_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(**arguments: Any) -> int:
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr(service, "_steps", {"first": away})
+    with pytest.raises(OperationalError):
+        service.reconcile(now=NOON)
