@@ -10,7 +10,8 @@ from django.db.models import Q
 
 from competitions.catalog.models import Phase, Task
 from competitions.leaderboards.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
-from competitions.leaderboards.models import Commitment, Entry, Leaderboard
+from competitions.leaderboards.models import Column, Commitment, Entry, Leaderboard
+from competitions.leaderboards.services import board_freeze
 from competitions.leaderboards.values import primary_column
 from competitions.refusals import Conflict
 from competitions.submissions.models import Submission
@@ -45,6 +46,8 @@ def unscored(phase: Phase) -> int:
 def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
     """Commit to the board as it stands. A second commitment stands beside the first, which stays readable.
 
+    A freeze of it ends here: what is committed to is what the reveal will show.
+
     Raises `NotClosedYet` or `StillScoring`; then nothing is committed.
     """
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition").get(pk=board.pk)
@@ -53,6 +56,8 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
         raise NotClosedYet(phase)
     if count := unscored(phase):
         raise StillScoring(phase, count)
+    if locked.freeze_at is not None:
+        board_freeze(board=locked, at=None)
     salt, document = secrets.token_hex(32), document_of(locked)
     leaves = leaves_of(document, salt)
     made = Commitment.objects.create(
@@ -68,11 +73,10 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
 
 
 def document_of(board: Leaderboard) -> dict[str, Any]:
-    """What decides the board, as it is in the database now."""
-    columns = list(board.columns.all())
-    primary = primary_column(columns)
+    """What decides the board, as it is in the database now: what it shows, and what it is ranked by."""
+    primary = primary_column(list(board.columns.all()))
+    columns = [column for column in board.columns.all() if not column.is_hidden or column == primary]
     fields = ("key", "title", "unit", "kind", "sorting", "precision", "rank_by_shown")
-    keys = {column.key for column in columns}
     entries = (
         Entry.objects.filter(leaderboard=board)
         .select_related("team", "score__submission")
@@ -85,7 +89,7 @@ def document_of(board: Leaderboard) -> dict[str, Any]:
             "columns": [{name: getattr(column, name) for name in fields} for column in columns],
         },
         "tasks": [_task(task) for task in board.phase.tasks.select_related(*PROGRAMS).order_by("pk")],
-        "entries": [_entry(entry, keys) for entry in entries.iterator(chunk_size=5000)],
+        "entries": [_entry(entry, columns, shows_tasks=board.shows_tasks) for entry in entries.iterator(chunk_size=5000)],
     }  # fmt: skip
 
 
@@ -97,9 +101,9 @@ def _task(task: Task) -> dict[str, str | None]:
     return {"name": task.name} | {name: f"sha256:{one.file_id}" if one else None for name, one in files.items()}
 
 
-def _entry(entry: Entry, keys: set[str]) -> dict[str, Any]:
+def _entry(entry: Entry, columns: list[Column], *, shows_tasks: bool) -> dict[str, Any]:
     """One counting submission; the team's name may change and is not part of what is committed to."""
-    submission = entry.score.submission
+    submission, keys = entry.score.submission, {column.key for column in columns}
     return {
         "submission": submission.pk,
         "team": str(entry.team.key),
@@ -107,7 +111,11 @@ def _entry(entry: Entry, keys: set[str]) -> dict[str, Any]:
         "sha256": submission.file_id,
         "received_at": submission.received_at.isoformat(),
         "is_baseline": entry.is_baseline,
-        "scores": {key: value for key, value in entry.values.items() if key.partition("@")[0] in keys},
+        "scores": {
+            key: value
+            for key, value in entry.values.items()
+            if key in keys or (shows_tasks and key.partition("@")[0] in keys)
+        },
     }
 
 

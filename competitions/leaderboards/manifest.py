@@ -69,6 +69,8 @@ def rank_value(column: Mapping[str, Any], value: float) -> float:
 
 def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The board from its entries: rank, submission and team, best first; equal values share a rank, baselines have none."""
+    if not document["entries"]:
+        return []
     column = next(one for one in document["board"]["columns"] if one["key"] == document["board"]["primary"])
     valued = [(rank_value(column, entry["scores"][column["key"]]), entry) for entry in document["entries"]]
     ranked = sorted(value for value, entry in valued if not entry["is_baseline"])

@@ -98,9 +98,8 @@ def compared_board(board: Leaderboard) -> Leaderboard | None:
         return None
     phases = Phase.objects.filter(competition=board.phase.competition_id, visibility=Phase.Visibility.PUBLIC)
     before = phases.filter(index__lt=board.phase.index).order_by("-index").first() or phases.first()
-    return (
-        Leaderboard.objects.filter(phase=before, visibility=Leaderboard.Visibility.AS_PHASE).first() if before else None
-    )
+    boards = Leaderboard.objects.filter(visibility=Leaderboard.Visibility.AS_PHASE, is_hidden=False)
+    return boards.filter(phase=before).first() if before else None
 
 
 def _shake_up(board: Leaderboard) -> None:

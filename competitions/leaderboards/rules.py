@@ -79,16 +79,19 @@ def _best_public(board: Leaderboard, team: Team, scores: QuerySet[Score], column
     public = public_board(board)
     if public is None:
         return _best(board, team, scores, columns)
-    candidates = eligible_scores(public).filter(team=team, submission__in=scores.values("submission"))
+    # Also those that a freeze keeps off the public board: when it ends must not change what counts here.
+    candidates = public.scores.filter(is_eligible=True, team=team, submission__in=scores.values("submission"))
     best = _best(public, team, candidates, list(public.columns.all()))
     return list(scores.filter(submission=best[0].submission_id)) if best else []
 
 
 def public_board(board: Leaderboard) -> Leaderboard | None:
-    """The board that everybody saw while teams selected: the phase's first one that is not sealed."""
+    """The board that everybody saw while teams selected: the phase's first one that is neither sealed nor hidden."""
     if board.phase.visibility != board.phase.Visibility.PUBLIC or board.visibility != Leaderboard.Visibility.SEALED:
         return None
-    others = Leaderboard.objects.filter(phase=board.phase_id, visibility=Leaderboard.Visibility.AS_PHASE)
+    others = Leaderboard.objects.filter(
+        phase=board.phase_id, visibility=Leaderboard.Visibility.AS_PHASE, is_hidden=False
+    )
     return others.exclude(pk=board.pk).select_related("phase").first()
 
 

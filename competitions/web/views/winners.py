@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.models import User
 from competitions.catalog.rights import organizes
+from competitions.leaderboards.visibility import Sealed
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.teams.models import Membership
@@ -36,6 +37,8 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
     lane = Lane.objects.filter(leaderboard=board).first() if board is not None else None
     if board is None or lane is None:
         raise Http404
+    if not visited.can_see_board(board):
+        raise Sealed(board)
     lane.leaderboard = board
     if request.method == "POST":
         if not visited.is_organizer:

@@ -378,3 +378,41 @@ def test_a_frozen_board_is_whole_again_after_the_reveal(closed: World) -> None:
     assert board(closed).entry_count == 0
     phase_reveal(phase=closed.sealed, now=closed.now)
     assert board(closed).entry_count == 4
+
+
+def test_a_freeze_ends_with_the_commitment_so_that_the_reveal_shows_what_was_committed_to(closed: World) -> None:
+    board_freeze(board=board(closed), at=closed.now - timedelta(days=300))
+    made = committed(closed)
+    assert (board(closed).freeze_at, board(closed).entry_count, made.entry_count) == (None, 4, 4)
+    phase_reveal(phase=closed.sealed, now=closed.now)
+    assert faults_of(manifest_of(made), digest=made.digest) == []
+
+
+def test_the_manifest_tells_nothing_of_hidden_columns_and_of_tasks_that_the_board_does_not_show(closed: World) -> None:
+    Column.objects.create(leaderboard=board(closed), key="secret", title="Secret", is_hidden=True)
+    for entry in board(closed).entries.all():
+        entry.values |= {"secret": 1.0, "mae@7": 0.5}
+        entry.save()
+    document = revealed(closed)
+    assert [column["key"] for column in document["board"]["columns"]] == ["mae"]
+    assert {key for entry in document["entries"] for key in entry["scores"]} == {"mae"}
+    assert faults_of(document) == []
+
+
+def test_a_hidden_column_that_decides_the_rank_is_committed_to(closed: World) -> None:
+    Column.objects.filter(leaderboard=board(closed)).update(is_hidden=True)
+    assert [column["key"] for column in revealed(closed)["board"]["columns"]] == ["mae"]
+
+
+def test_a_sealed_board_without_columns_is_committed_to_and_previewed(closed: World) -> None:
+    Column.objects.filter(leaderboard=board(closed)).delete()
+    board_rebuild(board(closed))
+    assert committed(closed).entry_count == 0
+    url = reverse("web:reveal", args=[closed.competition.slug, closed.sealed.slug])
+    assert "Everything is as it was committed to" in client_of(closed.organizer).get(url).content.decode()
+
+
+def test_no_rank_of_a_hidden_board_is_told_by_the_shake_up(closed: World) -> None:
+    Leaderboard.objects.filter(phase=closed.phase).update(is_hidden=True)
+    revealed(closed)
+    assert not RankChange.objects.exists()

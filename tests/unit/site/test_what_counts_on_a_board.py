@@ -12,7 +12,7 @@ from competitions.leaderboards import picks
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Pick
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.rules import CODABENCH_RULES, PICKED, Rule
-from competitions.leaderboards.services import board_rebuild
+from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
 from tests.town import client_of
@@ -128,6 +128,15 @@ def test_the_best_of_the_selected_counts_and_without_one_the_best_public(site: W
     submission_disqualify(submission=sent[2], reason="leak", now=site.now)
     assert final.entries.get().values == {"private": 0.3}
     submission_disqualify(submission=sent[1], reason="leak", now=site.now)
+    assert final.entries.get().values == {"private": 0.9}
+
+
+def test_the_best_public_one_counts_also_where_a_freeze_keeps_it_off_the_public_board(site: World) -> None:
+    public, final = portions(site)
+    both(site, 0.2, 0.3, 0)
+    board_freeze(board=public, at=site.now + timedelta(minutes=30))
+    both(site, 0.1, 0.9, 1)
+    assert standing(public) == [0.2]
     assert final.entries.get().values == {"private": 0.9}
 
 

@@ -335,3 +335,9 @@ def test_text_without_an_official_format_is_compared_line_by_line(site: World, l
     ours = predictions_of(store_bytes(zip_of({"pred.txt": "a\nb\nc"})), "predictions.zip", None)
     theirs = predictions_of(store_bytes(zip_of({"pred.txt": "a\nb\nx"})), first.submission.file_name, None)
     assert compare(ours, theirs).equal_share == pytest.approx(2 / 3)
+
+
+def test_winners_of_a_hidden_board_are_for_organizers_alone(site: World, lane: Lane) -> None:
+    Leaderboard.objects.filter(pk=lane.leaderboard_id).update(is_hidden=True)
+    url = reverse("web:winners", args=[site.competition.slug, site.sealed.slug, "main"])
+    assert [client_of(who).get(url).status_code for who in (site.member(), site.organizer)] == [403, 200]
