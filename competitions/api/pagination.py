@@ -10,7 +10,7 @@ from competitions.numbers import is_number
 
 
 class IdCursorPagination(CursorPagination):
-    """Newest first, 25 a page, at most 500 with `page_size`."""
+    """Newest first, 25 a page, at most 250 with `page_size`."""
 
     ordering = "-id"
     page_size = 25

@@ -35,6 +35,12 @@ from competitions.submissions.services import (
 from competitions.submissions.states import Reason, State
 
 
+def queues_for(request: HttpRequest) -> QuerySet[Queue]:
+    """Those that this organizer may send runs to."""
+    choices = choices_for(request, Queue)
+    return Queue.objects.all() if choices is None else choices
+
+
 def actor_of(request: HttpRequest) -> str:
     return f"admin:{request.user.get_username()}"
 
@@ -126,7 +132,7 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         context = admin.site.each_context(request) | {
             "title": words, "action": action, "opts": self.model._meta, "cost": cost_of(queryset), "queryset": queryset[:20],
             "selected": list(queryset.values_list("pk", flat=True)) if names_them else [], "checkbox_name": ACTION_CHECKBOX_NAME,
-            "queues": choices_for(request, Queue) or Queue.objects.all() if action == "move" else None,
+            "queues": queues_for(request) if action == "move" else None,
         }  # fmt: skip
         return TemplateResponse(request, "admin/submissions/confirm.html", context)
 
@@ -135,8 +141,7 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         asked = self._asks_first(request, queryset, "move", "Move what waits to another queue")
         if asked is not None:
             return asked
-        choices = choices_for(request, Queue)
-        queue = (Queue.objects.all() if choices is None else choices).filter(name=request.POST.get("queue", "")).first()
+        queue = queues_for(request).filter(name=request.POST.get("queue", "")).first()
         if queue is None:
             self.message_user(request, "Choose one of the queues that you may use. Nothing was moved.", messages.ERROR)
             return None

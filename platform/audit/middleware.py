@@ -11,7 +11,8 @@ from accounts.models import User
 from audit.models import AuditEntry
 
 HARMLESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
-SECRETS: Final = ("password", "secret", "token", "csrf", "code", "otp")
+SECRETS: Final = ("password", "secret", "token", "csrf", "otp")
+ONE_TIME_CODE: Final = "code"  # in whole: `accepts_code` is no secret
 MAX_FIELDS, MAX_CHARS = 100, 200
 
 
@@ -54,8 +55,12 @@ def _fields(request: HttpRequest) -> dict[str, Any]:
     posted: QueryDict | None = getattr(request, "_post", None)
     if posted is None:
         return {}
-    kept = [name for name in posted if not any(word in name.lower() for word in SECRETS)][:MAX_FIELDS]
+    kept = [name for name in posted if not _is_secret(name.lower())][:MAX_FIELDS]
     return {_plain(name): _shown(posted.getlist(name)) for name in kept}
+
+
+def _is_secret(name: str) -> bool:
+    return name == ONE_TIME_CODE or any(word in name for word in SECRETS)
 
 
 def _shown(values: list[str]) -> Any:

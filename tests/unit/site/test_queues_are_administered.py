@@ -120,7 +120,9 @@ def test_what_waits_moves_to_another_queue_and_what_runs_stays(site: World, orga
     first, second = site.submit(), site.submit()
     running = site.claim()
     pks = [first.pk, second.pk]
-    assert "my-gpus" in act(organizer, "submissions_submission", "move", pks)
+    asked = act(organizer, "submissions_submission", "move", pks)
+    assert "my-gpus" in asked
+    assert foreign.name not in asked
     act(organizer, "submissions_submission", "move", pks, confirmed="yes", queue=foreign.name)
     assert set(Run.objects.values_list("queue", flat=True)) == {site.queue.pk}
     act(organizer, "submissions_submission", "move", pks, confirmed="yes", queue=other.name)

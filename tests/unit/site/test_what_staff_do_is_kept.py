@@ -58,6 +58,12 @@ def test_an_administrators_call_of_the_api_is_kept(site: World) -> None:
     assert (entry.actor_name, entry.view, entry.status) == (root.username, "api:submission-cancel", 200)
 
 
+def test_what_a_phase_accepts_is_kept_and_a_one_time_code_is_not(site: World) -> None:
+    url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
+    client_of(site.organizer).post(url, {"accepts_code": "on", "code": "123456"})
+    assert AuditEntry.objects.get().fields == {"accepts_code": "on"}
+
+
 def test_passwords_are_not_kept_and_nul_does_no_harm(site: World) -> None:
     site.organizer.set_password("correct horse battery")
     site.organizer.save()
