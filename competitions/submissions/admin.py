@@ -35,6 +35,13 @@ from competitions.submissions.services import (
 from competitions.submissions.states import Reason, State
 
 
+def confirmed_ones(request: HttpRequest, queryset: QuerySet[Submission]) -> QuerySet[Submission]:
+    """Those that the page of confirmation named, all in one field: of fields a browser may send a thousand and no more."""
+    if "chosen" not in request.POST:
+        return queryset
+    return queryset.filter(pk__in=[pk for pk in request.POST["chosen"].split(",") if is_number(pk)])
+
+
 def queues_for(request: HttpRequest) -> QuerySet[Queue]:
     """Those that this organizer may send runs to."""
     choices = choices_for(request, Queue)
@@ -145,7 +152,8 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         if queue is None:
             self.message_user(request, "Choose one of the queues that you may use. Nothing was moved.", messages.ERROR)
             return None
-        moved = runs_move_to_queue(submissions=queryset, queue=queue, actor=actor_of(request), now=timezone.now())
+        chosen = confirmed_ones(request, queryset)
+        moved = runs_move_to_queue(submissions=chosen, queue=queue, actor=actor_of(request), now=timezone.now())
         self.message_user(request, f"{moved} waiting runs were moved to {queue}; what runs stays where it is.")
         return None
 
@@ -154,7 +162,7 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         asked = self._asks_first(request, queryset, "rerun", "Run again")
         if asked is not None:
             return asked
-        self._run_again(request, queryset)
+        self._run_again(request, confirmed_ones(request, queryset))
         return None
 
     def _run_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
@@ -168,7 +176,7 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         asked = self._asks_first(request, queryset, "cancel", "Cancel")
         if asked is not None:
             return asked
-        actor, now = actor_of(request), timezone.now()
+        actor, now, queryset = actor_of(request), timezone.now(), confirmed_ones(request, queryset)
         self._each(request, queryset, "cancelled", lambda one: submission_cancel(submission=one, actor=actor, now=now))
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -17,7 +18,8 @@ from competitions.submissions.outlook import outlook_of
 from competitions.submissions.results import read_result
 from competitions.submissions.states import Kind, State
 from tests.town import client_of
-from tests.worlds import World, lease, person, world
+from tests.unit.site.admin_forms import fields_of
+from tests.worlds import World, lease, person, statuses, world
 
 pytestmark = pytest.mark.django_db
 
@@ -112,6 +114,17 @@ def test_cancelling_many_asks_first(site: World, organizer: Client) -> None:
     assert set(Submission.objects.values_list("status", flat=True)) == {State.QUEUED}
     act(organizer, "submissions_submission", "cancel", pks, confirmed="yes")
     assert set(Submission.objects.values_list("status", flat=True)) == {State.CANCELLED}
+
+
+def test_more_submissions_than_a_form_has_fields_are_confirmed_and_no_other_is_touched(
+    site: World, organizer: Client, settings: Any
+) -> None:
+    made = [site.submit() for _ in range(12)]
+    url = reverse("admin:submissions_submission_changelist")
+    page = organizer.post(url, {"action": "cancel", ACTION_CHECKBOX_NAME: [str(one.pk) for one in made[:10]]})
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 9
+    assert organizer.post(url, fields_of(page) | {"action": ["cancel"]}).status_code == 302
+    assert statuses(made) == [State.CANCELLED] * 10 + [State.QUEUED] * 2
 
 
 def test_what_waits_moves_to_another_queue_and_what_runs_stays(site: World, organizer: Client) -> None:
