@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
@@ -48,7 +49,24 @@ def lines_of(model: type[models.Model]) -> Iterator[str]:
     names = [field.attname for field in model._meta.concrete_fields]
     rows = model._default_manager.order_by("pk").values_list(*names)
     for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
-        yield json.dumps(row, default=_plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        yield json.dumps([_spelled(value) for value in row], default=_plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _spelled(value: Any) -> Any:
+    """One spelling for one number: PostgreSQL keeps those inside JSON in decimal, without `-0.0` and without exponents.
+
+    >>> _spelled([-0.0, 1e+16, 1.5, {"n": 1e+23}])
+    [0.0, 10000000000000000, 1.5, {'n': 100000000000000000000000}]
+    """
+    match value:
+        case float():
+            is_long = abs(value) >= 1e16 and math.isfinite(value)  # from here on Python writes an exponent
+            return int(Decimal(repr(value))) if is_long else value or 0.0
+        case list():
+            return [_spelled(one) for one in value]
+        case dict():
+            return {key: _spelled(one) for key, one in value.items()}
+    return value
 
 
 def _plain(value: Any) -> str:

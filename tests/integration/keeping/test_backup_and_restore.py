@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import User
 from competitions.compute.models import queue_by_token
+from competitions.leaderboards.models import Column
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.states import Kind, State
@@ -92,8 +94,12 @@ def test_a_later_backup_into_the_same_folder_copies_only_what_is_new(site: World
     compare(manifest_of(tmp_path))
 
 
-def test_a_backup_restores_on_the_other_database_too(site: World, tmp_path: Path) -> None:
-    backup(tmp_path / "site.tar", now=site.now)
+ODD_NUMBERS = {"zero": -0.0, "large": 1e16, "huge": 1e23, "small": 1e-300, "one": 1.0, "whole": 3, "nested": [{"minus": -0.0}]}
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Callable[..., str]:
+    """`manage.py` of an embedded site, on SQLite, in a folder of its own."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))}
     environment["PODIUM_DATA_DIR"] = str(tmp_path / "embedded")
 
@@ -102,10 +108,38 @@ def test_a_backup_restores_on_the_other_database_too(site: World, tmp_path: Path
         return subprocess.run(argv, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
 
     manage("migrate", "-v0")
-    assert "compared and equal" in manage("restore", str(tmp_path / "site.tar"))
-    manage("backup", str(tmp_path / "again.tar"))
-    first, second = manifest_of(tmp_path / "site.tar"), manifest_of(tmp_path / "again.tar")
+    return manage
+
+
+def test_a_backup_travels_to_the_other_database_and_back(
+    site: World, tmp_path: Path, embedded: Callable[..., str]
+) -> None:
+    Column.objects.filter(leaderboard=site.phase.leaderboard).update(sorting="desc")
+    site.score(site.submit(phase=site.phase, team=site.join()), 0.0)  # ranked by -0.0
+    Run.objects.filter(state=State.FINISHED).update(meters=ODD_NUMBERS)
+    backup(tmp_path / "first.tar", now=site.now)
+    assert "compared and equal" in embedded("restore", str(tmp_path / "first.tar"))
+    embedded("backup", str(tmp_path / "second.tar"))
+    first, second = manifest_of(tmp_path / "first.tar"), manifest_of(tmp_path / "second.tar")
     assert (first["tables"], first["objects"]) == (second["tables"], second["objects"])
+    empty_the_site()
+    kept = restore(tmp_path / "second.tar")
+    assert kept.rows == sum(table["rows"] for table in first["tables"].values())
+    assert Run.objects.filter(meters__huge=1e23).exists()
+    assert site.submit().pk > 4, "new rows get free keys"
+
+
+def test_numbers_that_were_first_written_on_sqlite_arrive_on_postgresql(
+    site: World, tmp_path: Path, embedded: Callable[..., str]
+) -> None:
+    program = f"from competitions.submissions.models import Run; Run.objects.update(meters={ODD_NUMBERS!r})"
+    backup(tmp_path / "first.tar", now=site.now)
+    embedded("restore", str(tmp_path / "first.tar"))
+    embedded("shell", "-c", program)
+    embedded("backup", str(tmp_path / "second.tar"))
+    empty_the_site()
+    restore(tmp_path / "second.tar")
+    assert Run.objects.filter(meters__large=10**16).count() == Run.objects.count() == 4
 
 
 def test_a_site_with_accounts_is_not_overwritten(site: World, tmp_path: Path) -> None:
