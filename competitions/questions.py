@@ -17,6 +17,10 @@ MAX_TEXT: Final = 2000
 TRUE: Final = ("true", "on", "1", "yes")
 FALSE: Final = ("false", "off", "0", "no", "")
 
+KEY: Final = RegexValidator(
+    r"\A[\w.-]+( [\w.-]+)*\Z", "Use letters, digits, point, hyphen, underscore and single blanks."
+)
+
 Answer = str | float | bool
 Answers = dict[str, Answer]
 
@@ -32,7 +36,7 @@ class AskedQuestion(models.Model):
         CHECKBOX = "checkbox", "yes or no"
 
     key = models.CharField(
-        max_length=36, validators=[RegexValidator(r"\A[\w.-]+\Z", "Use letters, digits, point, hyphen and underscore.")],
+        max_length=36, validators=[KEY],
         help_text="In the API and in exports, for instance code_url.",
     )  # fmt: skip
     title = models.CharField(max_length=200, help_text="The question as people read it.")

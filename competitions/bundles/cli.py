@@ -7,11 +7,14 @@ import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from competitions.bundles.archive import zip_folder
 from competitions.bundles.faults import Report
 from competitions.bundles.reader import check_bundle
+
+if TYPE_CHECKING:
+    import requests
 
 STARTERS: Final = Path(__file__).with_name("starters")
 TIMEOUT_S: Final = 3600
@@ -89,10 +92,31 @@ def _new(chosen: argparse.Namespace) -> int:
 def _import(chosen: argparse.Namespace) -> int:
     import requests  # only this command talks to a site
 
+    token = chosen.token_file.read_text().strip()
     report = check_bundle(chosen.file)
     if report.faults:
         _print(report, as_json=chosen.json)
         return 1
+    try:
+        answer = _send(chosen, token)
+        said = answer.json()
+    except requests.JSONDecodeError:
+        where = f"answered {answer.status_code} with a page that is no answer of Podium's API"
+        print(f"{chosen.site} {where}. Is the address that of the site's first page?", file=sys.stderr)
+        return 1
+    except requests.ConnectionError as error:
+        print(f"{chosen.site} cannot be reached, so nothing was sent: {_cause(error)}", file=sys.stderr)
+        return 1
+    if chosen.json or not answer.ok:
+        print(json.dumps(said, indent=2) if chosen.json else f"{answer.status_code}: {said.get('detail')}")
+        return 0 if answer.ok else 1
+    print("\n".join([*Report.from_json(said["report"]).lines(), chosen.site.rstrip("/") + said["url"]]))
+    return 0
+
+
+def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
+    import requests
+
     with tempfile.TemporaryDirectory() as scratch:
         packed = chosen.file
         if packed.is_dir():
@@ -101,14 +125,14 @@ def _import(chosen: argparse.Namespace) -> int:
             zip_folder(chosen.file, packed)
         print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
         with packed.open("rb") as file:
-            answer = requests.post(
+            return requests.post(
                 f"{chosen.site.rstrip('/')}/api/v1/bundles/", files={"file": (packed.name, file)},
                 data={"queue": chosen.queue} if chosen.queue else {}, timeout=TIMEOUT_S,
-                headers={"Authorization": f"Bearer {chosen.token_file.read_text().strip()}"},
+                headers={"Authorization": f"Bearer {token}"},
             )  # fmt: skip
-    said = answer.json()
-    if chosen.json or not answer.ok:
-        print(json.dumps(said, indent=2) if chosen.json else f"{answer.status_code}: {said.get('detail')}")
-        return 0 if answer.ok else 1
-    print("\n".join(said["report"]["created"] + [chosen.site.rstrip("/") + said["url"]]))
-    return 0
+
+
+def _cause(error: Exception) -> str:
+    """The innermost reason of a failed connection, such as "Connection refused"."""
+    text = str(error).rstrip(")'\"")
+    return text.rsplit(": ", 1)[-1] or type(error).__name__

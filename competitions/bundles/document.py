@@ -87,6 +87,8 @@ def _no_yaml(error: yaml.YAMLError, name: str) -> Exception:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     hint = " Indent with blanks, not with tabs." if "\\t" in str(said) else ""
+    if "mapping values are not allowed" in str(said):
+        hint = ' Put a text that contains a colon in quotes, such as title: "Molecules: energy", and check the indentation.'
     line = mark.line + 1 if mark is not None else None
     return invalid(f"This is not valid YAML: {' '.join(str(said).split())[:300]}.{hint}", file=name, line=line)
 

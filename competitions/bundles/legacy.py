@@ -33,7 +33,7 @@ IGNORED_ROOT: Final = {
     "start_date": "a competition starts with its first phase",
     "force_submission_to_leaderboard": "its value asks for nothing",
     "force_best_submission_to_leaderboard": "its value asks for nothing",
-    "disallow_leaderboard_modifying": "its value asks for nothing",
+    "disallow_leaderboard_modifying": "who changes the board follows from its submission rule: with Force_Last and Force_Best, nobody",
     "auto_run_submissions": "every accepted submission is run at once",
     "has_registration": "",
     "competition_docker_image": "",
@@ -201,10 +201,11 @@ class Legacy:
             self._fault(("leaderboard", what), f"`leaderboard` must hold a mapping `{what}` that is not empty")
             made["leaderboards"] = []
             return
-        found = [self._board(key, board, columns, first=n == 0) for n, (key, board) in enumerate(boards.items())]
+        rule = self._rule()
+        found = [self._board(key, board, columns, rule, first=n == 0) for n, (key, board) in enumerate(boards.items())]
         made["leaderboards"] = [board for number, board in enumerate(found) if board["columns"] or number == 0]
 
-    def _board(self, key: str, board: Any, columns: dict[str, Any], *, first: bool) -> dict[str, Any]:
+    def _board(self, key: str, board: Any, columns: dict[str, Any], rule: str, *, first: bool) -> dict[str, Any]:
         where = ("leaderboard", "leaderboards", key)
         label = str(board.get("label") or key) if isinstance(board, dict) else str(key)
         mine = [
@@ -216,7 +217,6 @@ class Legacy:
                 where, f"no column belongs to the leaderboard {label!r}; give a column `leaderboard: *anchor` of it"
             )
         made = [self._column(number, name, column, mine) for number, (name, column) in enumerate(mine)]
-        rule = self._rule()
         return {"title": key, "key": key, "columns": made, "submission_rule": rule, "primary_index": 0, "where": where}
 
     def _column(

@@ -70,7 +70,8 @@ class Maker:
         spec, mapped = self.spec, self.report.mapped
         self.report.created[:0] = [
             f"competition {competition.title!r} at /competitions/{competition.slug}/, a draft",
-            f"{len(spec.pages)} pages and the rules", f"{len(spec.tasks)} tasks", f"{len(spec.phases)} phases with a leaderboard each",
+            f"{_counted(spec.pages, 'page')} and the rules", _counted(spec.tasks, "task"),
+            f"{_counted(spec.phases, 'phase')}, each with a leaderboard",
         ]  # fmt: skip
         note = self.reader.document.note
         if not spec.docker_image:
@@ -205,6 +206,10 @@ class Maker:
         if extra.budget:
             for name, value in extra.budget.model_dump(exclude_none=True).items():
                 setattr(phase, name, value)
+
+
+def _counted(parts: Sequence[object], name: str) -> str:
+    return f"{len(parts)} {name}{'' if len(parts) == 1 else 's'}"
 
 
 def _ask(said: Sequence[FactQuestionSpec], *, competition: Competition, phase: Phase | None = None) -> None:

@@ -15,8 +15,17 @@ from competitions.bundles.archive import LIMITS, BundleFiles, opened
 from competitions.bundles.document import Document, read_document
 from competitions.bundles.faults import InvalidBundle, Note, Report, Where, dotted
 from competitions.bundles.legacy import Legacy, is_legacy
-from competitions.bundles.rules import faults_of_meaning
-from competitions.bundles.schema import IGNORED, PHASE_FILES, TASK_FILES, CompetitionSpec, PhaseSpec, Spec, TaskSpec
+from competitions.bundles.rules import faults_of_meaning, remarks
+from competitions.bundles.schema import (
+    ALLOWED,
+    IGNORED,
+    PHASE_FILES,
+    TASK_FILES,
+    CompetitionSpec,
+    PhaseSpec,
+    Spec,
+    TaskSpec,
+)
 from competitions.refusals import InvalidFile
 from competitions.resources.archives import check_zip
 
@@ -24,6 +33,9 @@ VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5",
 KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")
 NO_TERMS: Final = "The organizers of this competition have given no terms."
 METADATA: Final = ("metadata.yaml", "metadata")
+MAX_METADATA_BYTES: Final = 64 * 1024
+# Where the parts of version 2 come from in the old shape.
+LEGACY_PARTS: Final = {"leaderboards": "leaderboard.", "phases": "phases", "tasks": "phases", "pages": "html"}
 
 
 class BundleReader:
@@ -52,7 +64,7 @@ class BundleReader:
     def _read(self) -> None:
         data = self.document.data
         if not isinstance(data, dict) or not data:
-            said = "is empty" if not data else f"holds a {type(data).__name__}"
+            said = "is empty" if not data else f"holds {'a list' if isinstance(data, list) else 'a text'}"
             self._fault((), f"the file {said}; it must be a mapping of keys such as title, phases and leaderboards")
             return
         legacy = is_legacy(data)
@@ -125,7 +137,11 @@ class BundleReader:
         try:
             spec = CompetitionSpec.model_validate(raw)
         except ValidationError as error:
+            said = [fault.path for fault in self.report.faults]
             for item in error.errors():
+                old = LEGACY_PARTS.get(str(item["loc"][0])) if legacy and item["type"] == "too_short" else None
+                if old is not None and any(path.startswith(old) for path in said):
+                    continue  # it is empty because of what was said of the old keys
                 where = self._origin(raw, tuple(item["loc"]), legacy=legacy)
                 note = self.document.note(where, _sentence(item))
                 if not any(fault.path == note.path and fault.line == note.line for fault in self.report.faults):
@@ -135,6 +151,7 @@ class BundleReader:
         self.spec = spec
         self.report.faults += faults_of_meaning(spec, self.document, legacy=legacy)
         self.report.faults += self._faults_of_files(spec)
+        self.report.warnings += remarks(spec, self.document)
 
     @staticmethod
     def _origin(raw: dict[str, Any], loc: Where, *, legacy: bool) -> Where:
@@ -162,7 +179,7 @@ class BundleReader:
                 relative = getattr(task, name)
                 if task.key is None and relative is not None and self.files.exists(relative):
                     if relative not in checked:
-                        checked[relative] = self._fault_of_part(relative)
+                        checked[relative] = self._fault_of_part(relative) or self._no_archive(relative)
                     if checked[relative]:
                         yield self.document.note((*task.where, name), checked[relative])
                     elif name.endswith("program"):
@@ -226,6 +243,13 @@ class BundleReader:
             return error.detail
         return ""
 
+    def _no_archive(self, relative: str) -> str:
+        """Why the worker could not unpack a file that is a task's program or data set."""
+        path = self.files.path(relative)
+        if path is None or path.is_dir() or zipfile.is_zipfile(path):
+            return ""
+        return f"{relative!r} is a single file that is no zip; put it into a folder, and name the folder or a zip of what is in it"
+
     def _command_of(self, relative: str, where: Where) -> None:
         """A program that does not say how to run it scores nothing; that is worth knowing before the first submission."""
         missing = command_fault(self.files, relative)
@@ -262,32 +286,39 @@ def is_key(text: str) -> bool:
 
 def command_fault(files: BundleFiles, relative: str) -> str:
     """Why a program of the bundle cannot be run; empty when it says its command."""
-    text = _metadata_text(files, relative)
+    name, text = _metadata_text(files, relative)
     if text is None:
         return f"the program {relative!r} has no metadata.yaml at its top level, so it cannot be run; add one with a line `command: ...`"
     try:
         said = yaml.safe_load(text)
     except yaml.YAMLError:
-        return f"the metadata.yaml of {relative!r} is no valid YAML, so the program cannot be run"
+        return f"the file {name} of {relative!r} is no valid YAML, so the program cannot be run"
     if not isinstance(said, dict) or not said.get("command"):
-        return f"the metadata.yaml of {relative!r} has no line `command: ...`, so the program cannot be run"
+        return f"the file {name} of {relative!r} has no line `command: ...`, so the program cannot be run"
+    if not isinstance(said["command"], str):
+        return f"the `command` in {name} of {relative!r} must be one line of text, so the program cannot be run"
     return ""
 
 
-def _metadata_text(files: BundleFiles, relative: str) -> str | None:
+def _metadata_text(files: BundleFiles, relative: str) -> tuple[str, str | None]:
+    """Name and text of a program's metadata file; the text is None where there is none."""
     path = files.path(relative)
     assert path is not None, "checked before"
     if path.is_dir():
         found = next((path / name for name in METADATA if (path / name).is_file()), None)
-        return None if found is None else found.read_bytes()[:65536].decode("utf-8-sig", "replace")
+        return ("", None) if found is None else (found.name, _start_of(found.read_bytes()))
     if not zipfile.is_zipfile(path):
-        return None
+        return "", None
     with zipfile.ZipFile(path) as archive:
-        found_name = next((name for name in METADATA if name in archive.namelist()), None)
-        if found_name is None:
-            return None
-        with archive.open(found_name) as member:
-            return member.read(65536).decode("utf-8-sig", "replace")
+        name = next((name for name in METADATA if name in archive.namelist()), None)
+        if name is None:
+            return "", None
+        with archive.open(name) as member:
+            return name, _start_of(member.read(MAX_METADATA_BYTES))
+
+
+def _start_of(content: bytes) -> str:
+    return content[:MAX_METADATA_BYTES].decode("utf-8-sig", "replace")
 
 
 def _place(spec: CompetitionSpec) -> None:
@@ -341,7 +372,7 @@ SENTENCES: Final[dict[str, str]] = {
     "greater_than": "must be greater than {gt}, not {input}",
     "greater_than_equal": "must be at least {ge}, not {input}",
     "less_than_equal": "must be at most {le}, not {input}",
-    "string_pattern_mismatch": "may hold letters, digits, - and _ alone, not {input}",
+    "string_pattern_mismatch": "may hold {allowed} alone, not {input}",
 }
 
 
@@ -356,12 +387,17 @@ def _sentence(item: Any) -> str:
     shown = item["input"]
     context |= {
         "name": item["loc"][-1],
-        "input": repr(shown)[:80]
-        if not isinstance(shown, dict | list)
-        else f"a {'mapping' if isinstance(shown, dict) else 'list'}",
+        "input": _called(shown),
         "length": len(str(shown)),
+        "allowed": ALLOWED.get(str(context.get("pattern")), "other characters"),
     }
     return template.format_map(context)
+
+
+def _called(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return "empty" if value is None else repr(value)[:80]
 
 
 __all__ = ["NO_TERMS", "BundleReader", "PhaseSpec", "TaskSpec", "dotted", "is_key"]

@@ -1,15 +1,36 @@
 """What a bundle names that must be on this site already: data sets and tasks by key, a queue, a free address."""
 
+from collections.abc import Iterable
+
 from competitions.bundles.faults import Where
 from competitions.bundles.reader import BundleReader, is_key
 from competitions.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
 from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
+from competitions.refusals import Refusal
 from competitions.resources.models import Resource
 
 from accounts.models import User  # isort: skip
 
 DEFAULT_QUEUE = "default"
+
+
+class NoSuchQueue(Refusal):
+    code, http_status = "no_such_queue", 422
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(
+            f"There is no queue {name!r} here that you may use; there are {', '.join(known) or 'none'}. Name one of them."
+        )
+
+
+def queue_named(name: str, user: User) -> Queue:
+    """The queue of this name, in any case of letters, that the organizer may use. Raises `NoSuchQueue`."""
+    usable = Queue.objects.usable_by(user)
+    found = usable.filter(name=name.strip().lower()).first()
+    if found is None:
+        raise NoSuchQueue(name, usable.values_list("name", flat=True)[:10])
+    return found
 
 
 class References:
@@ -49,18 +70,14 @@ class References:
     def _queue(self, spec: CompetitionSpec) -> None:
         if self.queue is not None:
             return
-        usable = Queue.objects.all() if self.owner.is_superuser else Queue.objects.filter(owner__in=[self.owner.pk])
-        shared = Queue.objects.filter(owner=None)
+        usable = Queue.objects.usable_by(self.owner)
         if spec.queue:
-            self.queue = (usable | shared).filter(name=str(spec.queue).lower()).first()
-            if self.queue is None:
-                names = ", ".join((usable | shared).values_list("name", flat=True)[:10]) or "none"
-                self._fault(
-                    ("queue",),
-                    f"there is no queue {spec.queue!r} here that you may use; there are {names}. "
-                    "Name one of them, remove the line, or choose a queue when you import",
-                )
+            try:
+                self.queue = queue_named(spec.queue, self.owner)
+            except NoSuchQueue as refusal:
+                self._fault(("queue",), f"{refusal} Remove the line, or choose a queue when you import")
             return
+        shared = usable.filter(owner=None)
         self.queue = shared.filter(name=DEFAULT_QUEUE).first() or shared.first() or usable.first()
         if self.queue is None:
             self._fault((), "this site has no queue that you may use; make one first, or ask its administrators")

@@ -12,6 +12,16 @@ from competitions.bundles.schema import ColumnSpec, CompetitionSpec, Leaderboard
 PRESET_NAMES: Final = ("pcqm4mv2-test-dev", "pcqm4mv2-test-challenge")
 
 
+def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
+    """What is read otherwise than it was written, and stops no import."""
+    board = spec.leaderboards[0]
+    if "primary_index" not in board.model_fields_set or any(one.index == board.primary_index for one in board.columns):
+        return []
+    known = ", ".join(str(column.index) for column in board.columns)
+    message = f"there is no column with the index {board.primary_index}, so the first column decides the rank; there are {known}"
+    return [document.note((*board.where, "primary_index"), message)]
+
+
 def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
     """Every contradiction between parts that are well formed by themselves."""
     found = [*_tasks(spec), *_phases(spec, legacy=legacy), *_boards(spec), *_questions(spec)]
@@ -83,6 +93,7 @@ def _boards(spec: CompetitionSpec) -> Found:
         indexes = {column.index for column in board.columns}
         for column in board.columns:
             yield from _computation(column, indexes)
+        yield from _circles(board)
 
 
 def _twice(board: LeaderboardSpec) -> Found:
@@ -113,6 +124,22 @@ def _computation(column: ColumnSpec, indexes: set[int]) -> Found:
     if unknown := sorted(set(chosen) - indexes):
         known = ", ".join(map(str, sorted(indexes)))
         yield (*column.where, "computation_indexes"), f"there are no columns {unknown}; there are {known}"
+
+
+def _circles(board: LeaderboardSpec) -> Found:
+    """Columns that can never be computed, because each of them waits for another."""
+    known = {column.index for column in board.columns}
+    left = [column for column in board.columns if column.computation is not None]
+    have = known - {column.index for column in left}
+    while ready := [column for column in left if not set(column.computation_indexes or ()) & (known - have)]:
+        have |= {column.index for column in ready}
+        left = [column for column in left if column not in ready]
+    for column in left:
+        if column.index not in (column.computation_indexes or ()):  # said already
+            yield (
+                (*column.where, "computation_indexes"),
+                "the columns are computed from each other in a circle; name at least one that the scoring program writes",
+            )
 
 
 def _questions(spec: CompetitionSpec) -> Found:

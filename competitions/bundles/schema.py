@@ -57,6 +57,13 @@ def _lower(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
 
+KEY_PATTERN: Final = r"^[\w.-]+( [\w.-]+)*$"  # of a question, as in `competitions.questions`
+SLUG_PATTERN: Final = r"^[-a-zA-Z0-9_]+$"
+# What may stand in a text with one of these patterns, for messages.
+ALLOWED: Final = {
+    KEY_PATTERN: "letters, digits, single blanks, and the characters . _ -",
+    SLUG_PATTERN: "letters from a to z, digits, - and _",
+}
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 OptionalInstant = Annotated[datetime | None, BeforeValidator(_optional_instant)]
 Index = int | float | str
@@ -183,9 +190,9 @@ class LeaderboardSpec(Spec):
 class QuestionSpec(Spec):
     """A question of the fact sheet. The flags are the texts "true" and "false" in Codabench; booleans are read too."""
 
-    key: str = Field(min_length=1, max_length=36, pattern=r"^[\w.-]+$")
+    key: str = Field(min_length=1, max_length=36, pattern=KEY_PATTERN)
     type: Literal["checkbox", "text", "select", "number", "url"]
-    title: str = Field(min_length=1, max_length=100)
+    title: str = Field(min_length=1, max_length=200)
     selection: str | list[Any] | bool = ""
     is_required: bool = False
     is_on_leaderboard: bool = False
@@ -203,7 +210,7 @@ class SolutionSpec(Spec):
 class AskedQuestionSpec(Spec):
     """A question in Podium's own form: what everybody who registers is asked."""
 
-    key: str = Field(min_length=1, max_length=36, pattern=r"^[\w.-]+$")
+    key: str = Field(min_length=1, max_length=36, pattern=KEY_PATTERN)
     title: str = Field(min_length=1, max_length=200)
     help_text: str = Field("", max_length=300)
     kind: Literal["text", "checkbox", "select", "url", "number"] = "text"
@@ -220,7 +227,7 @@ class FactQuestionSpec(AskedQuestionSpec):
 
 
 class CompetitionExtra(Spec):
-    slug: str | None = Field(None, max_length=60, pattern=r"^[-a-zA-Z0-9_]+$")
+    slug: str | None = Field(None, max_length=60, pattern=SLUG_PATTERN)
     subtitle: str = Field("", max_length=256)
     host: str = Field("", max_length=200)
     max_team_size: int = Field(10, ge=1, le=1000)

@@ -35,11 +35,14 @@ def choices_for(request: HttpRequest, model: type[Model]) -> QuerySet[Any] | Non
     if model is Phase:
         return Phase.objects.filter(competition__in=mine)
     if model is Task:
-        return Task.objects.filter(competition__in=mine)
+        usable = Task.objects.usable_by(user)
+        return Task.objects.filter(Q(pk__in=usable.values("pk")) | Q(phases__competition__in=mine)).distinct()
     if model is Resource:
-        return Resource.objects.filter(Q(owner=user) | Q(pk__in=_resources_used_by(mine))).distinct()
+        usable_files = Resource.objects.usable_by(user)
+        return Resource.objects.filter(Q(pk__in=usable_files.values("pk")) | Q(pk__in=_resources_used_by(mine)))
     if model is Queue:
-        return Queue.objects.filter(Q(owner=None) | Q(owner=user) | Q(pk__in=mine.values("queue"))).distinct()
+        queues = Queue.objects.usable_by(user)
+        return Queue.objects.filter(Q(pk__in=queues.values("pk")) | Q(pk__in=mine.values("queue")))
     return None
 
 

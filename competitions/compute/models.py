@@ -5,10 +5,15 @@ import secrets
 import uuid
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
+from django.db.models import Q
+
+if TYPE_CHECKING:
+    from accounts.models import User
 
 QUEUE_NAME = RegexValidator(r"\A[a-z0-9][a-z0-9-]{0,62}\Z", "Lower-case letters, digits and hyphens, at most 63.")
 WORKER_SILENT_AFTER_S = 60
@@ -18,6 +23,12 @@ class PullPolicy(models.TextChoices):
     MISSING = "missing", "when they are missing"
     ALWAYS = "always", "before each run"
     NEVER = "never", "never"
+
+
+class QueueQuerySet(models.QuerySet["Queue"]):
+    def usable_by(self, user: "User") -> "QueueQuerySet":
+        """Those that this organizer may put a competition on: own ones and the site's; all of them for an administrator."""
+        return self if user.is_superuser else self.filter(Q(owner=None) | Q(owner=user))
 
 
 class Queue(models.Model):
@@ -59,6 +70,8 @@ class Queue(models.Model):
         help_text="“Never”: the workers' hosts have them already; one that is missing is the platform's fault.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = QueueQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

@@ -93,11 +93,16 @@ def _check_sizes(members: list[zipfile.ZipInfo], packed_bytes: int, limits: Arch
     if not members:
         raise InvalidFile("zip_empty", f"{what} holds no files. Put your files into the zip.")
     declared = sum(member.file_size for member in members)
-    if declared > limits.unpacked_bytes or declared > packed_bytes * limits.ratio:
+    if declared > limits.unpacked_bytes:
         raise InvalidFile(
             "zip_too_large",
-            f"{what} would unpack to {declared:,} bytes; at most {limits.unpacked_bytes:,} bytes, and {limits.ratio} times "
-            "the size of the zip, are allowed.",
+            f"{what} would unpack to {declared:,} bytes; at most {limits.unpacked_bytes:,} bytes are allowed.",
+        )
+    if declared > packed_bytes * limits.ratio:
+        raise InvalidFile(
+            "zip_too_large",
+            f"{what} would unpack to {declared:,} bytes, which is more than {limits.ratio:,} times its own size and so "
+            "taken for an attack. Leave out files that repeat one byte.",
         )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from django.conf import settings
-from django.db.models import Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -178,10 +177,9 @@ class Queues(RobotView):
     """The queues that the asker may use."""
 
     def get(self, request: Request) -> Response:
-        user = self.person()
-        usable = Queue.objects.all() if user.is_superuser else Queue.objects.filter(Q(owner=None) | Q(owner=user))
         rows = [
-            {"id": one.pk, "name": one.name, "vhost": one.name, "is_public": one.owner_id is None} for one in usable
+            {"id": one.pk, "name": one.name, "vhost": one.name, "is_public": one.owner_id is None}
+            for one in Queue.objects.usable_by(self.person())
         ]
         return Response({"count": len(rows), "next": None, "previous": None, "results": rows})
 

@@ -1,6 +1,5 @@
 """Bundles by API: import one, export a competition as one."""
 
-from django.db.models import Q
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -16,8 +15,8 @@ from competitions.api.views.base import ApiView
 from competitions.bundles.copying import exported
 from competitions.bundles.importer import bundle_import
 from competitions.bundles.imports import OrganizersOnly
+from competitions.bundles.references import queue_named
 from competitions.catalog.models import Competition
-from competitions.compute.models import Queue
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import upload_whole
 
@@ -44,10 +43,8 @@ class Bundles(ApiView):
         said = BundleIn(data=request.data)
         said.is_valid(raise_exception=True)
         file = said.validated_data["file"]
-        queue = None
-        if said.validated_data["queue"]:
-            usable = Queue.objects.all() if user.is_superuser else Queue.objects.filter(Q(owner=None) | Q(owner=user))
-            queue = get_object_or_404(usable, name=said.validated_data["queue"])
+        wanted = said.validated_data["queue"]
+        queue = queue_named(wanted, user) if wanted else None
         sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
         assert sent.file is not None, "it came in one piece"
         with local_copy(sent.file) as path:

@@ -3,7 +3,6 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -34,7 +33,7 @@ def _managed(request: HttpRequest, slug: str) -> Competition:
 
 def _queues(user: User) -> list[Queue]:
     """Those that this organizer may choose."""
-    return list(Queue.objects.all() if user.is_superuser else Queue.objects.filter(Q(owner=None) | Q(owner=user)))
+    return list(Queue.objects.usable_by(user))
 
 
 @require_GET

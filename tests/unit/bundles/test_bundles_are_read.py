@@ -54,6 +54,21 @@ def test_a_bundle_of_codalab_1_5_is_mapped(tmp_path: Path) -> None:
     assert {note.path for note in report.mapped} >= {"force_best_submission_to_leaderboard"}
 
 
+def test_what_holds_for_all_boards_is_reported_once(tmp_path: Path) -> None:
+    second_board = "    Second: &second\n      label: Second\n  columns:\n    other:\n      leaderboard: *second\n"
+    _, report = read(write(tmp_path, LEGACY.replace("  columns:\n", second_board)))
+    assert [note.path for note in report.mapped].count("force_best_submission_to_leaderboard") == 1
+
+
+def test_a_primary_index_of_no_column_is_a_warning(tmp_path: Path) -> None:
+    _, report = read(write(tmp_path / "a", changed("leaderboards.0.primary_index", 5)))
+    assert [note.message for note in report.warnings] == [
+        "there is no column with the index 5, so the first column decides the rank; there are 0"
+    ]
+    _, report = read(write(tmp_path / "b", changed("leaderboards.0.columns.0.index", 1)))
+    assert report.warnings == [], "nobody named one"
+
+
 def test_an_empty_page_of_codalab_is_taken(tmp_path: Path) -> None:
     assert read(write(tmp_path, LEGACY, FILES | {"overview.html": ""}))[0].pages
 

@@ -87,6 +87,14 @@ CASES: list[tuple[str, Any, str]] = [
     ("fact_sheet", {"a": {"key": "b", "type": "text", "title": "A", "selection": "", "is_required": "true", "is_on_leaderboard": "false"}},
      "must equal the outer one"),
     ("fact_sheet", {"a": {"key": "a", "type": "radio", "title": "A"}}, "must be one of 'checkbox', 'text', 'select'"),
+    ("fact_sheet", {"a?": {"key": "a?", "type": "text", "title": "A"}}, "may hold letters, digits, single blanks, and the characters . _ -"),
+    ("podium", {"slug": "no blanks"}, "may hold letters from a to z, digits, - and _ alone"),
+    ("leaderboards.0.columns", [
+        {"title": "A", "key": "a", "index": 0, "computation": "avg", "computation_indexes": [1]},
+        {"title": "B", "key": "b", "index": 1, "computation": "sum", "computation_indexes": [0]},
+     ], "computed from each other in a circle"),
+    ("tasks.0.input_data", "logo.png", "is a single file that is no zip; put it into a folder"),
+    ("tasks.0", None, "must be a mapping of keys, not empty"),
 ]  # fmt: skip
 
 
@@ -127,6 +135,11 @@ def test_faults_of_the_old_shape_are_named_where_they_stand(tmp_path: Path, old:
     assert bool(report.faults) == bool(words)
     assert not words or any(words in str(fault) for fault in report.faults), [str(fault) for fault in report.faults]
     assert all(fault.line for fault in report.faults)
+
+
+def test_what_follows_from_a_fault_of_the_old_shape_is_not_said_as_well(tmp_path: Path) -> None:
+    assert "`leaderboard` must hold a mapping `columns`" in only(write(tmp_path / "a", LEGACY.replace("  columns:\n", "  others:\n")))
+    assert "no column belongs to the leaderboard" in only(write(tmp_path / "b", LEGACY.replace("leaderboard: *main", "leaderboard: {}")))
 
 
 def test_a_fault_of_the_old_shape_has_the_line_of_the_old_key(tmp_path: Path) -> None:
@@ -245,6 +258,11 @@ def test_a_zip_in_the_bundle_is_looked_into(tmp_path: Path) -> None:
     [
         ({"scoring_program/metadata.yaml": "description: none\n"}, "has no line `command: ...`"),
         ({"scoring_program/metadata.yaml": "a: [\n"}, "is no valid YAML"),
+        ({"scoring_program/metadata.yaml": "command: [python3, score.py]\n"}, "must be one line of text"),
+        (
+            {"scoring_program/metadata.yaml": None, "scoring_program/metadata": "command:python3 score.py\n"},
+            "the file metadata of 'scoring_program' has no line",
+        ),
         ({"scoring_program/metadata.yaml": None}, "has no metadata.yaml at its top level"),
     ],
 )

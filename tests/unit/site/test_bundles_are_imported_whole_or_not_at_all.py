@@ -152,7 +152,7 @@ def test_a_task_is_named_by_its_key(site: World, tmp_path: Path) -> None:
 
 def test_an_unknown_queue_is_a_fault_unless_one_is_chosen(site: World, tmp_path: Path) -> None:
     folder = write(tmp_path / "b", changed("queue", "6b0c3ec7-0000-0000-0000-000000000000"))
-    with pytest.raises(InvalidBundle, match="there is no queue"):
+    with pytest.raises(InvalidBundle, match="There is no queue"):
         import_from(site, folder, queue=None)
     assert import_from(site, folder, queue=site.queue).competition.queue == site.queue
 

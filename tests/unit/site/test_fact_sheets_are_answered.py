@@ -67,6 +67,16 @@ def sent(site: World, answers: object = ANSWERS, **arguments: Any) -> Submission
     return submission_create(upload=upload, fact_sheet=answers, **described)
 
 
+def test_a_key_may_have_single_blanks_as_on_codabench(site: World) -> None:
+    ask(site, "method family", "select", choices=["graph", "tree"], is_public=True, is_on_board=True)
+    page = client_of(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+    assert 'id="answer-method-family" name="answer.method family"' in page
+    assert 'for="answer-method-family"' in page
+    assert sent(site, {"method family": "tree"}).fact_sheet == {"method family": "tree"}
+    with pytest.raises(ValidationError, match="single blanks"):
+        ask(site, "two  blanks")
+
+
 def test_answers_are_kept_in_their_types_with_who_gave_them(asked: World) -> None:
     made = sent(asked)
     assert made.fact_sheet == {
@@ -235,7 +245,7 @@ def test_an_edited_answer_and_a_changed_question_show_on_the_board(asked: World)
     "fields",
     [
         {"kind": "select", "choices": ["one"]}, {"kind": "select", "choices": "text"}, {"kind": "text", "compared_with": "mae"},
-        {"key": "with blank"}, {"is_on_board": True},
+        {"key": "a/b"}, {"is_on_board": True},
     ],
 )  # fmt: skip
 def test_a_question_that_cannot_work_is_refused(site: World, fields: dict[str, Any]) -> None:

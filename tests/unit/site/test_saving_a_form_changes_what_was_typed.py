@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
+from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, Task
 from competitions.catalog.organizer_admin import choices_for
 from competitions.catalog.services import current_rules, phase_reveal, rules_publish
 from competitions.leaderboards.models import Entry
@@ -125,6 +125,22 @@ def test_an_organizer_is_offered_nothing_of_other_peoples_competitions(site: Wor
     assert site.queue in queues
     assert not files.filter(owner=other.organizer).exists()
     assert other.queue not in queues
+
+
+def test_an_organizer_is_offered_what_others_share_and_tasks_of_no_competition(site: World) -> None:
+    other = world()
+    public = resource(other.organizer, Resource.Kind.INPUT_DATA, b"public")
+    Resource.objects.filter(pk=public.pk).update(is_public=True)
+    shared = resource(other.organizer, Resource.Kind.INPUT_DATA, b"shared")
+    shared.shared_with.add(site.organizer)
+    uploaded = Task.objects.create(owner=site.organizer, name="Uploaded", scoring_program=public)
+    request = login(site.organizer).get(reverse("admin:index")).wsgi_request
+    files, tasks = choices_for(request, Resource), choices_for(request, Task)
+    assert files is not None
+    assert {public, shared} <= set(files)
+    assert tasks is not None
+    assert {uploaded, *site.phase.tasks.all()} <= set(tasks)
+    assert not set(tasks) & set(other.phase.tasks.all())
 
 
 def test_saving_a_competition_publishes_no_rules_that_nobody_changed(site: World) -> None:

@@ -10,7 +10,8 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.bundles.faults import InvalidBundle
 from competitions.bundles.importer import bundle_import
-from competitions.compute.models import Queue
+from competitions.bundles.references import queue_named
+from competitions.refusals import Refusal
 
 
 class Command(BaseCommand):
@@ -36,13 +37,15 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user {owner!r}. Give the name that the organizer signs in with.")
         try:
             made = bundle_import(
-                source=bundle, owner=user, queue=_queue(queue), now=timezone.now(),
+                source=bundle, owner=user, queue=queue_named(queue, user) if queue else None, now=timezone.now(),
                 progress=lambda step: self.stderr.write(step, ending="\n") if options["verbosity"] > 1 else None,
             )  # fmt: skip
         except InvalidBundle as error:
             if json:
                 self.stdout.write(_json(error.report.as_json()))
             raise CommandError(str(error)) from error
+        except Refusal as refusal:
+            raise CommandError(str(refusal)) from refusal
         if json:
             self.stdout.write(_json(made.report.as_json()))
             return
@@ -52,13 +55,3 @@ class Command(BaseCommand):
 
 def _json(value: Any) -> str:
     return json.dumps(value, indent=2)
-
-
-def _queue(name: str | None) -> Queue | None:
-    if name is None:
-        return None
-    found = Queue.objects.filter(name=name).first()
-    if found is None:
-        known = ", ".join(Queue.objects.values_list("name", flat=True)) or "none"
-        raise CommandError(f"There is no queue {name!r}; there are: {known}.")
-    return found
