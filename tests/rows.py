@@ -18,7 +18,7 @@ STAYS: dict[type[Model], set[str]] = {
     Page: set(),
     RulesVersion: {"published_at"},
     Task: {"key", "owner"},
-    Phase: {"revealed_at", "migrated_at"},
+    Phase: {"revealed_at", "reveal_told_at", "migrated_at"},
     Leaderboard: {"version", "entry_count", "score_count", "updated_at"},
     Column: set(),
     Question: set(),

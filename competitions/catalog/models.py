@@ -327,6 +327,7 @@ class Phase(models.Model):
         help_text="Sealed scores become public by themselves at this instant, not before the phase has closed and all is scored.",
     )  # fmt: skip
     revealed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    reveal_told_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     accepts_predictions = models.BooleanField("accepts prediction files", default=True)
     accepts_code = models.BooleanField("accepts code", default=False)

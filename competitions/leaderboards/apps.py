@@ -14,6 +14,7 @@ class LeaderboardsConfig(AppConfig):
         from competitions.leaderboards.migration import phases_migrate
         from competitions.leaderboards.reveal import boards_follow_reveal, reveal_planned
         from competitions.leaderboards.services import board_follow, boards_follow_questions, boards_follow_team
+        from competitions.leaderboards.telling import reveals_tell
         from competitions.submissions.moves import submission_settled
         from competitions.submissions.reconciler import reconcile_step
         from competitions.teams.merging import teams_merged
@@ -22,6 +23,7 @@ class LeaderboardsConfig(AppConfig):
         reconcile_step("boards_committed", commit_closed_boards)
         reconcile_step("phases_revealed", reveal_planned)
         reconcile_step("submissions_migrated", phases_migrate)
+        reconcile_step("reveals_told", reveals_tell)
         phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")
         questions_changed.connect(boards_follow_questions, dispatch_uid="leaderboards.boards_follow_questions")

@@ -1,11 +1,13 @@
 """Short mails to people, sent after the commit. The page says the same, so a mail server that is away loses nothing."""
 
+from collections.abc import Iterable
 from functools import partial
 from smtplib import SMTPException
 
 import structlog
 from django.conf import settings
-from django.core.mail import send_mail
+from django.core.mail import get_connection, send_mail
+from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 
 from accounts.models import User
@@ -21,8 +23,22 @@ def mail_after_commit(*, to: User, subject: str, text: str, path: str) -> None:
     transaction.on_commit(partial(_send, subject, body, to.email))
 
 
-def _send(subject: str, body: str, address: str) -> None:
+def mail_to_all(*, people: Iterable[User], subject: str, text: str, path: str) -> int:
+    """Tell many people the same over one connection; returns how many mails were sent. Call it outside of transactions."""
+    body = f"{text}\n\n{settings.SITE_URL}{path}\n"
+    addresses = [person.email for person in people if person.email and not person.is_robot]
     try:
-        send_mail(subject, body, None, [address])
+        with get_connection() as connection:
+            return sum(_send(subject, body, address, connection) for address in addresses)
     except (SMTPException, OSError) as error:
         log.error("mail_not_sent", subject=subject, error=str(error))
+        return 0
+
+
+def _send(subject: str, body: str, address: str, connection: BaseEmailBackend | None = None) -> bool:
+    subject = " ".join(subject.split())  # a title may have lines, a header may not
+    try:
+        return bool(send_mail(subject, body, None, [address], connection=connection))
+    except (SMTPException, OSError) as error:
+        log.error("mail_not_sent", subject=subject, error=str(error))
+        return False

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
@@ -416,3 +417,29 @@ def test_no_rank_of_a_hidden_board_is_told_by_the_shake_up(closed: World) -> Non
     Leaderboard.objects.filter(phase=closed.phase).update(is_hidden=True)
     revealed(closed)
     assert not RankChange.objects.exists()
+
+
+def test_each_captain_is_told_of_the_reveal_once_however_often_the_reconciler_comes(closed: World) -> None:
+    Phase.objects.filter(pk=closed.sealed.pk).update(reveal_at=closed.now, name="Two\nlines")
+    for _ in range(3):
+        reconcile(now=closed.now)
+    told = [(one.to, one.subject) for one in mail.outbox if "are public" in one.subject]
+    captains = [team.captain.email for team in closed.teams if team.name in ("aa", "bb", "cc")]
+    assert told == [([address], f"The scores of Two lines in {closed.competition} are public") for address in captains]
+    assert "0.3" not in "".join(str(one.body) for one in mail.outbox)
+
+
+def test_nobody_is_told_of_a_reveal_of_long_ago_or_of_a_hidden_board(closed: World) -> None:
+    phase_reveal(phase=closed.sealed, now=closed.now)
+    assert reconcile(now=closed.now + timedelta(days=3)).further["reveals_told"] == 0
+    Leaderboard.objects.filter(phase=closed.sealed).update(is_hidden=True)
+    assert reconcile(now=closed.now).further["reveals_told"] == 0
+    assert not [one for one in mail.outbox if "are public" in one.subject]
+
+
+def test_a_mail_server_that_is_away_holds_up_nothing(closed: World, settings: Any) -> None:
+    phase_reveal(phase=closed.sealed, now=closed.now)
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9  # nobody listens there
+    assert reconcile(now=closed.now).further["reveals_told"] == 0
+    assert Phase.objects.get(pk=closed.sealed.pk).reveal_told_at == closed.now

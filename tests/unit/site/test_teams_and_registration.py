@@ -173,7 +173,7 @@ def test_decisions_and_invitations_are_told_by_mail_after_the_commit(
 def test_a_mail_server_that_is_away_undoes_nothing(
     site: World, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    def away(*_: object) -> None:
+    def away(*_: object, **__: object) -> None:
         raise ConnectionRefusedError("no mail server")
 
     monkeypatch.setattr(mail, "send_mail", away)
