@@ -1,10 +1,14 @@
 """Comparing the predictions that a team's code made here with those that it submitted."""
 
+import re
 import tempfile
 import zipfile
+import zlib
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +21,12 @@ from scoring import ScoringInputError, submissions
 from scoring.layouts import official_filename
 
 MAX_TEXT_BYTES: Final = 256 * 1024 * 1024
+UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError)  # damaged, or encrypted
+
+_WORD: Final = re.compile(rb"[^\s,;]+")
+_NUMBER: Final = rb"[-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,2})?"
+_WHOLE: Final = rb"[-+]?\d+ [-+]?\d+"
+_REAL: Final = re.compile(rb"(?!" + _WHOLE + rb"\Z)" + _NUMBER + rb" " + _NUMBER)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -27,7 +37,7 @@ class CannotCompare(Exception):
 
 @dataclass(frozen=True)
 class Difference:
-    """How far two sets of predictions are apart; `mae` is None where no array holds real numbers."""
+    """How far two sets of predictions are apart; `mae` is None where nothing holds real numbers, or text beside them differs."""
 
     rows: int
     equal_share: float
@@ -57,11 +67,38 @@ def compare(ours: Arrays, theirs: Arrays) -> Difference:
         rows = max(rows, len(made))
         equal = made == sent
         shares.append(float(np.mean(equal.reshape(len(made), -1).all(axis=1))) if len(made) else 1.0)
-        if np.issubdtype(made.dtype, np.floating) and made.size:
-            apart = np.abs(made.astype(np.float64) - sent.astype(np.float64))
+        apart = _apart_in_text(made, sent) if made.dtype == object else _apart(made, sent)
+        if apart is not None and apart.size:
             means.append(float(apart.mean()))
             largest.append(float(apart.max()))
     return Difference(rows, min(shares, default=1.0), max(means, default=None), max(largest, default=None))
+
+
+def _apart(made: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Absolute differences of real numbers; None for classes and rankings, of which a mean says nothing."""
+    if not np.issubdtype(made.dtype, np.floating):
+        return None
+    return np.abs(made.astype(np.float64) - sent.astype(np.float64))
+
+
+def _apart_in_text(made: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Absolute differences of the real numbers in lines of text; None where anything else differs.
+
+    Words stand between blanks, commas, semicolons and tabs. Two whole numbers are words: they may be classes or rows.
+
+    >>> lines = [np.array([line], dtype=object) for line in (b"mol7, 0.25", b"mol7,0.5", b"mol8,0.25")]
+    >>> _apart_in_text(lines[0], lines[1]), _apart_in_text(lines[0], lines[2])
+    (array([0.25]), None)
+    """
+    found = array("d")
+    for ours, theirs in zip(made, sent, strict=True):
+        words = list(zip_longest(_WORD.findall(ours), _WORD.findall(theirs), fillvalue=b""))
+        for one, other in words:
+            if _REAL.fullmatch(one + b" " + other):
+                found.append(abs(float(one) - float(other)))
+            elif one != other:
+                return None
+    return np.frombuffer(found, dtype=np.float64)
 
 
 def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[str, Any] | None) -> Arrays:
@@ -79,7 +116,7 @@ def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[s
                     found, str(prediction_format["dataset"]), str(prediction_format["split"]),
                     rows=rows if isinstance(rows, int) else None, filename=name,
                 )  # fmt: skip
-        except ScoringInputError as error:
+        except (ScoringInputError, *UNREADABLE) as error:
             raise CannotCompare(f"The predictions cannot be read: {error}") from error
 
 
@@ -109,4 +146,7 @@ def _lines(path: Path) -> Arrays:
         infos = [info for info in archive.infolist() if not info.is_dir()]
         if sum(info.file_size for info in infos) > MAX_TEXT_BYTES:
             raise CannotCompare(f"The files are larger than {MAX_TEXT_BYTES:,} bytes together.")
-        return {info.filename: np.array(archive.read(info).splitlines() or [b""], dtype=object) for info in infos}
+        try:
+            return {info.filename: np.array(archive.read(info).splitlines() or [b""], dtype=object) for info in infos}
+        except UNREADABLE as error:
+            raise CannotCompare(f"The zip cannot be read: {error}") from error

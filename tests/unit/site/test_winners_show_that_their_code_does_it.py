@@ -22,7 +22,7 @@ from competitions.submissions.reconciler import reconcile
 from competitions.submissions.results import read_result
 from competitions.submissions.states import Kind
 from competitions.winners import refusals, services
-from competitions.winners.comparison import CannotCompare, compare
+from competitions.winners.comparison import CannotCompare, compare, predictions_of
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, State
 from competitions.winners.verification import verification_start
@@ -330,11 +330,33 @@ def test_arrays_of_other_names_or_shapes_are_not_compared() -> None:
 def test_text_without_an_official_format_is_compared_line_by_line(site: World, lane: Lane) -> None:
     Phase.objects.filter(pk=site.sealed.pk).update(prediction_format=None)
     first = Place(lane=lane, submission=Submission(kind=Kind.PREDICTION, file_name="p.zip"))
-    from competitions.winners.comparison import predictions_of
-
     ours = predictions_of(store_bytes(zip_of({"pred.txt": "a\nb\nc"})), "predictions.zip", None)
     theirs = predictions_of(store_bytes(zip_of({"pred.txt": "a\nb\nx"})), first.submission.file_name, None)
     assert compare(ours, theirs).equal_share == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "mae"),
+    [
+        ("0.25\n0.5", "0.25\n0.75", 0.125),
+        ("id,gap\nmol7,1e-2\nmol8,0.5", "id,gap\nmol7,0.01\nmol8,0.5", 0.0),
+        ("1 2.0 0.5", "1 2.0 0.75", 0.125),
+        ("cat 0.5", "dog 0.5", None),
+        ("3", "4", None),  # classes or rows: of them a mean says nothing
+        ("0.5 0.5", "0.5", None),
+        ("0.5", "nan", None),
+    ],
+)
+def test_real_numbers_in_text_are_compared_within_the_tolerance(ours: str, theirs: str, mae: float | None) -> None:
+    found = compare(*({"p.csv": np.array(text.encode().splitlines(), dtype=object)} for text in (ours, theirs)))
+    assert found.mae == (mae if mae is None else pytest.approx(mae))
+
+
+def test_a_zip_that_cannot_be_read_is_said_and_stops_nothing(db: None) -> None:
+    damaged = bytearray(zip_of({"pred.txt": "0.5\n" * 1000}))
+    damaged[40:44] = b"\0\0\0\0"
+    with pytest.raises(CannotCompare, match="cannot be read"):
+        predictions_of(store_bytes(bytes(damaged)), "predictions.zip", None)
 
 
 def test_winners_of_a_hidden_board_are_for_organizers_alone(site: World, lane: Lane) -> None:
