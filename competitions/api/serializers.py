@@ -177,6 +177,17 @@ class RunOut(serializers.ModelSerializer[Run]):
             "id", "task", "state", "attempt", "queued_at", "started_at", "finished_at", "reason", "code", "detail", "meters",
         ]  # fmt: skip
 
+    def to_representation(self, run: Run) -> dict[str, Any]:
+        return _answer(self.Meta.fields, run, {"task": run.task_name})  # type: ignore[attr-defined]  # an annotation
+
+
+def _answer(fields: list[str], row: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a row as they are, but for those in `found`; the renderer writes times and numbers of rows as text.
+
+    In a list of submissions, asking each field to represent itself took a fifth of the time of the whole answer.
+    """
+    return {name: found[name] if name in found else getattr(row, name) for name in fields}
+
 
 class VerdictOut(serializers.Serializer[Any]):
     """Why a submission failed: whose fault it is, and what to do."""
@@ -195,10 +206,16 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     team = serializers.CharField(source="team_name")
     submitted_by = serializers.CharField(source="submitted_by_name")
     sha256 = serializers.CharField(source="file_id")
-    verdict = serializers.SerializerMethodField()
-    scores = serializers.SerializerMethodField()
-    counts_on = serializers.SerializerMethodField(help_text="Keys of the boards on which it counts now.")
-    selected_on = serializers.SerializerMethodField(help_text="Keys of the boards that its team chose it for.")
+    verdict = VerdictOut(allow_null=True)
+    scores = serializers.DictField(
+        child=serializers.CharField(), allow_null=True, help_text="As the board shows them; null where they are sealed."
+    )
+    counts_on = serializers.ListField(
+        child=serializers.CharField(), help_text="Keys of the boards on which it counts now."
+    )
+    selected_on = serializers.ListField(
+        child=serializers.CharField(), help_text="Keys of the boards that its team chose it for."
+    )
     runs = RunOut(many=True)
 
     class Meta:
@@ -210,31 +227,34 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
             "counts_on", "selected_on", "runs",
         ]  # fmt: skip
 
-    @extend_schema_field(VerdictOut(allow_null=True))
-    def get_verdict(self, submission: Submission) -> dict[str, str] | None:
-        if not submission.reason:
-            return None
-        info = REASONS[Reason(submission.reason)]
-        run = next((run for run in submission.runs.all() if run.reason), None)
-        return {
-            "reason": submission.reason,
-            "blame": info.blame,
-            "detail": run.detail if run else "",
-            "advice": info.advice,
-        }
+    def to_representation(self, submission: Submission) -> dict[str, Any]:
+        standing = standing_of(submission, self.context["can_see_scores"])
+        run_out = RunOut()
+        return _answer(self.Meta.fields, submission, {
+            "competition": submission.competition_slug,  # type: ignore[attr-defined]  # an annotation
+            "phase": submission.phase.slug,
+            "team": submission.team_name,  # type: ignore[attr-defined]  # an annotation
+            "submitted_by": submission.submitted_by_name,  # type: ignore[attr-defined]  # an annotation
+            "sha256": submission.file_id,
+            "verdict": _verdict(submission),
+            "scores": {column.key: value for column, value in standing.values} or None,
+            "counts_on": [board.key for board in standing.counting],
+            "selected_on": [choice.board.key for choice in standing.choices if choice.is_picked],
+            "runs": [run_out.to_representation(run) for run in submission.runs.all()],
+        })  # fmt: skip
 
-    @extend_schema_field(serializers.DictField(child=serializers.CharField(), allow_null=True))
-    def get_scores(self, submission: Submission) -> dict[str, str] | None:
-        """The values as the board shows them; a caller that may not see them gets null."""
-        values = standing_of(submission, self.context["can_see_scores"]).values
-        return {column.key: value for column, value in values} or None
 
-    def get_counts_on(self, submission: Submission) -> list[str]:
-        return [board.key for board in standing_of(submission, self.context["can_see_scores"]).counting]
-
-    def get_selected_on(self, submission: Submission) -> list[str]:
-        choices = standing_of(submission, self.context["can_see_scores"]).choices
-        return [choice.board.key for choice in choices if choice.is_picked]
+def _verdict(submission: Submission) -> dict[str, str] | None:
+    if not submission.reason:
+        return None
+    info = REASONS[Reason(submission.reason)]
+    run = next((run for run in submission.runs.all() if run.reason), None)
+    return {
+        "reason": submission.reason,
+        "blame": info.blame,
+        "detail": run.detail if run else "",
+        "advice": info.advice,
+    }
 
 
 class FactSheetIn(serializers.Serializer[Any]):

@@ -1,63 +1,67 @@
 """Fetching what pages and API show of boards in few queries, the same number for any number of rows."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db.models import FilteredRelation, Model, Prefetch, Q, QuerySet, prefetch_related_objects
+from django.db.models import F, FilteredRelation, Q, QuerySet, prefetch_related_objects
 
 from competitions.catalog.models import Phase
+from competitions.composed import Composed, fill
 from competitions.leaderboards.models import Leaderboard, Score
 from competitions.leaderboards.rules import PICKED
 from competitions.submissions.models import Submission
 
 
-def _fill(owner: Model, name: str, rows: list[Any]) -> None:
-    """Let `owner.<name>.all()` answer these rows without a query, as Django's own prefetching does."""
-    queryset = getattr(owner, name).all()
-    queryset._result_cache, queryset._prefetch_done = rows, True
-    cache = owner.__dict__.setdefault("_prefetched_objects_cache", {})
-    cache[name] = queryset
+def _with_columns(boards: QuerySet[Leaderboard]) -> QuerySet[Leaderboard]:
+    """Boards joined with their columns: a row for each column, or one without where there is none."""
+    joined = boards.annotate(joined=FilteredRelation("columns")).select_related("joined")  # type: ignore[misc]  # the annotation
+    return joined.order_by("index", "pk", "joined__index", "joined__pk")
 
 
-def _joined(boards: QuerySet[Leaderboard]) -> list[Leaderboard]:
-    """Boards with their columns, both in one query: a row for each column, or one without where there is none."""
-    rows = boards.annotate(joined=FilteredRelation("columns")).select_related("joined")  # type: ignore[misc]  # the annotation
+_boards_of = Composed(lambda phases: _with_columns(Leaderboard.objects.filter(phase__in=phases)))
+_boards_with_phases = Composed(
+    lambda phases: _with_columns(Leaderboard.objects.filter(phase__in=phases).select_related("phase"))
+)
+
+
+def _gathered(rows: list[Leaderboard]) -> list[Leaderboard]:
+    """Each board once, with its columns, from the rows of `_with_columns`."""
     found: dict[int, Leaderboard] = {}
     columns: dict[int, list[Any]] = {}
-    for row in rows.order_by("index", "pk", "joined__index", "joined__pk"):
+    for row in rows:
         board = found.setdefault(row.pk, row)
         column = getattr(row, "joined", None)  # Django sets it only where there is one
         if column is not None:
             columns.setdefault(row.pk, []).append(column)
     for board in found.values():
-        _fill(board, "columns", columns.get(board.pk, []))
+        fill(board, "columns", columns.get(board.pk, []))
     return list(found.values())
 
 
 def attach_boards(phases: Sequence[Phase]) -> None:
     """Give each phase its boards, and these their columns; one query."""
-    boards = _joined(Leaderboard.objects.filter(phase__in=phases))
+    boards = _gathered(_boards_of(phases=[phase.pk for phase in phases]))
     for phase in phases:
         mine = [board for board in boards if board.phase_id == phase.pk]
         for board in mine:
             board.phase = phase
-        _fill(phase, "leaderboards", mine)
+        fill(phase, "leaderboards", mine)
 
 
 def phases_of(submissions: Iterable[Submission]) -> dict[int, Phase]:
-    """The phases of these submissions by number, each once, with competition, boards and columns; one query.
+    """The phases of these submissions by number, each once, with boards and columns; one query.
 
     A phase without a board, which scores nothing, costs two more.
     """
     wanted = {submission.phase_id for submission in submissions}
-    boards = _joined(Leaderboard.objects.filter(phase__in=wanted).select_related("phase__competition"))
+    boards = _gathered(_boards_with_phases(phases=list(wanted)))
     phases: dict[int, Phase] = {}
     for board in boards:
         board.phase = phases.setdefault(board.phase_id, board.phase)
     for phase in phases.values():
-        _fill(phase, "leaderboards", [board for board in boards if board.phase_id == phase.pk])
+        fill(phase, "leaderboards", [board for board in boards if board.phase_id == phase.pk])
     if missing := wanted - set(phases):
-        bare = list(Phase.objects.filter(pk__in=missing).select_related("competition"))
+        bare = list(Phase.objects.filter(pk__in=missing))
         attach_boards(bare)
         phases |= {phase.pk: phase for phase in bare}
     return phases
@@ -67,7 +71,10 @@ def with_main_score(submissions: QuerySet[Submission], phases: Iterable[Phase]) 
     """Submissions joined with their score on their phase's main board, where the phases have no further boards."""
     main = [board.pk for phase in phases for board in phase.leaderboards.all()]
     joined = FilteredRelation("scores", condition=Q(scores__leaderboard__in=main or [0]))
-    return submissions.annotate(main_score=joined).select_related("main_score__entry")  # type: ignore[misc]  # the annotation
+    return submissions.annotate(main_score=joined).annotate(
+        score_board=F("main_score__leaderboard_id"), score_values=F("main_score__values"),
+        score_entry=F("main_score__entry__pk"),
+    )  # fmt: skip
 
 
 def attach_standings(submissions: Sequence[Submission], phases: dict[int, Phase], *, is_joined: bool = False) -> None:
@@ -75,15 +82,41 @@ def attach_standings(submissions: Sequence[Submission], phases: dict[int, Phase]
 
     `is_joined`: they come from `with_main_score`, which saves one.
     """
+    scores = [_joined_score(submission) for submission in submissions] if is_joined else _scores_of(submissions)
+    mine: dict[int, list[BoardScore]] = {submission.pk: [] for submission in submissions}
+    for score in filter(None, scores):
+        mine[score.submission_id].append(score)
     for submission in submissions:
         submission.phase = phases[submission.phase_id]
-    if is_joined:
-        for submission in submissions:
-            score = getattr(submission, "main_score", None)
-            _fill(submission, "scores", [score] if score is not None else [])
-    else:
-        prefetch_related_objects(submissions, Prefetch("scores", queryset=Score.objects.select_related("entry")))
+        submission.board_scores = mine[submission.pk]  # type: ignore[attr-defined]  # read by `standing_of`
     attach_picks(submissions, phases)
+
+
+class BoardScore(NamedTuple):
+    """What a submission reached on a board; `entry` is its row, None where it does not count."""
+
+    submission_id: int
+    leaderboard_id: int
+    values: dict[str, float]
+    entry: int | None
+
+
+_scores = Composed(
+    lambda submissions: Score.objects.filter(submission__in=submissions).values_list(
+        "submission_id", "leaderboard_id", "values", "entry__pk"
+    )
+)
+
+
+def _scores_of(submissions: Sequence[Submission]) -> list[BoardScore]:
+    """Plain values, because a list of submissions reads nothing else of its scores and has many."""
+    return [BoardScore(*row) for row in _scores(submissions=[submission.pk for submission in submissions])]
+
+
+def _joined_score(submission: Any) -> BoardScore | None:
+    if submission.score_board is None:
+        return None
+    return BoardScore(submission.pk, submission.score_board, submission.score_values, submission.score_entry)
 
 
 def attach_picks(submissions: Sequence[Submission], phases: dict[int, Phase]) -> None:
@@ -92,7 +125,7 @@ def attach_picks(submissions: Sequence[Submission], phases: dict[int, Phase]) ->
         prefetch_related_objects(submissions, "picks")
     else:
         for submission in submissions:
-            _fill(submission, "picks", [])
+            fill(submission, "picks", [])
 
 
 def several_boards(phases: Iterable[Phase]) -> bool:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from competitions.leaderboards.models import Column, Leaderboard, Score
+from competitions.leaderboards.loading import BoardScore
+from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.rules import PICKED, REMOVABLE, TELLS_NO_SCORE, Rule
 from competitions.submissions.models import Submission
 
@@ -38,7 +39,8 @@ class Standing:
 def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> Standing:
     """The submission's standing for somebody who `sees` the scores of these boards; fetched with `attach_standings`."""
     standing = Standing()
-    scores = {score.leaderboard_id: score for score in submission.scores.all()}
+    attached: list[BoardScore] = submission.board_scores  # type: ignore[attr-defined]
+    scores = {score.leaderboard_id: score for score in attached}
     picked = {pick.leaderboard_id for pick in submission.picks.all()}
     for board in submission.phase.leaderboards.all():
         score = scores.get(board.pk)
@@ -46,21 +48,19 @@ def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> 
             standing.choices.append(Choice(board, board.pk in picked))
         if score is None:
             continue
-        if sees(board):
-            standing.values += values_of(board, score)
-            standing.exact |= {column.key: (column, score.values[column.key]) for column, _ in values_of(board, score)}
+        is_seen = sees(board)
+        if is_seen:
+            shown = values_of(board, score.values)
+            standing.values += shown
+            standing.exact |= {column.key: (column, score.values[column.key]) for column, _ in shown}
         else:
             standing.sealed = True
-        if _counts(score) and (sees(board) or board.rule in TELLS_NO_SCORE):
+        if score.entry is not None and (is_seen or board.rule in TELLS_NO_SCORE):
             standing.counting.append(board)
     return standing
 
 
-def values_of(board: Leaderboard, score: Score) -> list[tuple[Column, str]]:
-    """The score's values as the board shows them."""
-    columns = [column for column in board.columns.all() if not column.is_hidden and column.key in score.values]
-    return [(column, column.shown_in(score.values) or "") for column in columns]
-
-
-def _counts(score: Score) -> bool:
-    return hasattr(score, "entry")
+def values_of(board: Leaderboard, values: dict[str, float]) -> list[tuple[Column, str]]:
+    """The values of a score as the board shows them."""
+    columns = [column for column in board.columns.all() if not column.is_hidden and column.key in values]
+    return [(column, column.shown_in(values) or "") for column in columns]

@@ -7,8 +7,14 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import has_sealed_right, organizes, sealed_right_used
+from competitions.composed import Composed
 from competitions.submissions.models import RunLog, Submission
 from competitions.teams.models import Membership
+
+_teams_of = Composed(lambda user: Membership.objects.filter(user=user).values_list("team"))
+_phases_of = Composed(
+    lambda user: Phase.objects.filter(competition__in=Competition.objects.managed_by(User(pk=user))).values_list("pk")
+)
 
 
 def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
@@ -21,10 +27,8 @@ def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
         return Submission.objects.none()
     if user.is_superuser:
         return Submission.objects.all()
-    teams = list(Membership.objects.filter(user=user).values_list("team", flat=True))
-    phases = list(
-        Phase.objects.filter(competition__in=Competition.objects.managed_by(user)).values_list("pk", flat=True)
-    )
+    teams = [pk for (pk,) in _teams_of(user=user.pk)]
+    phases = [pk for (pk,) in _phases_of(user=user.pk)]
     wanted = Q(pk__in=[])
     if teams:
         wanted |= Q(team__in=teams)

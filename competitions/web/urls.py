@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.web.views import competitions, leaderboard, organize, reveal, submissions, teams, winners
+from competitions.web.views import competitions, leaderboard, organize, reveal, submission, submissions, teams, winners
 
 app_name = "web"
 urlpatterns = [
@@ -59,24 +59,24 @@ urlpatterns = [
     path("invitations/<uuid:key>/withdraw/", teams.answer, {"answer": "withdraw"}, name="invitation-withdraw"),
     path("competitions/<slug:slug>/submissions/", submissions.submissions, name="submissions"),
     path("competitions/<slug:slug>/submit/", submissions.submit, name="submit"),
-    path("submissions/<int:pk>/", submissions.detail, name="submission"),
-    path("submissions/<int:pk>/row/", submissions.row, name="submission-row"),
-    path("submissions/<int:pk>/live/", submissions.live, name="submission-live"),
-    path("submissions/<int:pk>/cancel/", submissions.cancel, name="submission-cancel"),
+    path("submissions/<int:pk>/", submission.detail, name="submission"),
+    path("submissions/<int:pk>/row/", submission.row, name="submission-row"),
+    path("submissions/<int:pk>/live/", submission.live, name="submission-live"),
+    path("submissions/<int:pk>/cancel/", submission.cancel, name="submission-cancel"),
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/add/",
-        submissions.pick,
+        submission.pick,
         {"action": "add"},
         name="submission-pick",
     ),
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/remove/",
-        submissions.pick,
+        submission.pick,
         {"action": "remove"},
         name="submission-unpick",
     ),
-    path("submissions/<int:pk>/fact-sheet/", submissions.fact_sheet, name="submission-fact-sheet"),
-    path("submissions/<int:pk>/file/", submissions.source, name="submission-file"),
-    path("submissions/<int:pk>/outputs/<str:name>/", submissions.output, name="submission-output"),
-    path("submissions/<int:pk>/details/<uuid:run_id>/", submissions.details, name="submission-details"),
+    path("submissions/<int:pk>/fact-sheet/", submission.fact_sheet, name="submission-fact-sheet"),
+    path("submissions/<int:pk>/file/", submission.source, name="submission-file"),
+    path("submissions/<int:pk>/outputs/<str:name>/", submission.output, name="submission-output"),
+    path("submissions/<int:pk>/details/<uuid:run_id>/", submission.details, name="submission-details"),
 ]

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cached_property
 
 from django.contrib.auth.models import AnonymousUser
-from django.db import connection
 from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest
@@ -15,6 +14,7 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
 from competitions.catalog.rights import sealed_right_used
+from competitions.composed import Composed
 from competitions.compute.models import ComputeWorker
 from competitions.factsheets.models import Question
 from competitions.leaderboards.loading import attach_boards
@@ -106,7 +106,7 @@ class Visit:
     @cached_property
     def phases(self) -> list[Phase]:
         """Phases in order, each with its competition and its boards."""
-        phases = list(self.competition.phases.all())
+        phases = _ask_phases(competition=self.competition.pk)
         for phase in phases:
             phase.competition = self.competition
         attach_boards(phases)
@@ -191,24 +191,23 @@ def _annotated(user: User | AnonymousUser) -> QuerySet[Competition]:
     )
 
 
-SLUG, USER_PK = "slug of a visit", -4_321_987  # stand in the compiled statement for what a visit asks
-
-
-@cache
-def _statement(vendor: str, *, is_authenticated: bool, is_superuser: bool) -> tuple[str, tuple[object, ...]]:
-    """The SQL of a visit and its parameters. Every page of a competition asks it, and composing it anew
-    costs more than its answer (3 ms of 12), so it is composed once for each kind of person."""
-    user = User(pk=USER_PK, is_superuser=is_superuser) if is_authenticated else AnonymousUser()
-    return _annotated(user).filter(slug=SLUG).order_by().query.sql_with_params()
+# One for each kind of person: they are asked by every page of a competition.
+_ask_visitor = Composed(lambda slug: _annotated(AnonymousUser()).filter(slug=slug).order_by())
+_ask_member = Composed(lambda slug, user: _annotated(User(pk=user)).filter(slug=slug).order_by())
+_ask_administrator = Composed(
+    lambda slug, user: _annotated(User(pk=user, is_superuser=True)).filter(slug=slug).order_by()
+)
+_ask_phases = Composed(lambda competition: Phase.objects.filter(competition=competition))
 
 
 def visit(request: HttpRequest, slug: str) -> Visit:
     """The visit of this request's person. A competition that they do not see does not exist: 404."""
     user = request.user
     assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-    sql, marked = _statement(connection.vendor, is_authenticated=user.is_authenticated, is_superuser=user.is_superuser)
-    asked = {SLUG: slug, USER_PK: user.pk}
-    found = list(Competition.objects.raw(sql, [asked.get(value, value) for value in marked]))
+    if user.pk is None:
+        found = _ask_visitor(slug=slug)
+    else:
+        found = (_ask_administrator if user.is_superuser else _ask_member)(slug=slug, user=user.pk)
     if not found:
         raise Http404
     return Visit(competition=found[0], user=user, now=timezone.now())

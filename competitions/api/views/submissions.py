@@ -1,10 +1,10 @@
 """Submissions: make, list, follow, cancel, download."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from django.db.models import F, Prefetch, QuerySet
+from django.db.models import F, QuerySet
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -19,6 +19,7 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
+from competitions.composed import Composed, fill
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.loading import attach_standings, phases_of
 from competitions.leaderboards.models import Leaderboard
@@ -42,23 +43,38 @@ IDEMPOTENCY = OpenApiParameter(
 )
 
 
+_runs_of = Composed(
+    lambda submissions: (
+        Run.objects.filter(submission__in=submissions).defer("receipt", "scores").annotate(task_name=F("task__name"))
+    )
+)
+
+
+def attach_shown(submissions: Sequence[Submission]) -> None:
+    """Give each submission what its answer tells beside its own row: runs, phase, scores and choices; at most four queries."""
+    runs: dict[int, list[Run]] = {submission.pk: [] for submission in submissions}
+    for run in _runs_of(submissions=list(runs)):
+        runs[run.submission_id].append(run)
+    for submission in submissions:
+        fill(submission, "runs", runs[submission.pk])
+    attach_standings(submissions, phases_of(submissions))
+
+
 class SubmissionView(ApiView):
     """Base: the submissions of the asker's teams, and all of those that the asker organizes."""
 
     serializer_class = s.SubmissionOut
 
     def submissions(self) -> QuerySet[Submission]:
-        return (
-            submissions_of(self.person())
-            .annotate(team_name=F("team__name"), submitted_by_name=F("submitted_by__username"))
-            .prefetch_related(
-                Prefetch("runs", Run.objects.defer("receipt", "scores").annotate(task_name=F("task__name")))
-            )
+        return submissions_of(self.person()).annotate(
+            team_name=F("team__name"),
+            submitted_by_name=F("submitted_by__username"),
+            competition_slug=F("phase__competition__slug"),
         )
 
     def submission(self, pk: int) -> Submission:
         found: Submission = get_object_or_404(self.submissions(), pk=pk)
-        attach_standings([found], phases_of([found]))
+        attach_shown([found])
         return found
 
     def get_serializer_context(self) -> dict[str, Any]:
@@ -94,7 +110,7 @@ class SubmissionList(SubmissionView):
         asked.is_valid(raise_exception=True)
         wanted = self.submissions().filter(**asked.lookups())
         page = self.paginate_queryset(wanted)
-        attach_standings(page or [], phases_of(page or []))
+        attach_shown(page or [])
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(

@@ -98,6 +98,11 @@ def status_icon(status: str) -> str:
 
 
 @register.filter
+def status_label(status: str) -> str:
+    return State(status).label
+
+
+@register.filter
 def shown(values: dict[str, float], column: ShownColumn) -> str:
     """A row's value at the column's precision, or a dash."""
     return column.shown_in(values) or "-"

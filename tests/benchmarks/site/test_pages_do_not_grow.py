@@ -20,6 +20,7 @@ from django.test import utils as test_utils
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import SettingsWrapper
 
 from competitions.compute import bell
 from tests.benchmarks.site.filling import fill
@@ -73,6 +74,13 @@ def pages(site: World) -> dict[str, str]:
         "submissions page": f"{reverse('web:submissions', args=[slug])}?phase={phase}",
         "submissions JSON": reverse("api:submissions"),
     }
+
+
+@pytest.fixture(autouse=True)
+def cache_of_production(settings: SettingsWrapper, redis_url: str) -> None:
+    """Rates of API calls are counted in Redis, as `docker-compose.yml` has it."""
+    shared = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": redis_url}
+    settings.CACHES = settings.CACHES | {"default": shared}
 
 
 def test_pages_take_the_same_queries_and_time_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from competitions.catalog.readiness import ReadinessWarning
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_cancel
+from competitions.submissions.services import submission_cancel, submission_disqualify
 from competitions.submissions.states import Kind
 from competitions.teams.services import invite, register
 from competitions.web.checklist import checklist
@@ -146,6 +146,18 @@ def test_the_list_can_be_narrowed(site: World, member: Client, show: str, count:
     site.submit()
     page = member.get(reverse("web:submissions", args=[site.competition.slug]), {"show": show}).content.decode()
     assert page.count('id="submission-') == count
+
+
+def test_a_list_on_which_all_has_ended_shows_what_changed_since_it_was_drawn(site: World, member: Client) -> None:
+    ended = site.score(site.submit(), 0.5)
+    url = reverse("web:submissions", args=[site.competition.slug])
+    first, again = (member.get(url).content.decode() for _ in range(2))
+    assert "counts now" in first
+    assert "counts now" in again
+    submission_disqualify(submission=ended, reason="Labels were used.", now=site.now)
+    changed = member.get(url).content.decode()
+    assert "Labels were used." in changed
+    assert "counts now" not in changed
 
 
 def test_an_invited_person_is_told_on_every_page_of_the_competition(site: World) -> None:

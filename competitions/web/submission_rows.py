@@ -1,0 +1,109 @@
+"""The rows of a team's list of submissions: fetched in few queries, and drawn once while nothing in them changes."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.core.cache import caches
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
+from django.template.loader import get_template
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from competitions.catalog.models import Phase
+from competitions.leaderboards.loading import attach_standings, several_boards, with_main_score
+from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.standing import standing_of
+from competitions.submissions.models import Run, Submission
+from competitions.submissions.states import State
+from competitions.web.progress import Progress, progress_of, runs_with_places
+
+# Their status word says all that a row tells of their runs.
+SAID_BY_STATUS: Final = (State.FINISHED, State.CANCELLED)
+
+
+@dataclass(frozen=True)
+class ShownScore:
+    """One value of a row, as its board shows it."""
+
+    title: str
+    value: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class SubmissionRow:
+    """All that the template of a row reads, and plain values alone: two rows that are equal look the same."""
+
+    pk: int
+    file_name: str
+    description: str
+    phase: str
+    received_at: datetime
+    status: str
+    is_final: bool
+    is_late: bool
+    is_verification: bool
+    is_disqualified: bool
+    disqualified_reason: str
+    progress: Progress
+    scores: tuple[ShownScore, ...]
+    is_sealed: bool  # it has scores that this person may not see
+    has_several_boards: bool
+    counting: tuple[str, ...]  # titles of the boards it counts on now
+    selected: tuple[str, ...]  # titles of the boards that its team selected it for
+    added: tuple[str, ...]  # titles of the boards that its team put it on
+
+
+def row_of(submission: Submission, *, sees: Callable[[Leaderboard], bool], now: datetime) -> SubmissionRow:
+    """The row of a submission that came with its standings; `sees`: this person may see the scores of a board."""
+    standing = standing_of(submission, sees)
+    picked = [choice for choice in standing.choices if choice.is_picked]
+    is_said = submission.status in SAID_BY_STATUS
+    return SubmissionRow(
+        pk=submission.pk, file_name=submission.file_name, description=submission.description,
+        phase=submission.phase.name, received_at=submission.received_at, status=submission.status,
+        is_final=submission.is_final, is_late=submission.is_late, is_verification=submission.is_verification,
+        is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
+        progress=Progress(sentence="") if is_said else progress_of(submission, now=now),
+        scores=tuple(ShownScore(column.title, value, column.unit) for column, value in standing.values),
+        is_sealed=standing.sealed, has_several_boards=len(submission.phase.leaderboards.all()) > 1,
+        counting=tuple(board.title for board in standing.counting),
+        selected=tuple(choice.board.title for choice in picked if choice.is_selection),
+        added=tuple(choice.board.title for choice in picked if not choice.is_selection),
+    )  # fmt: skip
+
+
+def with_all_shown(submissions: QuerySet[Submission], phases: Iterable[Phase]) -> list[Submission]:
+    """Submissions of one competition with everything that their rows show. `phases` are the competition's, with their boards.
+
+    Runs are read only of those that their status does not explain, and places in the queue only when something waits.
+    """
+    by_pk = {phase.pk: phase for phase in phases}
+    is_joined = not several_boards(by_pk.values())
+    found = list(with_main_score(submissions, by_pk.values()) if is_joined else submissions)
+    told = [submission for submission in found if submission.status not in SAID_BY_STATUS]
+    have_ended = all(submission.is_final for submission in told)
+    runs = Run.objects.defer("receipt", "scores") if have_ended else runs_with_places()
+    prefetch_related_objects(told, Prefetch("runs", queryset=runs))
+    attach_standings(found, by_pk, is_joined=is_joined)
+    return found
+
+
+def drawn(rows: list[SubmissionRow]) -> SafeString:
+    """The rows as HTML. What has ended stays as it is, so a page on which all has ended is drawn once."""
+    if not all(row.is_final for row in rows):
+        return _draw(rows)
+    key = f"submissions:{hashlib.sha256(repr(rows).encode()).hexdigest()}"
+    kept: SafeString | None = caches["pages"].get(key)
+    if kept is None:
+        kept = _draw(rows)
+        caches["pages"].set(key, kept)
+    return kept
+
+
+def _draw(rows: list[SubmissionRow]) -> SafeString:
+    template = get_template("web/_submission_row.html")
+    return format_html_join("", "{}", ((template.render({"row": row}),) for row in rows))

@@ -1,0 +1,224 @@
+"""A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from csp.decorators import csp_exempt
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Prefetch
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from accounts.models import User
+from competitions.catalog.rights import organizes
+from competitions.factsheets.answers import questions_of
+from competitions.factsheets.models import Question
+from competitions.leaderboards.facts import comparisons
+from competitions.leaderboards.loading import attach_boards, attach_standings
+from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
+from competitions.leaderboards.standing import standing_of
+from competitions.leaderboards.visibility import can_see_scores
+from competitions.questions import answers_of_form, shown_answer
+from competitions.resources.storage import open_stored
+from competitions.submissions.access import log_streams, may_download, submissions_of
+from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
+from competitions.submissions.logs import log_text
+from competitions.submissions.models import Run, RunLog, RunOutput, Submission
+from competitions.submissions.receipts import receipt_for
+from competitions.submissions.services import submission_cancel
+from competitions.teams.models import Membership
+from competitions.web.details import DETAILED, details_response
+from competitions.web.progress import progress_of, runs_with_places, with_outlook
+from competitions.web.submission_rows import row_of
+from competitions.web.views.competitions import render_tab
+from competitions.web.views.teams import person
+from competitions.web.visit import visit
+
+LOG_TAIL_CHARS = 100_000
+
+
+def find(request: HttpRequest, pk: int) -> Submission:
+    """A submission that the person may see; any other does not exist."""
+    rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
+    found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs_with_places())), pk=pk)
+    attach_boards([found.phase])
+    attach_standings([found], {found.phase_id: found.phase})
+    return found
+
+
+@require_GET
+@login_required
+def row(request: HttpRequest, pk: int) -> HttpResponse:
+    """One row of the list, served alone: it asks again until the submission has ended."""
+    submission = find(request, pk)
+    shown = row_of(submission, sees=_sees(person(request)), now=timezone.now())
+    return render(request, "web/_submission_row.html", {"row": shown})
+
+
+def _sees(user: User) -> Callable[[Leaderboard], bool]:
+    return partial(can_see_scores, user)
+
+
+@require_GET
+@login_required
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    submission = find(request, pk)
+    visited = visit(request, submission.phase.competition.slug)
+    return render_tab(request, visited, "submission", _detail_context(request, submission))
+
+
+@require_GET
+@login_required
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of a submission's page that changes while it runs."""
+    return render(request, "web/_submission_live.html", _detail_context(request, find(request, pk)))
+
+
+def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
+    user, now = person(request), timezone.now()
+    standing = standing_of(submission, _sees(user))
+    questions = questions_of(submission.phase)
+    streams = log_streams(user, submission.phase)
+    runs = list(submission.runs.all())
+    return {
+        "submission": submission,
+        "progress": with_outlook(progress_of(submission, now=now), runs, now=now),
+        "runs": [_run_context(user, submission, run, streams=streams, now=now) for run in runs],
+        "scores": standing.values,
+        "is_sealed": standing.sealed,
+        "counting": standing.counting,
+        "several_boards": len(submission.phase.leaderboards.all()) > 1,
+        "choices": [choice for choice in standing.choices if may_choose(choice.board, now) or choice.is_picked],
+        "may_choose": any(may_choose(choice.board, now) for choice in standing.choices),
+        "is_organizer": organizes(user, submission.phase),
+        "facts": facts_of(submission, questions),
+        "comparisons": comparisons(submission, questions, standing.exact),
+        "asks_facts": bool(questions) and fact_sheet_is_open(submission, now),
+        "is_of_my_team": Membership.objects.filter(team=submission.team_id, user=user).exists(),
+    }
+
+
+def _run_context(user: User, submission: Submission, run: Run, *, streams: list[str], now: datetime) -> dict[str, Any]:
+    logs = [(stream, RunLog.Stream(stream).label, log_text(run, stream)) for stream in streams]
+    return {
+        "run": run,
+        "receipt": receipt_for(run, streams=streams),
+        "progress": progress_of(submission, now=now, run=run),
+        "logs": [{"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:]} for stream, label, text in logs],
+        "events": list(run.events.all()),
+        **_files(user, submission, run, streams),
+    }
+
+
+def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
+    """What was answered, as people read it."""
+    answered = [question for question in questions if question.key in submission.fact_sheet]
+    return [(question, shown_answer(submission.fact_sheet[question.key])) for question in answered]
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
+    """The submission's answers with their history, and the form to change them until the deadline."""
+    submission, user = find(request, pk), person(request)
+    if request.method == "POST":
+        changed = fact_sheet_edit(
+            submission=submission, answers=answers_of_form(request.POST), by=user, now=timezone.now()
+        )
+        messages.success(request, "The fact sheet was changed." if changed else "The fact sheet is as it was.")
+        return redirect("web:submission", pk)
+    visited = visit(request, submission.phase.competition.slug)
+    asked = questions_of(submission.phase)
+    context = {
+        "submission": submission,
+        "questions": [(question, submission.fact_sheet.get(question.key)) for question in asked],
+        "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.team_id,
+        "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
+    }
+    return render_tab(request, visited, "fact_sheet", context)
+
+
+def _files(user: User, submission: Submission, run: Run, streams: list[str]) -> dict[str, Any]:
+    """What the newest attempt left, as far as this person may have it; the page with details apart from the files."""
+    sees = _sees_main_board(user, submission)
+    names = [
+        output
+        for output in run.outputs.filter(attempt__in=run.attempts_shown)
+        if may_download(user, submission.phase, output.name, streams=streams, sees_scores=sees)
+    ]
+    return {
+        "outputs": [output for output in names if output.name != DETAILED],
+        "has_details": any(output.name == DETAILED for output in names),
+        "notes": run.receipt.get("notes") or [] if RunLog.Stream.SCORING in streams else [],
+    }
+
+
+def _sees_main_board(user: User, submission: Submission) -> bool:
+    board = submission.phase.leaderboards.first()
+    return board is not None and can_see_scores(user, board)
+
+
+@require_GET
+@login_required
+def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
+    """A file that the newest attempt left."""
+    submission = find(request, pk)
+    streams = log_streams(person(request), submission.phase)
+    for run in submission.runs.all():
+        kept = (
+            RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name).select_related("file").last()
+        )
+        sees = _sees_main_board(person(request), submission)
+        if kept is not None and may_download(
+            person(request), submission.phase, kept.name, streams=streams, sees_scores=sees
+        ):
+            return FileResponse(open_stored(kept.file), as_attachment=True, filename=f"submission-{pk}-{name}")
+    raise Http404
+
+
+@require_GET
+@login_required
+def source(request: HttpRequest, pk: int) -> FileResponse:
+    submission = find(request, pk)
+    return FileResponse(open_stored(submission.file), as_attachment=True, filename=submission.file_name)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    submission = find(request, pk)
+    submission_cancel(submission=submission, actor=f"user:{person(request).username}", now=timezone.now())
+    messages.info(request, f"Submission #{pk} is being cancelled.")
+    return redirect("web:submission", pk)
+
+
+@require_POST
+@login_required
+def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResponse:
+    """Choose the submission for a board of its phase, or take the choice back."""
+    submission, user = find(request, pk), person(request)
+    board = get_object_or_404(Leaderboard.objects.select_related("phase"), phase=submission.phase_id, key=board_key)
+    act = {"add": pick_add, "remove": pick_remove}[action]
+    act(board=board, submission=submission, by=user, now=timezone.now())
+    return redirect("web:submission", pk)
+
+
+@csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
+@require_GET
+@login_required
+@xframe_options_sameorigin
+def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
+    """The page with details that the scoring program wrote, for a frame: its scripts run in an origin of their own and reach nothing."""
+    submission, user = find(request, pk), person(request)
+    streams, sees = log_streams(user, submission.phase), _sees_main_board(user, submission)
+    if not may_download(user, submission.phase, DETAILED, streams=streams, sees_scores=sees):
+        raise Http404
+    return details_response(get_object_or_404(submission.runs, pk=run_id))
