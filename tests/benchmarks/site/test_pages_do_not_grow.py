@@ -20,7 +20,6 @@ from django.test import utils as test_utils
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django import SettingsWrapper
 
 from competitions.compute import bell
 from tests.benchmarks.site.filling import fill
@@ -77,7 +76,7 @@ def pages(site: World) -> dict[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def cache_of_production(settings: SettingsWrapper, redis_url: str) -> None:
+def cache_of_production(settings: Any, redis_url: str) -> None:
     """Rates of API calls are counted in Redis, as `docker-compose.yml` has it."""
     shared = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": redis_url}
     settings.CACHES = settings.CACHES | {"default": shared}
