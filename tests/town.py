@@ -146,7 +146,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "robots:download-many": ("post", "", {"A": 401, "SMTOXR": 400}),
     "robots:dump": ("post", "OR", {"A": 401, "SMTX": 404}),
     "robots:dump-file": ("get", "", {EVERYBODY: 404}),
-    "robots:upload-task": ("post", "", {EVERYBODY: 400}),
+    "robots:upload-task": ("post", "", {"A": 401, "SMTOXR": 400}),
     "robots:queues": ("get", SIGNED_IN, {"A": 401}),
     "robots:participants": ("get", "", {"A": 401, "SMTOXR": 404}),
     "robots:user-quota": ("get", SIGNED_IN, {"A": 401}),

@@ -76,7 +76,7 @@ class _Writer:
             "registration_auto_approve": one.registration_policy == one.RegistrationPolicy.OPEN,
             **({"reward": one.reward} if one.reward else {}),
             **({"contact_email": one.contact_email} if one.contact_email else {}),
-            **({"fact_sheet": fact_sheet} if (fact_sheet := self._fact_sheet()) else {}),
+            **({"fact_sheet": fact_sheet} if (fact_sheet := fact_sheet_yaml(one)) else {}),
             "podium": self._extra(),
             "pages": list(self._pages()),
             "tasks": [self._task(index, task) for index, task in enumerate(tasks)],
@@ -112,17 +112,6 @@ class _Writer:
         for number, page in enumerate(self.competition.pages.order_by("index", "pk")):
             name = f"pages/page-{number}.{SUFFIXES[Format(page.format)]}"
             yield {"title": page.title, "file": self._text(name, page.body), "podium": {"tab": page.tab}}
-
-    def _fact_sheet(self) -> dict[str, Any]:
-        """What Codabench understands of the fact sheet; all of it stands under `podium`."""
-        questions = Question.objects.filter(competition=self.competition, phase=None, kind__in=AS_ON_CODABENCH)
-        return {
-            one.key: {
-                "key": one.key, "type": one.kind, "title": one.title, "selection": one.choices or "",
-                "is_required": str(one.is_required).lower(), "is_on_leaderboard": str(one.is_on_board).lower(),
-            }
-            for one in questions
-        }  # fmt: skip
 
     def _file(self, resource: Resource) -> str:
         """A path in the bundle, or the key."""
@@ -177,6 +166,18 @@ class _Writer:
     def _shared_board(phases: list[Phase]) -> dict[str, Any] | None:
         boards = [board for phase in phases for board in phase.leaderboards.all()]
         return board_yaml(boards[0]) if boards else None
+
+
+def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
+    """What Codabench understands of the fact sheet, in its words; all of it stands under `podium`."""
+    questions = Question.objects.filter(competition=competition, phase=None, kind__in=AS_ON_CODABENCH)
+    return {
+        one.key: {
+            "key": one.key, "type": one.kind, "title": one.title, "selection": one.choices or "",
+            "is_required": str(one.is_required).lower(), "is_on_leaderboard": str(one.is_on_board).lower(),
+        }
+        for one in questions
+    }  # fmt: skip
 
 
 def board_yaml(board: Leaderboard) -> dict[str, Any]:

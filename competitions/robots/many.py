@@ -14,9 +14,10 @@ from accounts.models import ApiToken, Scope, User
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
+from competitions.numbers import is_number
 from competitions.refusals import NotAllowed, Refusal
+from competitions.robots.base import BadForm, RobotView
 from competitions.robots.files import address
-from competitions.robots.views import BadForm, RobotView
 from competitions.submissions.copies import submission_repeat
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import StillRunning
@@ -128,8 +129,7 @@ class NamedSubmissions(RobotView):
 
 
 def _is_pk(said: object) -> bool:
-    text = str(said)
-    return not isinstance(said, bool) and text.isascii() and text.isdigit() and len(text) < 19
+    return not isinstance(said, bool) and is_number(str(said))
 
 
 class RerunMany(NamedSubmissions):

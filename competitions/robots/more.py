@@ -26,12 +26,13 @@ from competitions.leaderboards.migration import phase_migrate
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.visibility import Sealed, can_see_scores
+from competitions.numbers import is_number
 from competitions.refusals import NotAllowed
 from competitions.resources.storage import spooled
 from competitions.resources.versions import storage_used
+from competitions.robots.base import BadForm, RobotView
 from competitions.robots.files import address, read_address
 from competitions.robots.shapes import board_shape, task_shape
-from competitions.robots.views import BadForm, RobotView
 from competitions.submissions.fact_sheets import fact_sheet_edit
 
 
@@ -72,7 +73,7 @@ class Results(RobotView):
     def get(self, request: Request, pk: int, form: str) -> HttpResponse:
         competition = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
         asked = request.query_params.get("phase", "")
-        phases = competition.phases.filter(pk=int(asked)) if asked.isdigit() else competition.phases.all()
+        phases = competition.phases.filter(pk=int(asked)) if is_number(asked) else competition.phases.all()
         found = {}
         for phase in phases:
             try:
@@ -165,11 +166,12 @@ class UploadTask(RobotView):
     write_scope = Scope.ORGANIZE
 
     def post(self, request: Request) -> Response:
+        user = self.person()
         file = request.FILES.get("file") if hasattr(request.FILES, "get") else None
         if file is None:
             raise BadForm("Send the zip as the field `file`.")
         with spooled(file.chunks()) as path:
-            made = task_import(source=path, owner=self.person())
+            made = task_import(source=path, owner=user)
         return Response(task_shape(made), status=201)
 
 
@@ -177,11 +179,10 @@ class Queues(RobotView):
     """The queues that the asker may use."""
 
     def get(self, request: Request) -> Response:
-        rows = [
-            {"id": one.pk, "name": one.name, "vhost": one.name, "is_public": one.owner_id is None}
-            for one in Queue.objects.usable_by(self.person())
-        ]
-        return Response({"count": len(rows), "next": None, "previous": None, "results": rows})
+        return self.page(
+            Queue.objects.usable_by(self.person()),
+            lambda one: {"id": one.pk, "name": one.name, "vhost": one.name, "is_public": one.owner_id is None},
+        )
 
 
 class Participants(RobotView):
@@ -190,7 +191,7 @@ class Participants(RobotView):
     def get(self, request: Request) -> Response:
         asked = request.query_params.get("competition", "")
         managed = Competition.objects.managed_by(self.person())
-        competition = get_object_or_404(managed, pk=int(asked) if asked.isdigit() else 0)
+        competition = get_object_or_404(managed, pk=int(asked) if is_number(asked) else 0)
         rows = competition.registrations.select_related("user").order_by("pk")
         return Response([{"id": one.pk, "username": one.user.username, "status": one.state} for one in rows])
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from accounts.models import User
+from competitions.bundles.writer import fact_sheet_yaml
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.rights import organizes
 from competitions.leaderboards.models import Leaderboard
@@ -13,12 +14,16 @@ from competitions.leaderboards.visibility import can_see_scores
 from competitions.resources.models import Resource
 from competitions.robots.files import address
 from competitions.submissions.access import log_streams, may_download
-from competitions.submissions.models import Run, RunOutput, Submission
+from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import REASONS, Reason, State
 
 STATUS: Final = {
     State.QUEUED: "Submitted", State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
     State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
+}  # fmt: skip
+# Codabench's names of what a run leaves, and Podium's.
+RESULTS: Final = {
+    "prediction_result": "predictions.zip", "scoring_result": "scoring.zip", "detailed_result": "detailed_results.html",
 }  # fmt: skip
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 
@@ -54,6 +59,7 @@ def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
         "phases": [phase_shape(phase) for phase in phases],
         "pages": pages,
         "leaderboards": boards,
+        "fact_sheet": fact_sheet_yaml(competition) or None,
         "participant_status": _participant(competition, user),
         "admin": isinstance(user, User) and Competition.objects.managed_by(user).filter(pk=competition.pk).exists(),
     }
@@ -150,7 +156,7 @@ def submission_shape(submission: Submission, user: Any) -> dict[str, Any]:
         "filename": submission.file_name,
         "description": submission.description,
         "created_when": submission.created_at.isoformat(),
-        "owner": submission.submitted_by.username,
+        "owner": owner_of(submission),
         "status": STATUS[State(submission.status)],
         "status_details": status_details(submission, runs),
         "is_public": False,
@@ -166,6 +172,25 @@ def submission_shape(submission: Submission, user: Any) -> dict[str, Any]:
         "auto_run": True,
         "can_make_submissions_public": False,
         "is_soft_deleted": False,
+    }
+
+
+def owner_of(submission: Submission) -> str:
+    """Who sent it in; of one that was run again, who sent in the first."""
+    while submission.rerun_of is not None:
+        submission = submission.rerun_of
+    return submission.submitted_by.username
+
+
+def made_shape(submission: Submission, user: Any, key: str) -> dict[str, Any]:
+    """The answer to a new submission: Codabench says the time without seconds there, and what its worker fills in later."""
+    return submission_shape(submission, user) | {
+        "status": "Submitting",
+        "data": key,
+        "md5": None,
+        "organization": None,
+        "queue": submission.phase.competition.queue.name,
+        "created_when": f"{submission.created_at:%Y-%m-%d %H:%M}",
     }
 
 
@@ -198,17 +223,17 @@ def details_shape(submission: Submission, user: Any, request: HttpRequest) -> di
     board = submission.phase.leaderboards.first()
     sees = board is not None and can_see_scores(user, board)
     streams = log_streams(user, submission.phase)
-    outputs = _outputs(submission)
-    shown = {name: output for name, output in outputs.items() if may_fetch(user, submission, name, streams, sees=sees)}
-    kept = {name: address(request, "robots:output", output.pk) for name, output in shown.items()}
+    tasks = []
+    for run in submission.runs.all():
+        outputs = run.outputs.filter(attempt=run.attempt).order_by("name")
+        shown = [one for one in outputs if may_fetch(user, submission, one.name, streams, sees=sees)]
+        tasks.append(files_shape(run, {one.name: address(request, "robots:output", one.pk) for one in shown}))
+    first = tasks[0] if tasks else {}
     return {
         "data_file": address(request, "robots:file", submission.pk),
-        "logs": [
-            {"name": name.removesuffix(".log"), "data_file": kept[name]} for name in kept if name.endswith(".log")
-        ],
-        "prediction_result": kept.get("predictions.zip"),
-        "scoring_result": kept.get("scoring.zip"),
-        "detailed_result": kept.get("detailed_results.html"),
+        "logs": [log for files in tasks for log in _told_apart(files, len(tasks))],
+        **{name: first.get(name) for name in RESULTS},
+        "tasks": tasks,
         "leaderboards": [board_shape(board)] if board is not None and sees and not board.is_hidden else [],
         "fact_sheet_answers": submission.fact_sheet or None,
         "is_admin": isinstance(user, User) and organizes(user, submission.phase),
@@ -220,10 +245,21 @@ def may_fetch(user: Any, submission: Submission, name: str, streams: list[str], 
     return may_download(user, submission.phase, name, streams=streams, sees_scores=sees)
 
 
-def _outputs(submission: Submission) -> dict[str, RunOutput]:
-    """The files of the newest attempts, by name; with several tasks the first one's."""
-    found: dict[str, RunOutput] = {}
-    for run in submission.runs.all():
-        for output in run.outputs.filter(attempt=run.attempt):
-            found.setdefault(output.name, output)
-    return found
+def files_shape(run: Run, addresses: dict[str, str]) -> dict[str, Any]:
+    """The files of one task's run by the names that Codabench has for them, from addresses by Podium's names."""
+    logs = [{"name": log_name(run, name), "data_file": url} for name, url in addresses.items() if name.endswith(".log")]
+    return {"task": run.task_id, "logs": logs} | {key: addresses.get(name) for key, name in RESULTS.items()}
+
+
+def log_name(run: Run, name: str) -> str:
+    """Codabench's name of a log; what a program writes to standard error is in the same one here."""
+    if name == "ingestion.log" and run.task.ingestion_program_id is not None:
+        return f"{'scoring' if run.task.runs_beside_scoring else 'prediction'}_ingestion_stdout"
+    return "scoring_stdout" if name == "scoring.log" else "prediction_stdout"
+
+
+def _told_apart(files: dict[str, Any], count: int) -> list[dict[str, str]]:
+    """The logs of one task; where there are several, its number stands in their names."""
+    if count == 1:
+        return list(files["logs"])
+    return [log | {"name": f"{log['name']}_task_{files['task']}"} for log in files["logs"]]

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.robots import many, more, views
+from competitions.robots import many, more, uploads, views
 
 app_name = "robots"
 urlpatterns = [
@@ -13,10 +13,10 @@ urlpatterns = [
     path("competitions/<int:pk>/", views.CompetitionView.as_view(), name="competition"),
     path("competitions/<int:pk>/register/", views.Register.as_view(), name="register"),
     path("can_make_submission/<int:pk>/", views.CanMakeSubmission.as_view(), name="can-make-submission"),
-    path("datasets/", views.Datasets.as_view(), name="datasets"),
-    path("datasets/completed/<uuid:key>/", views.BundleCompleted.as_view(), name="bundle-completed"),
-    path("competitions/<int:pk>/creation_status/", views.CreationStatus.as_view(), name="creation-status"),
-    path("datasets/upload/<str:token>/", views.upload, name="upload"),
+    path("datasets/", uploads.Datasets.as_view(), name="datasets"),
+    path("datasets/completed/<uuid:key>/", uploads.BundleCompleted.as_view(), name="bundle-completed"),
+    path("competitions/<int:pk>/creation_status/", uploads.CreationStatus.as_view(), name="creation-status"),
+    path("datasets/upload/<str:token>/", uploads.upload, name="upload"),
     path("submissions/", views.Submissions.as_view(), name="submissions"),
     path("submissions/<int:pk>/", views.SubmissionView.as_view(), name="submission"),
     path("submissions/<int:pk>/get_details/", views.SubmissionDetails.as_view(), name="details"),

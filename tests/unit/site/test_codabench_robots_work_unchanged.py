@@ -15,7 +15,9 @@ from django.test import Client
 from accounts.models import ApiToken, User
 from competitions.catalog.models import Phase, Task
 from competitions.leaderboards.models import Entry
-from competitions.submissions.models import Submission
+from competitions.resources.storage import store_bytes
+from competitions.robots.shapes import log_name
+from competitions.submissions.models import RunOutput, Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
 from tests.town import body_of
@@ -138,10 +140,12 @@ def test_an_organizers_robot_runs_a_submission_again_on_one_task(site: World, ph
     assert (again["task"]["key"], again["is_specific_task_re_run"]) == (key, True)
     copy = scored(site, again["id"], 0.1)
     assert (copy.is_charged, copy.rerun_of, copy.team) == (False, original, original.team)
+    assert again["owner"] == original.submitted_by.username, "who sent it in, not who ran it again"
     assert not Entry.objects.filter(score__submission=copy).exists()
     missing = "00000000-0000-0000-0000-000000000000"
-    refused = script.post(f"/api/submissions/{original.pk}/re_run_submission/?task_key={missing}")
-    assert (refused.status_code, "error_msg" in refused.json()) == (404, True)
+    for unknown in (missing, "nonsense"):
+        refused = script.post(f"/api/submissions/{original.pk}/re_run_submission/?task_key={unknown}")
+        assert (refused.status_code, "error_msg" in refused.json()) == (404, True)
 
 
 def test_what_is_still_running_is_not_run_again(site: World, phase: Phase) -> None:
@@ -226,11 +230,102 @@ def test_where_an_organizer_decides_nobody_is_enrolled(site: World, phase: Phase
     ("path", "fields", "status"),
     [
         ("/api/datasets/", {"type": "input_data"}, 400),
-        ("/api/submissions/", {"phase": "x", "data": "y"}, 404),
-        ("/api/submissions/", {"phase": "1", "data": "nonsense"}, 404),
+        ("/api/submissions/", {}, 400),
+        ("/api/submissions/", {"phase": "x", "data": "y"}, 400),
+        ("/api/submissions/", {"phase": "²", "data": "y"}, 400),
+        ("/api/submissions/", {"phase": "999999", "data": "y"}, 400),
+        ("/api/datasets/", {"type": "submission", "file_size": "²"}, 201),
+        ("/api/datasets/", {"type": "submission", "file_size": "9" * 400}, 201),
         ("/api/competitions/999999/register/", {}, 404),
     ],
 )
 def test_nonsense_is_refused_in_words(site: World, robot: Script, path: str, fields: dict[str, str], status: int) -> None:
     answer = robot.post(path, **fields)
-    assert (answer.status_code, bool(answer.json()["detail"])) == (status, True)
+    assert answer.status_code == status
+    assert status == 201 or answer.json()["detail"]
+
+
+def test_an_upload_that_is_not_there_is_told_how_to_make_one(site: World, phase: Phase, robot: Script) -> None:
+    theirs = site.upload(zip_of({"answer.txt": "1"}))
+    for key in ("nonsense", str(theirs.key)):
+        answer = robot.post("/api/submissions/", phase=phase.pk, data=key)
+        assert (answer.status_code, "POST /api/datasets/" in answer.json()["detail"]) == (400, True)
+    announced = robot.post("/api/datasets/", type="submission", request_sassy_file_name="s.zip", file_size=10).json()["key"]
+    assert robot.post("/api/submissions/", phase=phase.pk, data=announced).status_code in (409, 422), "nothing was put there"
+
+
+def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Script) -> None:
+    answer = robot.get("/api/nothing/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: World, phase: Phase, robot: Script) -> None:
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    fields = {
+        "id", "data", "phase", "status", "status_details", "filename", "description", "md5", "fact_sheet_answers", "organization", "queue",
+        "created_when", "scores",
+    }  # fmt: skip
+    assert fields <= set(made)
+    assert made["created_when"] == f"{Submission.objects.get(pk=made['id']).created_at:%Y-%m-%d %H:%M}"
+    row = robot.get(f"/api/submissions/{made['id']}/").json()
+    assert {
+        "phase_name", "name", "filename", "description", "created_when", "is_public", "is_specific_task_re_run", "status", "status_details",
+        "owner", "has_children", "parent", "children", "pk", "id", "phase", "scores", "fact_sheet_answers", "leaderboard", "on_leaderboard",
+        "task", "auto_run", "can_make_submissions_public", "is_soft_deleted",
+    } == set(row)  # fmt: skip
+    assert {
+        "id", "name", "description", "key", "created_by", "created_when", "is_public", "ingestion_only_during_scoring", "validated",
+        "input_data", "ingestion_program", "reference_data", "scoring_program", "shared_with",
+    } == set(row["task"])  # fmt: skip
+    details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
+    assert {
+        "logs", "data_file", "prediction_result", "detailed_result", "scoring_result", "leaderboards", "fact_sheet_answers",
+    } <= set(details)  # fmt: skip
+
+
+def test_pages_are_given_where_they_are_asked_for(site: World, phase: Phase, robot: Script) -> None:
+    made = [robot.submit(phase, zip_of({"answer.txt": str(number)}))["id"] for number in range(3)]
+    assert len(robot.get("/api/submissions/").json()) == 3
+    first = robot.get("/api/submissions/", page=1, page_size=2).json()
+    assert (first["count"], [row["id"] for row in first["results"]], first["previous"]) == (3, made[:0:-1], None)
+    url = urlsplit(first["next"])
+    second = robot.get(f"{url.path}?{url.query}").json()
+    assert ([row["id"] for row in second["results"]], second["next"]) == (made[:1], None)
+    assert robot.get("/api/submissions/", page=9).status_code == 404
+
+
+def test_files_of_every_task_are_fetched(site: World, phase: Phase, robot: Script) -> None:
+    first = phase.tasks.get()
+    second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
+    phase.tasks.add(second)
+    made = robot.submit(phase, zip_of({"metadata": "command: python3 main.py", "main.py": "x"}))
+    names = ("submission.log", "predictions.zip", "scoring.log")
+    for run in Submission.objects.get(pk=made["id"]).runs.all():
+        for name in names:
+            stored = store_bytes(f"{name} of {run.task_id}".encode())
+            RunOutput.objects.create(run=run, attempt=run.attempt, name=name, file=stored)
+    details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
+    assert [files["task"] for files in details["tasks"]] == [first.pk, second.pk]
+    assert details["prediction_result"] == details["tasks"][0]["prediction_result"]
+    assert [log["name"] for log in details["logs"]] == [f"prediction_stdout_task_{task.pk}" for task in (first, second)], (
+        "the scoring program's log may quote labels"
+    )
+    texts = [body_of(Client().get(urlsplit(files["prediction_result"]).path)) for files in details["tasks"]]
+    assert texts == [f"predictions.zip of {task.pk}" for task in (first, second)]
+
+
+@pytest.mark.parametrize(
+    ("beside", "name", "said"),
+    [
+        (False, "submission.log", "prediction_stdout"), (False, "ingestion.log", "prediction_ingestion_stdout"),
+        (True, "ingestion.log", "scoring_ingestion_stdout"), (None, "ingestion.log", "prediction_stdout"),
+        (False, "scoring.log", "scoring_stdout"),
+    ],
+)  # fmt: skip
+def test_logs_have_codabenchs_names(site: World, phase: Phase, beside: bool | None, name: str, said: str) -> None:
+    task = phase.tasks.get()
+    if beside is not None:
+        task.ingestion_program, task.ingestion_only_during_scoring = task.scoring_program, beside
+        task.save()
+    submission = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
+    assert log_name(submission.runs.get(), name) == said

@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 from accounts.models import Scope, token_create
 from competitions.bundles.copying import competition_clone, exported
+from competitions.bundles.faults import Report
 from competitions.bundles.importer import bundle_import
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition
 from competitions.resources.models import Resource
+from competitions.resources.storage import store_bytes
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from podium.cli import main
@@ -186,6 +188,16 @@ def test_a_program_imports_and_exports_by_the_api(site: World, tmp_path: Path) -
     bad = packed(write(tmp_path / "b", changed("title", ...)), tmp_path / "b.zip").read_bytes()
     refused = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
     assert (refused.status_code, refused.json()["code"], refused.json()["faults"][0]["path"]) == (422, "invalid_bundle", "title")
+
+
+def test_an_import_that_broke_off_says_so_to_a_robot(site: World) -> None:
+    _, secret = token_create(user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031))
+    job = BundleImport.objects.create(
+        owner=site.organizer, file=store_bytes(b"x"), file_name="b.zip", state=BundleImport.State.FAILED, created_at=site.now,
+        changed_at=site.now, report=Report().as_json(),
+    )  # fmt: skip
+    said = Client().get(f"/api/competitions/{job.pk}/creation_status/", headers={"Authorization": f"Token {secret}"}).json()
+    assert (said["status"], "nothing was created" in said["details"]) == ("Failed", True)
 
 
 def test_a_robot_of_codabench_sends_a_bundle(site: World, tmp_path: Path) -> None:
