@@ -152,7 +152,7 @@ class Run(models.Model):
     receipt = models.JSONField(default=dict, blank=True)
 
     class Meta:
-        ordering = ["queued_at"]
+        ordering = ["queued_at", "task_id"]  # those of one submission are queued at the same moment
         constraints = [
             models.UniqueConstraint(fields=["submission", "task"], name="one_run_per_submission_and_task"),
             models.CheckConstraint(

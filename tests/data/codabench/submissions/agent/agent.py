@@ -1,0 +1,1 @@
+def act(x): return x + 10

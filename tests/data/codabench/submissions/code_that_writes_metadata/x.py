@@ -1,0 +1,1 @@
+open('/app/output/r.txt','w').write('1'); open('/app/output/metadata','w').write('mine')

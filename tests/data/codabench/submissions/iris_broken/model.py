@@ -1,0 +1,1 @@
+raise ValueError('my model is broken')

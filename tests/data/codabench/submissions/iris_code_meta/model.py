@@ -1,0 +1,2 @@
+class model:
+    def predict(self, x): return 0

@@ -1,0 +1,166 @@
+"""Bundles that were written for Codabench and CodaLab, from import to score: every way in, real containers, a client of Codabench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from allauth.account.models import EmailAddress
+from django.core.management import call_command
+
+from accounts.models import Scope, User, token_create
+from competitions.catalog.models import Competition
+from podium.cli import main
+from tests.integration.workers.codabench import Client, bundle, submission
+from tests.integration.workers.site import SmallSite, WorkerProcess
+from tests.integration.workers.test_worker_and_site import site
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
+__all__ = ["site"]
+
+
+# Title, phase, submission: how it ends, and its scores by column, task after task.
+EXPECTED: list[tuple[str, int, str, str, dict[str, list[float]]]] = [
+    ("Iris challenge", 0, "iris_code", "Finished", {"prediction_score": [1]}),
+    # Its ingestion program ends with an error: there is no model.
+    ("Iris challenge", 0, "iris_result", "Finished", {"prediction_score": [0.75]}),
+    ("Iris challenge", 0, "iris_code_meta", "Finished", {"prediction_score": [0.5]}),
+    ("Iris challenge", 0, "iris_broken", "Failed", {}),
+    ("Several tasks", 0, "multi", "Finished", {"acc": [1, 1, 0.5], "ok": [1, 1, 0]}),
+    ("Several tasks", 0, "multi_half", "Finished", {"acc": [0.5, 0.5, 0.25], "ok": [0, 0, 0]}),
+    ("Hello, old world", 0, "codalab_answer", "Finished", {"Correct": [1], "Difference": [0]}),
+    ("Parallel", 1, "codalab_answer", "Finished", {"set1_score": [0.5], "set2_score": [0.25]}),
+    ("Without a version", 0, "codalab_answer", "Finished", {"score %": [0]}),  # 0.001 at two digits
+    ("Own command", 0, "code_with_command", "Finished", {"s": [10], "h": [1]}),
+    ("Own command", 0, "result", "Finished", {"s": [7], "h": [1]}),
+    ("Own command", 0, "code_that_writes_metadata", "Finished", {"s": [1], "h": [1]}),
+    ("Own command", 0, "slow_code", "Failed", {}),
+    ("During scoring", 0, "agent", "Finished", {"s": [39]}),
+    ("Data submission", 0, "data_set", "Finished", {"s": [3, 6]}),
+]
+
+
+@pytest.fixture
+def organizer(site: SmallSite) -> User:
+    """Who signs in by password, as an organizer's script does."""
+    user = User.objects.create_user("olga", "olga@example.org", "secret", is_staff=True)
+    EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+    return user
+
+
+@pytest.fixture
+def robot(site: SmallSite) -> Client:
+    User.objects.create_user("robby", "robby@example.org", "secret", is_robot=True)
+    return Client(site.url, "robby", "secret")
+
+
+@pytest.fixture
+def worker(site: SmallSite, tmp_path: Path) -> Iterator[WorkerProcess]:
+    started = WorkerProcess(site, tmp_path, name="w", options=("--slots", "2")).start()
+    yield started
+    started.end()
+
+
+@pytest.fixture
+def send(site: SmallSite, organizer: User, tmp_path: Path) -> Callable[..., None]:
+    """Imports a bundle by `podium bundle import`, by `manage.py`, or as Codabench's scripts do."""
+    token = tmp_path / "organizer.token"
+    expires_at = datetime.now(UTC).replace(year=2098)
+    token.write_text(token_create(user=organizer, name="t", scopes=list(Scope.values), expires_at=expires_at)[1])
+
+    def by(way: str, name: str) -> None:
+        path = tmp_path / f"{name}.zip"
+        path.write_bytes(bundle(name))
+        if way == "command":
+            arguments = ["import", str(path), "--site", site.url, "--token-file", str(token), "--queue", site.queue.name]
+            assert main(["bundle", *arguments]) == 0
+        elif way == "manage":
+            call_command("bundle_import", str(path), owner=organizer.username, queue=site.queue.name)
+        else:
+            said = Client(site.url, organizer.username, "secret").send_bundle(path.read_bytes())
+            assert said["status"] == "Finished", said
+
+    return by
+
+
+WAYS = {
+    "iris": "command", "several_tasks": "script", "codalab_1_5": "command", "codalab_1_8": "manage", "no_version": "script",
+    "own_command": "manage", "ingestion_during_scoring": "command", "data_sets": "script",
+}  # fmt: skip
+
+
+def shown(scores: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """Values by column, but for what is measured."""
+    values: dict[str, list[float]] = {}
+    for score in scores:
+        values.setdefault(score["column_key"], []).append(float(score["score"]))
+    values.pop("Duration", None)
+    return values
+
+
+def test_from_import_to_score(
+    robot: Client, worker: WorkerProcess, send: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, way in WAYS.items():
+        send(way, name)
+    report = capsys.readouterr().out
+    assert "force_submission_to_leaderboard: becomes the submission rule Force_Last" in report, "all of the report is shown"
+    Competition.objects.update(is_published=True, registration_policy="open")
+    made = [
+        robot.submit(robot.phases(title)[phase]["id"], submission(name)) for title, phase, name, _, _ in EXPECTED
+    ]
+    ended = [robot.ended(pk) for pk in made]
+    found = [
+        (title, phase, name, row["status"], shown(row["scores"]))
+        for (title, phase, name, _, _), row in zip(EXPECTED, ended, strict=True)
+    ]
+    assert found == EXPECTED, [row["status_details"] for row in ended]
+    assert "the limit is" in ended[-3]["status_details"]
+    _boards(robot)
+    _ingestion_and_scoring_at_once(robot, made[-2])
+
+
+def _boards(robot: Client) -> None:
+    """The rows, by the rules of these bundles: a computed column over all tasks, the last one, every one, none by itself."""
+    def rows(title: str) -> list[dict[str, str]]:
+        board = robot.get(f"/api/phases/{robot.phases(title)[0]['id']}/get_leaderboard/")
+        return [row["scores"] for row in board["submissions"]]
+
+    assert rows("Several tasks") == [{"acc": "0.83", "ok": "0.67", "mean": "0.7500", "low": "0.00"}]
+    assert rows("Iris challenge")[0]["prediction_score"] == "0.50", "Force_Last"
+    assert rows("Data submission") == [{"s": "4.50"}]
+    assert rows("Own command") == rows("During scoring") == []
+
+
+def _ingestion_and_scoring_at_once(robot: Client, pk: int) -> None:
+    details = robot.get(f"/api/submissions/{pk}/get_details/")
+    (log,) = details["logs"]
+    assert log["name"] == "scoring_ingestion_stdout"
+    text = requests.get(log["data_file"], timeout=30).text
+    assert "input/ref seen False" in text, "labels are for the scoring container alone"
+    assert "/app/ingested_program" in text
+    assert "<p>det</p>" in requests.get(details["detailed_result"], timeout=30).text
+
+
+def test_what_is_wrong_with_a_bundle_or_an_address_is_said_by_the_command(
+    site: SmallSite, organizer: User, tmp_path: Path, capsys: pytest.CaptureFixture[str], free_port: int
+) -> None:
+    path, token = tmp_path / "bundle.zip", tmp_path / "token"
+    path.write_bytes(bundle("iris"))
+    token.write_text("podium_nobody")
+    wrong_token = ["bundle", "import", str(path), "--site", site.url, "--token-file", str(token)]
+    assert main(wrong_token) == 1
+    assert "401: This API token is unknown." in capsys.readouterr().out
+    expires_at = datetime.now(UTC).replace(year=2098)
+    token.write_text(token_create(user=organizer, name="t", scopes=list(Scope.values), expires_at=expires_at)[1])
+    assert main([*wrong_token, "--queue", "nowhere"]) == 1
+    assert f"There is no queue 'nowhere' here that you may use; there are {site.queue.name}." in capsys.readouterr().out
+    assert main([*wrong_token[:4], f"http://127.0.0.1:{free_port}", *wrong_token[5:]]) == 1
+    assert "cannot be reached, so nothing was sent" in capsys.readouterr().err
+    assert main([*wrong_token[:4], f"{site.url}/competitions", *wrong_token[5:]]) == 1
+    assert "Is the address that of the site's first page?" in capsys.readouterr().err
+    assert not Competition.objects.filter(title="Iris challenge").exists()
