@@ -108,7 +108,9 @@ class Maker:
         return text, Format.MIXED if HTML_TAG.search(text) else Format.MARKDOWN
 
     def _rules(self, competition: Competition, now: datetime) -> None:
-        text, form = self._text(self.spec.terms) if self.spec.terms else (NO_TERMS, Format.MARKDOWN)
+        text, form = self._text(self.spec.terms) if self.spec.terms else ("", Format.MARKDOWN)
+        if not text.strip():
+            text, form = NO_TERMS, Format.MARKDOWN
         rules_publish(competition=competition, text=text, form=form, now=now)
 
     def _pages(self, competition: Competition) -> None:

@@ -151,7 +151,7 @@ class BundleReader:
         self.spec = spec
         self.report.faults += faults_of_meaning(spec, self.document, legacy=legacy)
         self.report.faults += self._faults_of_files(spec)
-        self.report.warnings += remarks(spec, self.document)
+        self.report.warnings += [*remarks(spec, self.document), *self._remarks_of_pages(spec)]
 
     @staticmethod
     def _origin(raw: dict[str, Any], loc: Where, *, legacy: bool) -> Where:
@@ -188,7 +188,7 @@ class BundleReader:
     def _named(self, spec: CompetitionSpec) -> Iterator[tuple[Where, str, Callable[[str], str]]]:
         """Every path that the bundle names, with what it must be."""
         if spec.terms is not None and spec.terms != "-":
-            yield self._terms_where(), spec.terms, self._page_fault
+            yield self._terms_where(), spec.terms, self._terms_fault
         if spec.image:
             yield ("image",), spec.image, self._file_fault
         for page in spec.pages:
@@ -222,9 +222,21 @@ class BundleReader:
         path = self.files.path(relative)
         if path is None or not path.is_file():
             return f"{relative!r} is a folder; name a Markdown or HTML file"
-        if self.report.shape != "2" or self.files.text(relative).strip():  # CodaLab took empty pages
-            return ""
-        return f"the file {relative!r} is empty; write the page into it"
+        return ""
+
+    def _terms_fault(self, relative: str) -> str:
+        """As of a page; but rules that say nothing are accepted in the old shape alone, as CodaLab did."""
+        fault = self._page_fault(relative)
+        if fault or self.report.shape != "2" or self.files.text(relative).strip():
+            return fault
+        return f"the file {relative!r} is empty; write the rules into it"
+
+    def _remarks_of_pages(self, spec: CompetitionSpec) -> Iterator[Note]:
+        for page in spec.pages:
+            path = self.files.path(page.file)
+            if path is not None and path.is_file() and not self.files.text(page.file).strip():
+                where = page.where if page.where[0] == "html" else (*page.where, "file")
+                yield self.document.note(where, f"the file {page.file!r} is empty; write the page into it")
 
     def _file_fault(self, relative: str) -> str:
         path = self.files.path(relative)

@@ -22,6 +22,7 @@ from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
 from competitions.compute.models import Queue
 from competitions.leaderboards.board import all_rows
+from competitions.leaderboards.facts import fact_columns
 from competitions.leaderboards.migration import phase_migrate
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
@@ -33,6 +34,7 @@ from competitions.resources.versions import storage_used
 from competitions.robots.base import BadForm, RobotView
 from competitions.robots.files import address, read_address
 from competitions.robots.shapes import board_shape, task_shape
+from competitions.spreadsheets import safe_cell
 from competitions.submissions.fact_sheets import fact_sheet_edit
 
 
@@ -47,12 +49,14 @@ def visible_board(request: Request, phase: Phase) -> Leaderboard:
 
 
 def rows_of(board: Leaderboard) -> list[dict[str, Any]]:
-    """Every row: the team, its submission, and its values as they are shown."""
+    """Every row: the team, its submission, its values as they are shown, and what it answered for everybody."""
     columns = [column for column in board.columns.all() if not column.is_hidden]
+    facts = fact_columns(board.phase)
     return [
         {
             "rank": row.rank, "owner": row.entry.team.name, "submission": row.entry.score.submission_id,
             "scores": {column.key: column.shown(row.entry.values[column.key]) for column in columns if column.key in row.entry.values},
+            "fact_sheet_answers": {fact.question.key: row.entry.values[fact.key] for fact in facts if fact.key in row.entry.values},
         }
         for row in all_rows(board)
     ]  # fmt: skip
@@ -96,7 +100,7 @@ def _as_csv(found: Mapping[str, list[dict[str, Any]]]) -> str:
     for name, rows in found.items():
         for row in rows:
             writer.writerows(
-                [_cell(name), row["rank"], _cell(row["owner"]), row["submission"], key, value]
+                [safe_cell(name), row["rank"], safe_cell(row["owner"]), row["submission"], key, value]
                 for key, value in row["scores"].items()
             )
     return text.getvalue()
@@ -109,11 +113,6 @@ def _zipped(found: Mapping[str, list[dict[str, Any]]]) -> bytes:
         for number, (name, rows) in enumerate(found.items(), start=1):
             archive.writestr(f"{number}-{slugify(name)[:60] or 'phase'}.csv", _as_csv({name: rows}))
     return packed.getvalue()
-
-
-def _cell(text: str) -> str:
-    """A spreadsheet must not take a name for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
 
 class BoardConnection(RobotView):

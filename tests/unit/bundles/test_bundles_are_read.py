@@ -11,7 +11,7 @@ import pytest
 from competitions.bundles.archive import opened
 from competitions.bundles.dates import read_instant
 from competitions.bundles.faults import Report
-from competitions.bundles.reader import BundleReader
+from competitions.bundles.reader import BundleReader, check_bundle
 from competitions.bundles.schema import CompetitionSpec
 from tests.unit.bundles.bundles import FILES, LEGACY, PARALLEL, changed, packed, second, write
 
@@ -71,6 +71,15 @@ def test_a_primary_index_of_no_column_is_a_warning(tmp_path: Path) -> None:
 
 def test_an_empty_page_of_codalab_is_taken(tmp_path: Path) -> None:
     assert read(write(tmp_path, LEGACY, FILES | {"overview.html": ""}))[0].pages
+
+
+def test_an_empty_page_is_a_warning_and_empty_rules_are_a_fault(tmp_path: Path) -> None:
+    _, report = read(write(tmp_path / "a", second(), FILES | {"overview.html": " \n"}))
+    assert [str(note) for note in report.warnings] == [
+        "competition.yaml, line 7, pages[0].file: the file 'overview.html' is empty; write the page into it"
+    ]
+    (fault,) = check_bundle(write(tmp_path / "b", second(), FILES | {"terms.md": " \n"})).faults
+    assert "write the rules into it" in fault.message
 
 
 def test_the_parent_of_parallel_phases_of_1_8_is_dropped(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_boards_and_results_are_read_and_sealed_ones_are_not(site: World) -> Non
     site.score(site.submit(phase=site.sealed), 0.123456)
     board = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
     assert board["submissions"] == [
-        {"rank": 1, "owner": site.team.name, "submission": made.pk, "scores": {"mae": "0.2500"}}
+        {"rank": 1, "owner": site.team.name, "submission": made.pk, "scores": {"mae": "0.2500"}, "fact_sheet_answers": {}}
     ]
     assert Client().get(f"/api/phases/{site.sealed.pk}/get_leaderboard/").status_code == 403
     results = Client().get(f"/api/competitions/{site.competition.pk}/results.json").json()
@@ -57,6 +57,17 @@ def test_a_team_puts_a_submission_on_the_board_and_takes_it_off(site: World) -> 
     assert client.get(f"/api/submissions/{made.pk}/").json()["on_leaderboard"] is True
     assert client.delete(path).status_code == 200
     assert not Entry.objects.filter(score__submission=made).exists()
+
+
+def test_rows_of_a_board_have_the_answers_that_are_for_everybody(site: World) -> None:
+    for key, public in (("method", True), ("contact", False)):
+        Question.objects.create(competition=site.competition, key=key, title=key, is_public=public, is_on_board=public)
+    made = site.submit()
+    Submission.objects.filter(pk=made.pk).update(fact_sheet={"method": "=GIN", "contact": "secret"})
+    site.score(Submission.objects.get(pk=made.pk), 0.25)
+    answer = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/")
+    assert answer.json()["submissions"][0]["fact_sheet_answers"] == {"method": "=GIN"}
+    assert "secret" not in answer.content.decode()
 
 
 def test_a_dump_is_fetched_from_the_address_that_its_organizer_got(site: World) -> None:

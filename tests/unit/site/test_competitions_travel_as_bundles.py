@@ -19,14 +19,17 @@ from competitions.bundles.copying import competition_clone, exported
 from competitions.bundles.faults import Report
 from competitions.bundles.importer import bundle_import
 from competitions.bundles.models import BundleImport
+from competitions.bundles.reader import NO_TERMS
 from competitions.catalog.models import Competition
+from competitions.catalog.services import current_rules
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from podium.cli import main
+from tests.integration.workers import codabench
 from tests.town import body_of, client_of
-from tests.unit.bundles.bundles import LEGACY, PARALLEL, changed, packed, second, write
+from tests.unit.bundles.bundles import FILES, LEGACY, PARALLEL, changed, packed, second, write
 from tests.worlds import NOON, World
 
 
@@ -75,6 +78,20 @@ def test_a_competition_travels_unchanged(site: World, tmp_path: Path, path: str,
 @pytest.mark.parametrize("text", [LEGACY, PARALLEL], ids=["1.5", "1.8"])
 def test_one_of_codalab_travels_as_version_2(site: World, tmp_path: Path, text: str) -> None:
     assert_travels(site, imported(site, write(tmp_path / "a", text)), tmp_path / "b")
+
+
+def test_empty_pages_and_rules_of_codalab_travel(site: World, tmp_path: Path) -> None:
+    competition = imported(site, write(tmp_path / "a", LEGACY, FILES | {"overview.html": "", "terms.md": "\n"}))
+    rules = current_rules(competition)
+    assert rules is not None
+    assert rules.text == NO_TERMS
+    assert_travels(site, competition, tmp_path / "b")
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in codabench.FILES.glob("*/competition.yaml")))
+def test_bundles_as_others_write_them_travel(site: World, tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.zip").write_bytes(codabench.bundle(name))
+    assert_travels(site, imported(site, tmp_path / "a.zip"), tmp_path / "b")
 
 
 def test_the_example_travels_unchanged(site: World, tmp_path: Path) -> None:
