@@ -76,6 +76,11 @@ def engine_errors(doing: str) -> Iterator[None]:
         raise SandboxError("engine_unreachable", f"{doing}: {error}") from error
 
 
+def _pull_failed(image: str, why: object) -> SandboxError:
+    """`why` in the registry's or the engine's own words."""
+    return SandboxError("image_pull_failed", f"the image {image} could not be pulled to this worker: {why}")
+
+
 class Engine:
     """One engine behind its socket. Safe to share between threads."""
 
@@ -132,11 +137,13 @@ class Engine:
         try:
             for line in self.api.pull(image, stream=True, decode=True):
                 if "error" in line:
-                    raise SandboxError("image_pull_failed", f"{image}: {line['error']}")
+                    raise _pull_failed(image, line["error"])
                 if stop() or time.monotonic() - started > PULL_TIMEOUT_S:
                     raise SandboxError("image_pull_stopped", f"{image} was not pulled to its end")
+        except APIError as error:
+            raise _pull_failed(image, error.explanation or error) from error
         except (DockerException, requests.RequestException, OSError) as error:
-            raise SandboxError("image_pull_failed", f"{image}: {error}") from error
+            raise _pull_failed(image, error) from error
 
     def create(self, name: str, config: dict[str, Any]) -> str:
         """Create a container and return its id. A name in use gives the container that has it: no double start."""

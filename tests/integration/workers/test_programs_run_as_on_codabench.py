@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.integration.workers.harness import SECRET, Bench, Outcome
@@ -150,6 +151,15 @@ def test_an_agent_that_goes_on_after_the_end_is_stopped(bench: Bench) -> None:
     goes_on = AGENT + "\ntime.sleep(60)"
     outcome = concurrent(bench, goes_on, ENVIRONMENT)
     assert (outcome.reason, outcome.result["scores"]) == (None, {"score": 2121.0})
+
+
+@pytest.mark.parametrize(("pull", "code"), [("never", "image_missing"), ("missing", "image_pull_failed")])
+def test_an_image_that_is_not_there_is_the_platforms_fault_with_its_name(bench: Bench, pull: str, code: str) -> None:
+    res = {"file": bench.mount("x", {"answer.txt": "1"})["file"], "unpack": True}
+    outcome = run(bench, scoring(bench, res, image="podium.invalid/none:1", pull=pull))
+    assert (outcome.reason, outcome.code) == ("infrastructure", code)
+    assert "podium.invalid/none:1" in outcome.result["detail"]
+    assert "http+docker" not in outcome.result["detail"], "no address of the engine"
 
 
 def test_an_entrypoint_of_the_image_is_kept(bench: Bench) -> None:
