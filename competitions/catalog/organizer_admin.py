@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import Model, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
@@ -105,6 +105,8 @@ class OwnCompetitions:
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         limited = choices_for(request, db_field.related_model)
+        if db_field.related_model is User:  # shared with organizers: nobody else could use it
+            limited = User.objects.filter(is_staff=True, is_active=True)
         if limited is not None and "queryset" not in kwargs:
             kwargs["queryset"] = limited
         return super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
@@ -122,6 +124,14 @@ class ReadOnly(OwnCompetitions):
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
         model: Any = self.model  # type: ignore[attr-defined]
         return [field.name for field in model._meta.fields]
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Without buttons that would save nothing."""
+        buttons = {"show_save": False, "show_save_and_continue": False}
+        shown: HttpResponse = super().changeform_view(request, object_id, form_url, buttons | (extra_context or {}))  # type: ignore[misc]
+        return shown
 
 
 class OrganizerAdmin(OwnCompetitions, admin.ModelAdmin[Any]):

@@ -1,9 +1,10 @@
 """Boards and their columns, for organizers."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -59,11 +60,16 @@ class ColumnFormSet(forms.BaseInlineFormSet[Column, Leaderboard, forms.ModelForm
                 )
 
 
-class ColumnInline(OwnCompetitions, admin.TabularInline[Column, Leaderboard]):
+class ColumnInline(OwnCompetitions, admin.StackedInline[Column, Leaderboard]):
     model = Column
     formset = ColumnFormSet
     competition_path = "leaderboard__phase__competition"
     extra = 0
+    fields: ClassVar[Any] = [
+        ("title", "unit", "index"), ("kind", "key"), ("sorting", "precision"), ("is_primary", "rank_by_shown", "is_hidden"),
+        ("computation", "sources"), "spread_key",
+    ]  # fmt: skip
+    formfield_overrides: ClassVar[Any] = {models.JSONField: {"widget": forms.TextInput(attrs={"size": 40})}}
 
 
 @admin.register(Leaderboard)

@@ -93,6 +93,10 @@ class ResourceAdmin(admin.ModelAdmin[Resource]):
         form.owner = request.user  # type: ignore[attr-defined]  # whose room it takes
         return form
 
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["queryset"] = User.objects.filter(is_staff=True, is_active=True)  # nobody else could use it
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
     def get_fields(self, request: HttpRequest, obj: Resource | None = None) -> Any:
         return ["name", "kind", "upload"] if obj is None else [*EDITED, *SHOWN]
 

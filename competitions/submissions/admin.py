@@ -235,12 +235,16 @@ class NeedsAPerson(admin.SimpleListFilter):
 @admin.register(Run)
 class RunAdmin(ReadOnly, OrganizerAdmin):
     competition_path = "submission__phase__competition"
-    list_display = ["id", "submission", "task", "state", "attempt", "worker", "queued_at", "lease_expires_at"]
+    list_display = ["short_id", "submission", "task", "state", "attempt", "worker", "queued_at", "lease_expires_at"]
     list_filter = ["state", NeedsAPerson]
     list_select_related = ["submission", "task", "worker__queue"]
     fields: ClassVar[Any] = RUN_FIELDS
     inlines = [RunEventInline]
     show_full_result_count = False
+
+    @admin.display(description="run")
+    def short_id(self, run: Run) -> str:
+        return str(run.pk)[:8]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Run | None:
         run: Run | None = super().get_object(request, object_id, from_field)

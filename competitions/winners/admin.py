@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db.models import Model
 from django.http import HttpRequest
 
 from competitions.catalog.models import Competition
@@ -40,6 +41,12 @@ class PlaceEventInline(OwnCompetitions, admin.TabularInline[PlaceEvent, Place]):
     readonly_fields: ClassVar[Any] = fields
     extra = 0
     can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
 
 
 @admin.register(Place)

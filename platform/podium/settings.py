@@ -305,6 +305,7 @@ PERMISSIONS_POLICY: dict[str, list[str]] = {
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_I18N = True
+FORMAT_MODULE_PATH = "podium.formats"
 USE_TZ = True
 LOGGING = {
     "version": 1,

@@ -71,10 +71,34 @@ PAGES: dict[str, tuple[str, str]] = {
     "not-found": ("", "/competitions/no-such-thing/"),
     "admin": ("olga", "/admin/"),
     "admin-competition": ("olga", "/admin/catalog/competition/1/change/"),
-    "admin-competition-draft": ("olga", "/admin/catalog/competition/4/change/"),
+    "admin-competition-draft": ("olga", "/admin/catalog/competition/5/change/"),
+    "admin-competitions": ("olga", "/admin/catalog/competition/"),
     "admin-phase": ("olga", "/admin/catalog/phase/1/change/"),
+    "admin-phases": ("olga", "/admin/catalog/phase/"),
+    "admin-task": ("olga", "/admin/catalog/task/1/change/"),
     "admin-submissions": ("olga", "/admin/submissions/submission/"),
+    "admin-submission": ("olga", "/admin/submissions/submission/1/change/"),
+    "admin-runs": ("olga", "/admin/submissions/run/"),
     "admin-board": ("olga", "/admin/leaderboards/leaderboard/1/change/"),
+    "admin-boards": ("olga", "/admin/leaderboards/leaderboard/"),
+    "admin-queues": ("rita", "/admin/compute/queue/"),
+    "admin-queue": ("rita", "/admin/compute/queue/2/change/"),
+    "admin-workers": ("rita", "/admin/compute/computeworker/"),
+    "admin-audit": ("rita", "/admin/audit/auditentry/"),
+    "admin-users": ("rita", "/admin/accounts/user/"),
+    "admin-registrations": ("olga", "/admin/teams/registration/"),
+    "admin-registration-question": ("olga", "/admin/teams/registrationquestion/add/"),
+    "admin-merges": ("olga", "/admin/teams/mergeproposal/"),
+    "admin-teams": ("olga", "/admin/teams/team/"),
+    "admin-lanes": ("olga", "/admin/winners/lane/"),
+    "admin-lane": ("olga", "/admin/winners/lane/1/change/"),
+    "admin-places": ("olga", "/admin/winners/place/"),
+    "admin-place": ("olga", "/admin/winners/place/1/change/"),
+    "admin-fact-question": ("olga", "/admin/factsheets/question/1/change/"),
+    "admin-resources": ("olga", "/admin/resources/resource/"),
+    "admin-empty": ("olga", "/admin/catalog/sealeduse/"),
+    "api-docs": ("", "/api/v1/docs/"),
+    "forbidden": ("ada", "/organize/bundles/"),
 }
 
 
@@ -121,6 +145,27 @@ def new_token(visitor: Visitor) -> None:
     page.get_by_role("button", name="Make token").click()
 
 
+def first_row(visitor: Visitor) -> None:
+    page = visitor.visit(f"{FINALS}/leaderboard/?phase=test-challenge")
+    page.locator("table.board tbody tr:not(.pinned) th a").first.click()
+    page.frame_locator("iframe.detailed").locator("h1").wait_for()
+
+
+def detailed_results(visitor: Visitor) -> None:
+    page = visitor.visit(f"{FINALS}/submissions/?phase=test-challenge")
+    page.locator("table.submissions tbody th a").first.click()
+    page.get_by_text("Detailed results").click()
+    page.frame_locator("iframe.detailed").locator("h1").wait_for()
+
+
+def many_to_cancel(visitor: Visitor) -> None:
+    page = visitor.visit("/admin/submissions/submission/")
+    page.locator("#action-toggle").check()
+    page.get_by_label("Action:").select_option("rerun")
+    page.locator("button[name=index]").click()
+    page.get_by_text("This concerns").wait_for()
+
+
 # Name -> who, and what they do before the picture is taken.
 MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "login-wrong": ("", wrong_sign_in),
@@ -128,6 +173,9 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "submit-wrong-file": ("ada", wrong_file),
     "refused": ("ada", refused),
     "profile-new-token": ("ada", new_token),
+    "entry-with-details": ("gina", first_row),
+    "submission-with-details": ("gina", detailed_results),
+    "admin-confirm-many": ("olga", many_to_cancel),
 }
 
 

@@ -382,6 +382,23 @@ def finals(place: Place) -> None:
     )
 
 
+DETAILS = """<!doctype html><title>Errors</title><style>body { font: 16px sans-serif } td { padding: 4px 16px }</style>
+<h1>Errors by size</h1><table><tr><td>small</td><td id="small"></td></tr><tr><td>large</td><td>0.41</td></tr></table>
+<script>document.getElementById("small").textContent = "0.21"</script>"""
+
+
+def detailed_results(place: Place, phase: str) -> None:
+    """The page that a scoring program wrote, for every scored submission of the phase."""
+    from competitions.resources.storage import store_bytes
+    from competitions.submissions.models import Run, RunOutput
+
+    place.competition.enable_detailed_results = True
+    place.competition.save()
+    for run in Run.objects.filter(submission__phase=place.phases[phase]):
+        file = store_bytes(DETAILS.encode())
+        RunOutput.objects.create(run=run, attempt=run.attempt, name="detailed_results.html", file=file)
+
+
 def fill(folder: Path, now: datetime) -> None:
     from competitions.catalog.models import CompetitionOrganizer
     from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
@@ -407,6 +424,7 @@ def fill(folder: Path, now: datetime) -> None:
     last = competition("finals", "Finals", organizer, Queue.objects.create(name="finals"), now)
     phases(last)
     finals(last)
+    detailed_results(last, "test-challenge")
     competition("quiet", "A quiet competition", organizer, queue, now)
     competition("draft", "Not out yet", organizer, queue, now, is_published=False)
     for name in ("sam", "kim", "mia", "pia", "uwe"):  # without a team; each test signs in as its own

@@ -17,6 +17,7 @@ from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.submissions.models import Submission
+from competitions.winners.models import Lane, Place
 from tests.unit.site.admin_forms import errors_of, save_form
 from tests.worlds import World, person, resource, world, zip_of
 
@@ -215,3 +216,32 @@ def test_a_program_that_is_a_zip_is_kept_whole(site: World) -> None:
 
 def test_what_participants_download_can_be_any_file(site: World) -> None:
     assert add_resource(site, Resource.Kind.PUBLIC_DATA, b"smiles\nC\n").status_code == 302
+
+
+def test_what_is_only_shown_has_no_button_to_save_and_says_its_times_in_utc(site: World, scored: Submission) -> None:
+    page = login(site.organizer).get(reverse("admin:submissions_submission_change", args=[scored.pk])).content.decode()
+    assert 'name="_save"' not in page
+    assert 'name="_continue"' not in page
+    assert "2030-05-01 12:00 UTC" in page
+
+
+def test_the_history_of_a_place_is_not_written_by_hand(site: World, scored: Submission) -> None:
+    lane = Lane.objects.create(leaderboard=site.sealed.leaderboard)
+    place = Place.objects.create(
+        lane=lane, team=scored.team, submission=scored, rank=1, invited_at=site.now, due_at=site.now
+    )
+    url = reverse("admin:winners_place_change", args=[place.pk])
+    client = login(site.organizer)
+    assert "Add another" not in client.get(url).content.decode()
+    client.post(url, {"events-TOTAL_FORMS": "1", "events-INITIAL_FORMS": "0", "events-0-note": "confirmed by hand"})
+    assert not place.events.exists()
+
+
+def test_a_task_is_shared_with_organizers_and_a_form_names_nobody_else(site: World) -> None:
+    task = site.phase.tasks.get()
+    page = login(site.organizer).get(reverse("admin:catalog_task_change", args=[task.pk])).content.decode()
+    assert site.member().username not in page
+    colleague = person(is_staff=True)
+    url = reverse("admin:catalog_task_change", args=[task.pk])
+    assert save_form(login(site.organizer), url, shared_with=[str(colleague.pk)]).status_code == 302
+    assert list(task.shared_with.all()) == [colleague]
