@@ -1,4 +1,4 @@
-"""Pictures of every page, for people to look at: `python -m tests.browser.gallery FOLDER [part of a name]`.
+"""Pictures of every page, for people to look at: `python -m tests.browser.gallery FOLDER [parts of names]`.
 
 Each at 1280 and 390 pixels, light and dark, with empty pages, errors and long texts among them.
 """
@@ -97,7 +97,6 @@ PAGES: dict[str, tuple[str, str]] = {
     "admin-fact-question": ("olga", "/admin/factsheets/question/1/change/"),
     "admin-resources": ("olga", "/admin/resources/resource/"),
     "admin-empty": ("olga", "/admin/catalog/sealeduse/"),
-    "api-docs": ("", "/api/v1/docs/"),
     "forbidden": ("ada", "/organize/bundles/"),
 }
 
@@ -158,6 +157,11 @@ def detailed_results(visitor: Visitor) -> None:
     page.frame_locator("iframe.detailed").locator("h1").wait_for()
 
 
+def api_docs(visitor: Visitor) -> None:
+    page = visitor.visit("/api/v1/docs/")
+    page.locator(".opblock").first.wait_for()
+
+
 def many_to_cancel(visitor: Visitor) -> None:
     page = visitor.visit("/admin/submissions/submission/")
     page.locator("#action-toggle").check()
@@ -175,6 +179,7 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "profile-new-token": ("ada", new_token),
     "entry-with-details": ("gina", first_row),
     "submission-with-details": ("gina", detailed_results),
+    "api-docs": ("", api_docs),
     "admin-confirm-many": ("olga", many_to_cancel),
 }
 
@@ -201,26 +206,30 @@ class Look:
             one.context.close()
 
 
-def pictures(browser: Browser, url: str, folder: Path, wanted: str) -> None:
-    """Take them all."""
+def pictures(browser: Browser, url: str, folder: Path, parts: list[str]) -> None:
+    """Take those whose name holds one of the parts; all where there are none."""
+
+    def is_wanted(name: str) -> bool:
+        return not parts or any(part in name for part in parts)
+
     schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     for scheme, size in itertools.product(schemes, SIZES):
         look = Look(browser, url, size, scheme)
-        todo = {name: page for name, page in PAGES.items() if wanted in name}
-        if wanted in "submission-":
+        todo = {name: page for name, page in PAGES.items() if is_wanted(name)}
+        if is_wanted("submission-"):
             todo |= {name: ("fred", path) for name, path in submissions_of(look.visitor("fred"))}
         for name, (who, path) in todo.items():
             page = look.visitor(who).visit(path)
             page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)
         for name, (who, do) in MOMENTS.items():
-            if wanted in name:
+            if is_wanted(name):
                 do(look.visitor(who))
                 look.visitor(who).page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)
         look.close()
 
 
 def main() -> None:
-    folder, wanted = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
+    folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     real = services.Services(services.run_folder())
     database_url = create_database(real.postgres(), f"gallery-{uuid.uuid4().hex[:8]}")
@@ -230,7 +239,7 @@ def main() -> None:
         site.start()
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=services.chromium(), args=["--no-sandbox"])
-            pictures(browser, site.url, folder, wanted)
+            pictures(browser, site.url, folder, sys.argv[2:])
     finally:
         site.stop()
         real.stop()

@@ -24,7 +24,7 @@ def pages_of(who: str) -> list[str]:
 @pytest.mark.parametrize("who", WHO, ids=lambda who: who or "nobody")
 def test_axe_finds_nothing_serious_in_light_or_dark(new_visitor: NewVisitor, who: str) -> None:
     visitor = new_visitor(who)
-    visitor.expect_on_console("status of 404")
+    visitor.expect_on_console("status of 40[34]")
     faults = []
     for scheme in ("light", "dark"):
         visitor.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -38,7 +38,7 @@ def test_axe_finds_nothing_serious_in_light_or_dark(new_visitor: NewVisitor, who
 @pytest.mark.parametrize("who", WHO, ids=lambda who: who or "nobody")
 def test_no_page_is_wider_than_the_window(new_visitor: NewVisitor, who: str, viewport: dict[str, int]) -> None:
     visitor = new_visitor(who, viewport=viewport)
-    visitor.expect_on_console("status of 404")
+    visitor.expect_on_console("status of 40[34]")
     too_wide = {}
     for path in pages_of(who):
         visitor.visit(path)
@@ -126,3 +126,9 @@ def test_signing_in_and_submitting_work_with_the_keyboard_alone(new_visitor: New
     press("Enter")
     expect(page.locator("table.submissions tbody tr").first).to_contain_text(path.name)
     expect(page.locator("table.submissions tbody tr")).to_have_count(4)
+
+
+def test_the_description_of_the_api_opens_under_the_policy(new_visitor: NewVisitor) -> None:
+    page = new_visitor().visit("/api/v1/docs/")
+    page.get_by_role("button", name="POST /api/v1/submissions/", exact=True).click()
+    expect(page.get_by_text("Idempotency-Key").first).to_be_visible()
