@@ -1,0 +1,139 @@
+"""Competitions, the series that they are tracks of, and who organizes them."""
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from competitions.compute.models import Queue
+from competitions.resources.models import StoredFile
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+
+class CompetitionQuerySet(models.QuerySet["Competition"]):
+    def visible_to(self, user: "User | AnonymousUser") -> "CompetitionQuerySet":
+        """Published competitions, and the drafts of their organizers."""
+        if user.is_superuser:
+            return self
+        published = Q(is_published=True)
+        if not user.is_authenticated:
+            return self.filter(published)
+        return self.filter(published | Q(pk__in=CompetitionOrganizer.objects.filter(user=user).values("competition")))
+
+    def managed_by(self, user: "User | AnonymousUser") -> "CompetitionQuerySet":
+        """Those that the user organizes; all of them for an administrator."""
+        if user.is_superuser:
+            return self
+        if not user.is_authenticated:
+            return self.none()
+        return self.filter(pk__in=CompetitionOrganizer.objects.filter(user=user).values("competition"))
+
+
+class Series(models.Model):
+    """Competitions that belong together, each a track with its own data, teams and leaderboards."""
+
+    slug = models.SlugField(max_length=60, unique=True)
+    title = models.CharField(max_length=256)
+    subtitle = models.CharField(max_length=256, blank=True)
+    description = models.TextField(blank=True, help_text="Markdown.")
+
+    class Meta:
+        ordering = ["title"]
+        verbose_name_plural = "series"
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Competition(models.Model):
+    """One competition or benchmark."""
+
+    class RegistrationPolicy(models.TextChoices):
+        OPEN = "open", "Open: accepting the rules is enough"
+        APPROVAL = "approval", "Approval: an organizer decides"
+
+    class Type(models.TextChoices):
+        COMPETITION = "competition", "competition"
+        BENCHMARK = "benchmark", "benchmark"
+
+    slug = models.SlugField(max_length=60, unique=True)
+    title = models.CharField(max_length=256)
+    subtitle = models.CharField(max_length=256, blank=True)
+    host = models.CharField(max_length=200, blank=True, help_text="Who organizes it, as shown under the title.")
+    logo = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    is_published = models.BooleanField(default=False, help_text="Drafts are seen by their organizers alone.")
+    organizers = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, through="CompetitionOrganizer", related_name="organized_competitions"
+    )
+    registration_policy = models.CharField(max_length=10, choices=RegistrationPolicy, default=RegistrationPolicy.OPEN)
+    max_team_size = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
+    registration_closes_at = models.DateTimeField(
+        null=True, blank=True, help_text="Nobody registers from this instant on. Empty: never closed."
+    )
+    merges_close_at = models.DateTimeField(
+        "team merges close at", null=True, blank=True, help_text="Teams merge until this instant. Empty: always."
+    )
+    series = models.ForeignKey(
+        Series, on_delete=models.SET_NULL, null=True, blank=True, related_name="tracks",
+        help_text="The series of which this competition is a track.",
+    )  # fmt: skip
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="competitions")
+    docker_image = models.CharField(max_length=200, blank=True, help_text="Empty: the site's runtime image.")
+    competition_type = models.CharField(max_length=12, choices=Type, default=Type.COMPETITION)
+    reward = models.CharField(max_length=256, blank=True)
+    contact_email = models.EmailField("contact e-mail", blank=True)
+    enable_detailed_results = models.BooleanField(
+        default=False, help_text="The page that the scoring program writes, detailed_results.html, is kept and shown."
+    )
+    show_detailed_results_in_submission_panel = models.BooleanField(
+        "detailed results for the team",
+        default=True,
+        help_text="On the submission's page, as far as its scores are visible.",
+    )
+    show_detailed_results_in_leaderboard = models.BooleanField(
+        "detailed results for everybody",
+        default=True,
+        help_text="Linked from the leaderboard, as far as its scores are visible.",
+    )
+    make_programs_available = models.BooleanField(
+        "programs for participants",
+        default=False,
+        help_text="Ingestion and scoring programs can be downloaded on the page Data.",
+    )
+    make_input_data_available = models.BooleanField(
+        "input data for participants", default=False, help_text="Input data can be downloaded on the page Data."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CompetitionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def image_name(self) -> str:
+        return self.docker_image or settings.DEFAULT_IMAGE
+
+
+class CompetitionOrganizer(models.Model):
+    """A person's rights in one competition."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    can_see_sealed = models.BooleanField(
+        default=False, help_text="May see scores of sealed phases before the reveal. Off unless it is needed."
+    )
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["competition", "user"], name="organizer_once_per_competition")]
+
+    def __str__(self) -> str:
+        return f"{self.user} organizes {self.competition}"
