@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import stat
 import zipfile
 from pathlib import Path
@@ -95,6 +96,14 @@ CASES: list[tuple[str, Any, str]] = [
      ], "computed from each other in a circle"),
     ("tasks.0.input_data", "logo.png", "is a single file that is no zip; put it into a folder"),
     ("tasks.0", None, "must be a mapping of keys, not empty"),
+    ("title", ["a"], "must be text, not a list"),
+    ("phases.0.podium", {"budget": {"cpus": "two"}}, "must be a number, not 'two'"),
+    ("phases.0.podium", {"priority": 10**6}, "must be at most 32767, not 1000000"),
+    ("phases.0.start", "2027", "is no whole date"),
+    ("phases.0.start", "2027-01-01 10:00 CET", "names the time zone CET"),
+    ("tasks.0.key", "first", "'first' is no key"),
+    ("image", "input_data", "is a folder; name a file"),
+    ("fact_sheet", {"a": {"key": "a", "type": "select", "title": "A"}}, "needs a list of choices"),
 ]  # fmt: skip
 
 
@@ -126,6 +135,10 @@ LEGACY_CASES = [
     ("  columns:\n", "  others:\n", "`leaderboard` must hold a mapping `columns`"),
     ("label: RESULTS", "label: RESULTS\n    Second:\n      label: Nobody", ""),
     ("    scoring_program: scoring_program\n", "", "`scoring_program` is missing"),
+    ("    label: Final\n", "", "the phase has no `label`"),
+    ("leaderboard: *main", "leaderboard: none", "no column belongs to the leaderboard 'RESULTS'"),
+    (LEGACY[LEGACY.index("\nphases:") : LEGACY.index("\nleaderboard:")], "\nphases: {}", "there are no phases"),
+    ("phases:\n", "phases:\n  2: later\n", "a phase must be a mapping of keys"),
 ]
 
 
@@ -153,27 +166,28 @@ def test_a_fault_of_the_old_shape_has_the_line_of_the_old_key(tmp_path: Path) ->
     )
 
 
-@pytest.mark.parametrize(
-    ("files", "words"),
-    [
-        ({"readme.txt": "x"}, "There is no competition.yaml at the top level of the bundle. It holds readme.txt"),
-        ({"bundle/competition.yaml": "title: x"}, "pack what is in the folder bundle, not the folder itself"),
-        ({"competition.yml": "title: x"}, "rename it to competition.yaml"),
-        ({"Competition.YAML": "title: x"}, "rename it to competition.yaml"),
-        ({"inner.zip": b"PK"}, "a zip in the zip: upload that one"),
-        ({"competition.yaml": b"title: \xff\xfe"}, "not UTF-8 text. Save the file in the encoding UTF-8"),
-        ({"competition.yaml": "title: 'open"}, "This is not valid YAML"),
-        ({"competition.yaml": "title: x\n\tterms: y"}, "not with tabs"),
-        ({"competition.yaml": ""}, "the file is empty"),
-        ({"competition.yaml": "- a\n- b\n"}, "the file holds a list"),
-        ({"competition.yaml": "title: a\ntitle: b\n"}, "line 2, title: the key 'title' is given twice (first on line 1)"),
-        ({"competition.yaml": "title: !!python/object:os.system x\n"}, "This is not valid YAML"),
-        ({"competition.yaml": "a: &a [x, x]\nb: &b [*a, *a]\n" + "".join(
-            f"c{n}: &c{n} [*{'b' if n == 0 else f'c{n - 1}'}, *{'b' if n == 0 else f'c{n - 1}'}]\n" for n in range(40))}, "too many"),
-        ({"competition.yaml": "[" * 5000}, "This is not valid YAML"),
-        ({"competition.yaml": "a: &a\n  b: *a\n"}, "aliases"),
-    ],
-)  # fmt: skip
+NO_BUNDLES: list[tuple[dict[str, str | bytes], str]] = [
+    ({"readme.txt": "x"}, "There is no competition.yaml at the top level of the bundle. It holds readme.txt"),
+    ({"bundle/competition.yaml": "title: x"}, "pack what is in the folder bundle, not the folder itself"),
+    ({"competition.yml": "title: x"}, "rename it to competition.yaml"),
+    ({"Competition.YAML": "title: x"}, "rename it to competition.yaml"),
+    ({"inner.zip": b"PK"}, "a zip in the zip: upload that one"),
+    ({"competition.yaml": b"title: \xff\xfe"}, "not UTF-8 text. Save the file in the encoding UTF-8"),
+    ({"competition.yaml": "title: 'open"}, "This is not valid YAML"),
+    ({"competition.yaml": "title: x\n\tterms: y"}, "not with tabs"),
+    ({"competition.yaml": ""}, "the file is empty"),
+    ({"competition.yaml": "- a\n- b\n"}, "the file holds a list"),
+    ({"competition.yaml": "title: a\ntitle: b\n"}, "line 2, title: the key 'title' is given twice (first on line 1)"),
+    ({"competition.yaml": "title: !!python/object:os.system x\n"}, "This is not valid YAML"),
+    ({"competition.yaml": "a: &a [x, x]\nb: &b [*a, *a]\n" + "".join(
+        f"c{n}: &c{n} [*{'b' if n == 0 else f'c{n - 1}'}, *{'b' if n == 0 else f'c{n - 1}'}]\n" for n in range(40))}, "too many"),
+    ({"competition.yaml": "[" * 5000}, "This is not valid YAML"),
+    ({"competition.yaml": "a: &a\n  b: *a\n"}, "aliases"),
+    ({"competition.yaml": "just words"}, "the file holds a text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "words"), NO_BUNDLES)
 def test_what_is_no_bundle_says_what_it_is(tmp_path: Path, files: dict[str, str | bytes], words: str) -> None:
     for name, content in files.items():
         path = tmp_path / name
@@ -304,3 +318,44 @@ def test_a_template_makes_a_bundle_that_can_be_imported(
     )  # fmt: skip
     assert yaml.safe_load((tmp_path / "mine" / "competition.yaml").read_text())["phases"][0]["start"].year < 2100
     assert main(["bundle", "new", str(tmp_path / "mine")]) == 1, "nothing is overwritten"
+
+
+FAULTS = (Path(__file__).resolve().parents[3] / "docs" / "bundles.md").read_text().split("\n## Faults\n")[1]
+
+
+def pattern(sentence: str) -> re.Pattern[str]:
+    """A sentence of the reference, where … stands for anything."""
+    return re.compile(".*".join(map(re.escape, sentence.split("…"))), re.DOTALL)
+
+
+def documented(section: str) -> list[str]:
+    return re.findall(r"^\* (.*)$", section, re.MULTILINE)
+
+
+def every_fault(folder: Path) -> set[str]:
+    """What the cases of this file are told."""
+    bundles = [write(folder / f"new-{number}", changed(path, value)) for number, (path, value, _) in enumerate(CASES)]
+    bundles += [write(folder / f"old-{number}", LEGACY.replace(old, new)) for number, (old, new, _) in enumerate(LEGACY_CASES)]
+    for number, (files, _) in enumerate(NO_BUNDLES):
+        for name, content in files.items():
+            path = folder / f"none-{number}" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        bundles.append(folder / f"none-{number}")
+    bundles.append(write(folder / "terms", second(), FILES | {"terms.md": ""}))
+    bundles.append(write(folder / "zip", changed("tasks.0.input_data", "input.zip"), FILES | {"input.zip": "no"}))
+    outside = io.BytesIO()
+    with zipfile.ZipFile(outside, "w") as archive:
+        archive.writestr("../x", "x")
+    bundles.append(write(folder / "slip", changed("tasks.0.input_data", "input.zip"), FILES | {"input.zip": outside.getvalue()}))
+    empty = write(folder / "empty", changed("tasks.0.input_data", "nothing"))
+    (empty / "nothing").mkdir()
+    bundles.append(empty)
+    return {fault.message for bundle in bundles for fault in check_bundle(bundle).faults}
+
+
+def test_the_reference_has_every_sentence_that_a_fault_is_said_in_and_no_other(tmp_path: Path) -> None:
+    said, known = every_fault(tmp_path), documented(FAULTS.split("and by a site alone:")[0])
+    assert [sentence for sentence in said if not any(pattern(one).fullmatch(sentence) for one in known)] == []
+    unsaid = {one for one in known if not any(pattern(one).fullmatch(sentence) for sentence in said)}
+    assert unsaid <= {"The YAML is nested too deeply to be read."}, "whether Python finds that depends on its stack"

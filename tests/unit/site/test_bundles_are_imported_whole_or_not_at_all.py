@@ -15,6 +15,7 @@ from competitions.resources.models import Resource, StoredFile
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from tests.unit.bundles.bundles import LEGACY, changed, packed, second, write
+from tests.unit.bundles.test_faults_are_named_with_their_place import FAULTS, documented, pattern
 from tests.worlds import NOON, World, resource, zip_of
 
 
@@ -155,6 +156,20 @@ def test_an_unknown_queue_is_a_fault_unless_one_is_chosen(site: World, tmp_path:
     with pytest.raises(InvalidBundle, match="There is no queue"):
         import_from(site, folder, queue=None)
     assert import_from(site, folder, queue=site.queue).competition.queue == site.queue
+
+
+def test_the_reference_has_the_faults_that_a_site_alone_finds(site: World, tmp_path: Path) -> None:
+    nobodys = "0b9f1c5e-1111-4222-8333-444455556666"
+    existing = resource(site.organizer, Resource.Kind.PUBLIC_DATA, b"x")
+    data = changed("queue", "nowhere", changed("podium", {"slug": site.competition.slug}))
+    data = changed("tasks.0.input_data", nobodys, changed("tasks.0.reference_data", str(existing.key), data))
+    data = changed("tasks.1", {"index": 1, "key": nobodys}, data)
+    with pytest.raises(InvalidBundle) as refused:
+        import_from(site, write(tmp_path / "b", data), queue=None)
+    said = {fault.message for fault in refused.value.report.faults}
+    known = documented(FAULTS.split("and by a site alone:")[1])
+    assert {one for one in known if any(pattern(one).fullmatch(sentence) for sentence in said)} == set(known)
+    assert len(said) == len(known) == 5
 
 
 def test_a_failure_leaves_nothing_behind(site: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

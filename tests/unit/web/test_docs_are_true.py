@@ -10,6 +10,8 @@ from django.urls import resolve
 from competitions.bundles import schema
 from competitions.bundles.schema import CompetitionSpec
 from competitions.submissions.states import REASONS, Blame, Reason, State
+from workers.agent.command import read_command
+from workers.sandbox.scores import read_scores
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PARTICIPANTS, ORGANIZERS = (DOCS / f"{name}.md" for name in ("participants", "organizers"))
@@ -60,5 +62,23 @@ def test_the_bundle_reference_names_the_defaults(title: str) -> None:
     section = (DOCS / "bundles.md").read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
     defaults = dict(re.findall(r"^\| `(\w+)` \| ([^|]*?) \|", section, re.MULTILINE))
     for name, field in SECTIONS[title].model_fields.items():
-        if isinstance(field.default, bool | int) and name != "where":
+        if name == "where":
+            continue
+        if isinstance(field.default, bool | int):
             assert defaults[name] == str(field.default).lower(), name
+        elif isinstance(field.default, str) and field.default:
+            assert defaults[name] == field.default, name
+        elif field.is_required():
+            assert defaults[name] == "required", name
+
+
+def test_the_page_on_programs_has_every_word_that_a_run_is_refused_by() -> None:
+    table = (DOCS / "programs.md").read_text().split("\n## What goes wrong\n")[1].split("\n## ")[0]
+    named = set(re.findall(r"`([a-z]+_[a-z_]+)`", table))
+    for function in (read_scores, read_command):
+        words = set(re.findall(r"`([a-z]+_[a-z_]+)`", (function.__doc__ or "").split("Raises")[1]))
+        assert words
+        assert words <= named
+    sources = [path.read_text() for folder in ("workers", "competitions") for path in (DOCS.parent / folder).rglob("*.py")]
+    unknown = {word for word in named - {"execution_time_limit"} if not any(f'"{word}"' in source for source in sources)}
+    assert unknown == set()
