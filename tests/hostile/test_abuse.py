@@ -13,7 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.hostile import programs as p
+from tests.hostile.programs import escapes, outputs, resources, truth
+from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, SECRET, Bench, Outcome
 
 Check = Callable[[Outcome], bool]
@@ -68,127 +69,133 @@ SHORT = {"wall_s": 1.5}
 
 RESOURCES = {
     "fork_bomb": Case(
-        p.FORK_BOMB, "output_invalid", "no_output", check=lambda o: number_after(o.log, "stopped at") < 64
+        resources.FORK_BOMB, "output_invalid", "no_output", check=lambda o: number_after(o.log, "stopped at") < 64
     ),
-    "thread_bomb": Case(p.THREAD_BOMB, check=lambda o: number_after(o.log, "stopped at") < 64),
-    "zombie_flood": Case(p.ZOMBIE_FLOOD, check=lambda o: number_after(o.log, "stopped at") < 64),
+    "thread_bomb": Case(resources.THREAD_BOMB, check=lambda o: number_after(o.log, "stopped at") < 64),
+    "zombie_flood": Case(resources.ZOMBIE_FLOOD, check=lambda o: number_after(o.log, "stopped at") < 64),
     "mem_hog": Case(
-        p.MEM_HOG,
+        resources.MEM_HOG,
         "memory_limit",
         "out_of_memory",
         check=lambda o: bool(stage(o)["oom_killed"]) and "134217728" in o.result["detail"],
     ),
-    "mem_hog_child": Case(p.MEM_HOG_CHILD, check=lambda o: stage(o)["oom_killed"] is True),
-    "disk_fill_output": Case(p.DISK_FILL, "disk_limit", limits={"output_bytes": 8 * MIB}),
+    "mem_hog_child": Case(resources.MEM_HOG_CHILD, check=lambda o: stage(o)["oom_killed"] is True),
+    "disk_fill_output": Case(resources.DISK_FILL, "disk_limit", limits={"output_bytes": 8 * MIB}),
     "disk_fill_output, error caught": Case(
-        p.DISK_FILL_MANY, "disk_limit", limits={"output_bytes": 10 * MIB}, check=says("errno 28")
+        resources.DISK_FILL_MANY, "disk_limit", limits={"output_bytes": 10 * MIB}, check=says("errno 28")
     ),
-    "disk_fill_deleted": Case(p.DISK_FILL_DELETED, check=says("errno 28")),
+    "disk_fill_deleted": Case(resources.DISK_FILL_DELETED, check=says("errno 28")),
     "disk_fill_tmp and disk_fill_rootfs": Case(
-        p.DISK_FILL_TMP,
+        resources.DISK_FILL_TMP,
         limits={"tmp_bytes": 8 * MIB},
         check=says("/tmp ENOSPC", "/ EROFS", "/usr EROFS", "/app/program EROFS", "/etc EROFS"),
     ),
-    "shm and sysv_ipc": Case(p.SYSV_IPC, "memory_limit", "out_of_memory", check=lambda o: bool(stage(o)["oom_killed"])),
+    "shm and sysv_ipc": Case(
+        resources.SYSV_IPC, "memory_limit", "out_of_memory", check=lambda o: bool(stage(o)["oom_killed"])
+    ),
     "inode_fill": Case(
-        p.INODE_FILL, "disk_limit", "too_many_files", check=lambda o: number_after(o.log, "stopped at") < 200
+        resources.INODE_FILL, "disk_limit", "too_many_files", check=lambda o: number_after(o.log, "stopped at") < 200
     ),
-    "more folders than the count": Case(p.MANY_FOLDERS, "disk_limit", "too_many_files"),
-    "sparse_1tb": Case(p.SPARSE_1TB, "program_error", "exit_code", check=says("File too large")),
-    "holes that add up": Case(p.SPARSE_MANY, "disk_limit", "output_too_large"),
-    "stderr_one_line": Case(p.STDERR_ONE_LINE, check=lambda o: len(o.outbox["ingestion.log"]) <= (256 << 10) + 200),
-    "stdout_drip": Case(p.STDOUT_DRIP, check=lambda o: o.log.count(".") == 300),
-    "sleep_past_limit": Case(p.SLEEP_PAST_LIMIT, "time_limit", "time_limit", SHORT, ends_near(1.5)),
-    "partial_output_then_hang": Case(p.PARTIAL_THEN_HANG, "time_limit", "time_limit", SHORT, stages_run("ingestion")),
-    "hang_at_exit": Case(p.HANG_AT_EXIT, "time_limit", "time_limit", SHORT, ends_near(1.5)),
-    "ignore_sigterm": Case(p.IGNORE_SIGTERM, "time_limit", "time_limit", SHORT, ends_near(1.5)),
-    "sigstop_self": Case(p.SIGSTOP_SELF, "time_limit", "time_limit", SHORT, ends_near(1.5)),
+    "more folders than the count": Case(resources.MANY_FOLDERS, "disk_limit", "too_many_files"),
+    "sparse_1tb": Case(resources.SPARSE_1TB, "program_error", "exit_code", check=says("File too large")),
+    "holes that add up": Case(resources.SPARSE_MANY, "disk_limit", "output_too_large"),
+    "stderr_one_line": Case(
+        resources.STDERR_ONE_LINE, check=lambda o: len(o.outbox["ingestion.log"]) <= (256 << 10) + 200
+    ),
+    "stdout_drip": Case(resources.STDOUT_DRIP, check=lambda o: o.log.count(".") == 300),
+    "sleep_past_limit": Case(resources.SLEEP_PAST_LIMIT, "time_limit", "time_limit", SHORT, ends_near(1.5)),
+    "partial_output_then_hang": Case(
+        resources.PARTIAL_THEN_HANG, "time_limit", "time_limit", SHORT, stages_run("ingestion")
+    ),
+    "hang_at_exit": Case(resources.HANG_AT_EXIT, "time_limit", "time_limit", SHORT, ends_near(1.5)),
+    "ignore_sigterm": Case(resources.IGNORE_SIGTERM, "time_limit", "time_limit", SHORT, ends_near(1.5)),
+    "sigstop_self": Case(resources.SIGSTOP_SELF, "time_limit", "time_limit", SHORT, ends_near(1.5)),
     "busy_forever": Case(
-        p.BUSY_FOREVER, "time_limit", "time_limit", SHORT, lambda o: float(str(stage(o)["cpu_s"])) > 0.5
+        resources.BUSY_FOREVER, "time_limit", "time_limit", SHORT, lambda o: float(str(stage(o)["cpu_s"])) > 0.5
     ),
-    "fd_exhaust": Case(p.FD_EXHAUST, check=lambda o: number_after(o.log, "stopped at") <= 16384),
-    "deep_dirs": Case(p.DEEP_DIRS, "output_invalid", "too_deep", limits={"output_files": 4000}),
+    "fd_exhaust": Case(resources.FD_EXHAUST, check=lambda o: number_after(o.log, "stopped at") <= 16384),
+    "deep_dirs": Case(resources.DEEP_DIRS, "output_invalid", "too_deep", limits={"output_files": 4000}),
     "core_dump": Case(
-        p.CORE_DUMP,
+        resources.CORE_DUMP,
         "program_error",
         "exit_code",
         check=lambda o: set(o.archived()) == {"answer.txt"} and "SIGABRT" in o.result["detail"],
     ),
-    "priority_grab": Case(p.PRIORITY_GRAB, check=silent_about("GRABBED")),
-    "kill_everyone": Case(p.KILL_EVERYONE, "program_error", "exit_code"),
+    "priority_grab": Case(resources.PRIORITY_GRAB, check=silent_about("GRABBED")),
+    "kill_everyone": Case(resources.KILL_EVERYONE, "program_error", "exit_code"),
 }
 
 TRUTH = {
     "fake_oom_exit": Case(
-        p.FAKE_OOM_EXIT,
+        truth.FAKE_OOM_EXIT,
         "program_error",
         "exit_code",
         check=lambda o: stage(o)["oom_killed"] is False and "137" in o.result["detail"],
     ),
-    "fake_sigterm_exit": Case(p.FAKE_SIGTERM_EXIT, "program_error", "exit_code"),
-    "fake_docker_error": Case(p.FAKE_DOCKER_ERROR, "program_error", "exit_code"),
+    "fake_sigterm_exit": Case(truth.FAKE_SIGTERM_EXIT, "program_error", "exit_code"),
+    "fake_docker_error": Case(truth.FAKE_DOCKER_ERROR, "program_error", "exit_code"),
     "fake_infra_marker": Case(
-        p.FAKE_INFRA_MARKER, "program_error", "exit_code", check=lambda o: "retry" not in str(o.result["detail"])
+        truth.FAKE_INFRA_MARKER, "program_error", "exit_code", check=lambda o: "retry" not in str(o.result["detail"])
     ),
     "fake_time_report": Case(
-        p.FAKE_TIME_REPORT, check=lambda o: float(str(stage(o)["wall_s"])) >= 1 and "CLOCK SET" not in o.log
+        truth.FAKE_TIME_REPORT, check=lambda o: float(str(stage(o)["wall_s"])) >= 1 and "CLOCK SET" not in o.log
     ),
     "crash_after_output": Case(
-        p.CRASH_AFTER_OUTPUT, "program_error", "exit_code", check=lambda o: o.archived() == {"answer.txt": b"0.5"}
+        truth.CRASH_AFTER_OUTPUT, "program_error", "exit_code", check=lambda o: o.archived() == {"answer.txt": b"0.5"}
     ),
-    "no_output": Case(p.NO_OUTPUT, "output_invalid", "no_output", check=stages_run("ingestion")),
-    "fake_scores": Case(p.FAKE_SCORES, check=lambda o: o.result["scores"] == {"score": 0.5}),
-    "log_garbage": Case(p.LOG_GARBAGE),
+    "no_output": Case(truth.NO_OUTPUT, "output_invalid", "no_output", check=stages_run("ingestion")),
+    "fake_scores": Case(truth.FAKE_SCORES, check=lambda o: o.result["scores"] == {"score": 0.5}),
+    "log_garbage": Case(truth.LOG_GARBAGE),
 }
 
 ESCAPES = {
-    "read_reference": Case(p.READ_REFERENCE, check=says("FOUND ['/app/program/main.py'] False")),
+    "read_reference": Case(escapes.READ_REFERENCE, check=says("FOUND ['/app/program/main.py'] False")),
     "env_dump": Case(
-        p.ENV_DUMP,
+        escapes.ENV_DUMP,
         check=lambda o: (
             not re.search(r"(?i)token|secret|proxy|podium|docker|kube|aws", o.log.split("HOSTS")[0])
             and "runner" in o.log
         ),
     ),
     "proc_snoop": Case(
-        p.PROC_SNOOP,
+        escapes.PROC_SNOOP,
         check=lambda o: number_after(o.log, "PIDS .1,") < 64 and "demo" not in o.log and o.log.count("PIDS") == 1,
     ),
     "network_egress, metadata_service and docker_socket": Case(
-        p.NETWORK_EGRESS,
+        escapes.NETWORK_EGRESS,
         check=lambda o: "CONNECTED" not in o.log and "SOCKET True" not in o.log and "INTERFACES ['lo']" in o.log,
     ),
     "socket_families": Case(
-        p.SOCKET_FAMILIES, check=lambda o: {int(n) for n in re.findall(r"OPEN (\d+)", o.log)} <= {1, 2, 10, 16}
+        escapes.SOCKET_FAMILIES, check=lambda o: {int(n) for n in re.findall(r"OPEN (\d+)", o.log)} <= {1, 2, 10, 16}
     ),
-    "syscall_probe": Case(p.SYSCALL_PROBE, check=lambda o: "REACHED" not in o.log and "namespace: -1" in o.log),
+    "syscall_probe": Case(escapes.SYSCALL_PROBE, check=lambda o: "REACHED" not in o.log and "namespace: -1" in o.log),
     "kernel_writes": Case(
-        p.KERNEL_WRITES, check=lambda o: not re.search(r"WROTE (?!/proc/self/oom)|True|MADE A DEVICE", o.log)
+        escapes.KERNEL_WRITES, check=lambda o: not re.search(r"WROTE (?!/proc/self/oom)|True|MADE A DEVICE", o.log)
     ),
     "setuid_hunt": Case(
-        p.SETUID_HUNT,
+        escapes.SETUID_HUNT,
         check=says("SETUID []", f"CAPS {'0' * 16} {'0' * 16} {'0' * 16} {'0' * 16}", "NNP 1 UID 10001 10001"),
     ),
-    "tamper_inputs": Case(p.TAMPER_INPUTS, check=lambda o: "CHANGED" not in o.log),
+    "tamper_inputs": Case(escapes.TAMPER_INPUTS, check=lambda o: "CHANGED" not in o.log),
 }
 
 OUTPUTS = {
-    "symlink_output": Case(p.SYMLINK_OUTPUT, "output_invalid", "link_in_output", check=stages_run("ingestion")),
-    "symlink to a host file": Case(p.SYMLINK_ABSOLUTE, "output_invalid", "link_in_output"),
-    "symlink to a folder": Case(p.SYMLINK_FOLDER, "output_invalid", "link_in_output"),
-    "output_dir_swap": Case(p.OUTPUT_DIR_SWAP, check=lambda o: "SWAPPED" not in o.log),
-    "symlink_race": Case(p.SYMLINK_RACE, "output_invalid", "link_in_output"),
-    "hardlink_output": Case(p.HARDLINK_OUTPUT, "output_invalid", "link_in_output"),
-    "a pipe named scores.json": Case(p.FIFO_SCORES, "output_invalid", "special_file"),
-    "a unix socket": Case(p.UNIX_SOCKET, "output_invalid", "special_file"),
-    "a newline in a name": Case(p.NEWLINE_NAME, "output_invalid", "bad_name"),
-    "a name that is not UTF-8": Case(p.NON_UTF8_NAME, "output_invalid", "bad_name"),
-    "a name that turns the text around": Case(p.BIDI_NAME, "output_invalid", "bad_name"),
-    "a name with backslashes": Case(p.BACKSLASH_NAME, "output_invalid", "bad_name"),
-    "markup in a name": Case(p.HTML_NAME, check=lambda o: "<script>alert(1)<script>" in o.archived()),
-    "a name of 255 bytes": Case(p.LONG_NAME),
-    "unreadable_output": Case(p.UNREADABLE_OUTPUT, check=lambda o: o.result["scores"] == {"score": 0.5}),
-    "zip_bomb_output": Case(p.ZIP_BOMB_OUTPUT, check=lambda o: len(o.outbox["predictions.zip"]) < 1 * MIB),
+    "symlink_output": Case(outputs.SYMLINK_OUTPUT, "output_invalid", "link_in_output", check=stages_run("ingestion")),
+    "symlink to a host file": Case(outputs.SYMLINK_ABSOLUTE, "output_invalid", "link_in_output"),
+    "symlink to a folder": Case(outputs.SYMLINK_FOLDER, "output_invalid", "link_in_output"),
+    "output_dir_swap": Case(outputs.OUTPUT_DIR_SWAP, check=lambda o: "SWAPPED" not in o.log),
+    "symlink_race": Case(outputs.SYMLINK_RACE, "output_invalid", "link_in_output"),
+    "hardlink_output": Case(outputs.HARDLINK_OUTPUT, "output_invalid", "link_in_output"),
+    "a pipe named scores.json": Case(outputs.FIFO_SCORES, "output_invalid", "special_file"),
+    "a unix socket": Case(outputs.UNIX_SOCKET, "output_invalid", "special_file"),
+    "a newline in a name": Case(outputs.NEWLINE_NAME, "output_invalid", "bad_name"),
+    "a name that is not UTF-8": Case(outputs.NON_UTF8_NAME, "output_invalid", "bad_name"),
+    "a name that turns the text around": Case(outputs.BIDI_NAME, "output_invalid", "bad_name"),
+    "a name with backslashes": Case(outputs.BACKSLASH_NAME, "output_invalid", "bad_name"),
+    "markup in a name": Case(outputs.HTML_NAME, check=lambda o: "<script>alert(1)<script>" in o.archived()),
+    "a name of 255 bytes": Case(outputs.LONG_NAME),
+    "unreadable_output": Case(outputs.UNREADABLE_OUTPUT, check=lambda o: o.result["scores"] == {"score": 0.5}),
+    "zip_bomb_output": Case(outputs.ZIP_BOMB_OUTPUT, check=lambda o: len(o.outbox["predictions.zip"]) < 1 * MIB),
 }
 ALL = RESOURCES | TRUTH | ESCAPES | OUTPUTS
 
@@ -209,7 +216,7 @@ def test_a_hostile_program_comes_to_the_catalogued_end(bench: Bench, name: str) 
 def test_a_flood_of_output_is_cut_to_head_and_tail_within_bounded_memory(bench: Bench) -> None:
     process = psutil.Process()
     before = process.memory_info().rss
-    outcome = bench.run(bench.code_job(p.STDOUT_FLOOD))
+    outcome = bench.run(bench.code_job(resources.STDOUT_FLOOD))
     assert process.memory_info().rss - before < 100 * MIB
     log = outcome.log
     assert len(log) <= (256 << 10) + 200
@@ -220,7 +227,7 @@ def test_a_flood_of_output_is_cut_to_head_and_tail_within_bounded_memory(bench: 
 
 
 def test_a_daemon_writes_nothing_after_the_recorded_end(bench: Bench) -> None:
-    execution = bench.prepared(bench.code_job(p.DAEMON_OUTLIVES))
+    execution = bench.prepared(bench.code_job(resources.DAEMON_OUTLIVES))
     execution.execute()
     alive = execution.staged.stages["ingestion"].volume.path / "alive"
     size = alive.stat().st_size
@@ -232,8 +239,8 @@ def test_a_daemon_writes_nothing_after_the_recorded_end(bench: Bench) -> None:
 
 
 def test_nothing_of_a_first_run_is_seen_by_a_second(bench: Bench) -> None:
-    first = bench.run(bench.code_job(p.RESIDUE))
-    second = bench.run(bench.code_job(p.RESIDUE + "# of another account\n"))
+    first = bench.run(bench.code_job(escapes.RESIDUE))
+    second = bench.run(bench.code_job(escapes.RESIDUE + "# of another account\n"))
     assert "RESIDUE []" in first.log
     assert "RESIDUE []" in second.log
 
@@ -244,8 +251,8 @@ def test_space_and_files_are_given_back_to_the_host(bench: Bench) -> None:
         return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
 
     before = used()
-    bench.run(bench.code_job(p.DISK_FILL, output_bytes=64 * MIB))
-    bench.run(bench.code_job(p.INODE_FILL))
+    bench.run(bench.code_job(resources.DISK_FILL, output_bytes=64 * MIB))
+    bench.run(bench.code_job(resources.INODE_FILL))
     assert used() - before < 32 * MIB  # others use this disk too
     assert not any("podium" in line and str(bench.worker.data_dir) in line for line in loop_devices())
 
@@ -264,6 +271,6 @@ def cgroups_of(pid: int) -> str:
 
 
 def test_an_ordinary_program_after_all_that_gets_the_usual_score(bench: Bench) -> None:
-    outcome = bench.run(bench.code_job(p.ANSWER))
+    outcome = bench.run(bench.code_job(ANSWER))
     assert outcome.result["scores"] == {"score": 0.5}
     assert [pid for pid in psutil.pids() if bench.worker.key in cgroups_of(pid)] == []

@@ -1,0 +1,66 @@
+"""Hostile programs, one per line of the abuse catalogue, written as a participant would write them: those that leave traps in the output.
+
+Each prints what it saw, and most end by writing the answer file, so that "it got through" is visible as a score.
+"""
+
+from __future__ import annotations
+
+from tests.hostile.programs.answer import ANSWER
+
+SYMLINK_OUTPUT = """
+import os
+os.symlink('/app/input/ref/labels.txt', '/app/output/answer.txt')
+"""
+SYMLINK_ABSOLUTE = "import os\n" + ANSWER + "os.symlink('/etc/passwd', '/app/output/notes.txt')\n"
+SYMLINK_FOLDER = "import os\n" + ANSWER + "os.symlink('/', '/app/output/root')\n"
+OUTPUT_DIR_SWAP = (
+    """
+import os
+try:
+    os.rename('/app/output', '/app/gone')
+    os.symlink('/etc', '/app/output')
+    print('SWAPPED')
+except OSError as error:
+    print('refused', error.errno)
+"""
+    + ANSWER
+)
+SYMLINK_RACE = """
+import os, threading, time
+open('/app/output/answer.txt', 'w').write('0.5')
+def swap():
+    while True:
+        os.symlink('/etc/passwd', '/app/output/new')
+        os.rename('/app/output/new', '/app/output/answer.txt')
+        open('/app/output/new', 'w').write('0.5')
+        os.rename('/app/output/new', '/app/output/answer.txt')
+for _ in range(3):
+    threading.Thread(target=swap, daemon=True).start()
+time.sleep(0.5)
+os.symlink('/etc/passwd', '/app/output/last')
+os._exit(0)
+"""
+HARDLINK_OUTPUT = "import os\n" + ANSWER + "os.link('/app/output/answer.txt', '/app/output/second.txt')\n"
+FIFO_SCORES = "import os\n" + ANSWER + "os.mkfifo('/app/output/scores.json')\n"
+UNIX_SOCKET = (
+    """
+import socket
+socket.socket(socket.AF_UNIX).bind('/app/output/sock')
+"""
+    + ANSWER
+)
+NEWLINE_NAME = ANSWER + "open('/app/output/a\\nb.txt', 'w').write('x')\n"
+NON_UTF8_NAME = ANSWER + "open(b'/app/output/\\xff\\xfe.txt', 'w').write('x')\n"
+BIDI_NAME = ANSWER + "open('/app/output/\\u202etxt.exe', 'w').write('x')\n"
+BACKSLASH_NAME = ANSWER + "open('/app/output/..\\\\..\\\\x', 'w').write('x')\n"
+HTML_NAME = ANSWER + "open('/app/output/<script>alert(1)<script>', 'w').write('x')\n"
+LONG_NAME = ANSWER + "open('/app/output/' + 'n' * 255, 'w').write('x')\n"
+UNREADABLE_OUTPUT = ANSWER + "import os\nos.chmod('/app/output/answer.txt', 0)\nos.chmod('/app/output', 0)\n"
+ZIP_BOMB_OUTPUT = (
+    """
+import zipfile
+with zipfile.ZipFile('/app/output/bomb.zip', 'w', zipfile.ZIP_DEFLATED) as archive:
+    archive.writestr('zeros', bytes(50 << 20))
+"""
+    + ANSWER
+)
