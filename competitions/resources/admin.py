@@ -4,18 +4,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
 
 from accounts.models import User
+from competitions.numbers import is_number
 from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.resources.models import Resource
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
-from competitions.resources.versions import StorageQuotaUsed, require_room, resource_replace
+from competitions.resources.versions import StorageQuotaUsed, require_room, resource_replace, storage_used
 
 # What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
 UNPACKED_KINDS: Final = frozenset(
@@ -83,9 +86,23 @@ class ResourceAdmin(admin.ModelAdmin[Resource]):
     """An organizer's own files."""
 
     list_display = ["name", "kind", "file_name", "owner", "created_at"]
-    list_filter = ["kind"]
     list_select_related = ["owner"]
     search_fields = ["name"]
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        return ["kind", ("owner", admin.RelatedOnlyFieldListFilter)] if request.user.is_superuser else ["kind"]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return super().changelist_view(request, {"subtitle": self._room(request)} | (extra_context or {}))
+
+    def _room(self, request: HttpRequest) -> str:
+        """How much room the files of the asker take; for an administrator, of the owner that the list is narrowed to."""
+        assert isinstance(request.user, User), "the admin lets nobody else in"
+        said = request.GET.get("owner__id__exact", "")
+        chosen = User.objects.filter(pk=int(said)).first() if request.user.is_superuser and is_number(said) else None
+        owner = chosen or request.user
+        limit = "" if owner.is_superuser else f" of {filesizeformat(settings.ORGANIZER_STORAGE_BYTES)}"
+        return f"The files of {owner} take {filesizeformat(storage_used(owner))}{limit}; the same content counts once."
 
     def get_form(self, request: HttpRequest, obj: Resource | None = None, change: bool = False, **kwargs: Any) -> Any:
         kwargs["form"] = ResourceForm if obj is None else VersionForm

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from competitions.bundles.importer import bundle_import
 from competitions.catalog.models import Competition
@@ -13,6 +16,7 @@ from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.resources.versions import StorageQuotaUsed, resource_replace, storage_used
+from tests.town import client_of
 from tests.unit.bundles.bundles import second, write
 from tests.worlds import NOON, World, person, resource, zip_of
 
@@ -54,6 +58,18 @@ def test_room_is_counted_once_for_each_content_and_bounded(site: World, tmp_path
     with pytest.raises(StorageQuotaUsed, match="Your files take 1,000 of 1,010 bytes"):
         bundle_import(source=write(tmp_path / "b", second()), owner=owner, queue=site.queue, now=NOON)
     assert Competition.objects.count() == before
+
+
+def test_the_list_of_files_says_how_much_room_they_take(site: World, settings: Any) -> None:
+    settings.ORGANIZER_STORAGE_BYTES = 5 * 1024**3
+    owner, chief = person(is_staff=True), person(is_staff=True, is_superuser=True)
+    resource(owner, Resource.Kind.INPUT_DATA, b"x" * 2048)
+    url = reverse("admin:resources_resource_changelist")
+    own = html.unescape(client_of(owner).get(url).content.decode()).replace("\xa0", " ")
+    assert f"The files of {owner} take 2.0 KB of 5.0 GB" in own
+    narrowed = client_of(chief).get(url, {"owner__id__exact": owner.pk}).content.decode().replace("\xa0", " ")
+    assert f"The files of {owner} take 2.0 KB of 5.0 GB" in narrowed
+    assert f"The files of {chief} take 0 bytes;" in client_of(chief).get(url).content.decode().replace("\xa0", " ")
 
 
 def test_what_nothing_points_at_is_removed_after_a_day_and_nothing_else(site: World) -> None:
