@@ -7,11 +7,11 @@ import structlog
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.bundles.faults import InvalidBundle, Report
+from competitions.bundles.faults import InvalidBundle, Note, Report
 from competitions.bundles.importer import bundle_import
 from competitions.bundles.models import BundleImport
 from competitions.compute.models import Queue
-from competitions.refusals import NotAllowed
+from competitions.refusals import NotAllowed, Refusal
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 
@@ -54,6 +54,8 @@ def import_perform(*, job: BundleImport, now: datetime) -> BundleImport:
             made = bundle_import(source=path, owner=job.owner, queue=job.queue, now=now, progress=progress)
     except InvalidBundle as error:
         return _ended(job, state.FAILED, error.report)
+    except Refusal as refusal:  # such as no room left for the files
+        return _ended(job, state.FAILED, Report(faults=[Note(refusal.detail, file=job.file_name)]))
     except Exception:
         log.exception("import_failed", bundle_import=job.pk)
         _ended(job, state.FAILED, Report())

@@ -181,6 +181,16 @@ def test_a_bundle_with_faults_shows_them_all_and_makes_nothing(site: World, tmp_
     assert Competition.objects.count() == before
 
 
+def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: World, tmp_path: Path, settings: Any) -> None:
+    settings.ORGANIZER_STORAGE_BYTES = 10
+    visitor = client_of(site.organizer)
+    content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
+    sent = visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("a.zip", content)})
+    page = visitor.post(sent["Location"] + "run/", headers={"HX-Request": "true"}).content.decode()
+    assert "of 10 bytes, and" in page
+    assert "The fault was ours" not in page
+
+
 def test_export_and_clone_in_the_browser(site: World, tmp_path: Path) -> None:
     competition = imported(site, write(tmp_path / "a", second()))
     visitor = client_of(site.organizer)
