@@ -7,13 +7,14 @@ from rest_framework import serializers
 
 from competitions.catalog.models import Competition, Phase
 from competitions.factsheets.models import Question
-from competitions.leaderboards.board import Row, ShownColumn, shown_values
+from competitions.leaderboards.board import Row
+from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, shown_values
 from competitions.leaderboards.commitments import manifest_of
 from competitions.leaderboards.facts import VERIFIED
-from competitions.leaderboards.models import Column, Commitment
+from competitions.leaderboards.models import Column, Commitment, Entry
 from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
-from competitions.submissions.models import Run, Submission
+from competitions.submissions.models import Dataset, Run, Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
 from competitions.teams.models import Invitation, MergeProposal, Registration, RegistrationQuestion, Team
 from competitions.winners.models import Place
@@ -21,11 +22,13 @@ from competitions.winners.models import Place
 
 class PhaseOut(serializers.ModelSerializer[Phase]):
     is_sealed = serializers.BooleanField()
+    grows = serializers.BooleanField(help_text="Its board grows by the data sets that teams submit.")
 
     class Meta:
         model = Phase
         fields = [
             "id", "slug", "name", "opens_at", "closes_at", "visibility", "is_sealed", "accepts_predictions", "accepts_code",
+            "accepts_datasets", "grows", "max_datasets", "max_datasets_per_team",
             "prediction_format", "max_submissions_per_day", "max_submissions_per_week", "max_submissions", "time_limit_s",
             "gpus", "cpus", "memory_bytes", "output_bytes",
         ]  # fmt: skip
@@ -299,6 +302,13 @@ class ColumnOut(serializers.ModelSerializer[Column]):
         fields = ["key", "title", "unit", "kind", "sorting", "precision", "is_primary"]
 
 
+class CellOut(serializers.Serializer[Any]):
+    key = serializers.CharField(help_text="As in `scores`: `column@task`.")
+    state = serializers.ChoiceField(choices=[(one.value, one.value) for one in CellState])
+    reason = serializers.CharField(allow_null=True, help_text="Why there is no score, where there will be none.")
+    is_own = serializers.BooleanField(help_text="The row's team submitted the data set: it does not count for its rank.")
+
+
 class RowOut(serializers.Serializer[Any]):
     rank = serializers.IntegerField(allow_null=True)
     team = serializers.CharField()
@@ -310,13 +320,15 @@ class RowOut(serializers.Serializer[Any]):
     verified = serializers.DictField(
         allow_null=True, help_text="Of a winner whose code was run: `wall_s` it took and the `limit_s`."
     )
+    cells = CellOut(many=True, required=False, help_text="On each submitted data set, of a board that grows by them.")
 
 
 def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
     """A board's row as JSON, its values as shown."""
     entry = row.entry
     values = zip(columns, shown_values(columns, entry.values), strict=True)
-    return {
+    datasets = [column for column in columns if isinstance(column, DatasetColumn)]
+    return ({"cells": [_cell_out(column, entry) for column in datasets]} if datasets else {}) | {
         "rank": row.rank,
         "team": entry.team.name,
         "is_baseline": entry.is_baseline,
@@ -326,6 +338,26 @@ def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
         "last_at": entry.last_at,
         "verified": entry.values.get(VERIFIED),
     }
+
+
+def _cell_out(column: DatasetColumn, entry: Entry) -> dict[str, Any]:
+    """How far a row is on a submitted data set."""
+    return {
+        "key": column.key,
+        "state": column.state_in(entry.values),
+        "reason": column.reason_in(entry.values) or None,
+        "is_own": column.dataset.submission.team_id == entry.team_id,
+    }
+
+
+class DatasetOut(serializers.ModelSerializer[Dataset]):
+    task = serializers.IntegerField(source="task_id", help_text="Behind the `@` of the keys of its scores.")
+    team = serializers.CharField(source="submission.team.name")
+    submission = serializers.IntegerField(source="submission_id")
+
+    class Meta:
+        model = Dataset
+        fields = ["task", "name", "team", "submission", "joined_at", "counts_from", "withdrawn_at"]
 
 
 class CommitmentOut(serializers.ModelSerializer[Commitment]):
@@ -366,3 +398,4 @@ class LeaderboardOut(serializers.Serializer[Any]):
     entry_count = serializers.IntegerField()
     rows = RowOut(many=True)
     next_cursor = serializers.CharField(allow_null=True)
+    datasets = DatasetOut(many=True, required=False, help_text="The submitted ones, of a board that grows by them.")

@@ -185,7 +185,7 @@ class Maker:
             allow_network=extra.allow_network, docker_image=extra.docker_image, prediction_format=extra.prediction_format,
             public_data=self._resource(spec.public_data, "public_data", spec.name),
             starting_kit=self._resource(spec.starting_kit, "starting_kit", spec.name),
-            **{name: getattr(spec, name) for name in SAME_PHASE_FIELDS},
+            **{name: getattr(spec, name) for name in SAME_PHASE_FIELDS}, **_growth(spec, tasks),
         )  # fmt: skip
         self._preset(phase, spec)
         phase.full_clean()
@@ -212,6 +212,15 @@ class Maker:
 
 def _counted(parts: Sequence[object], name: str) -> str:
     return f"{len(parts)} {name}{'' if len(parts) == 1 else 's'}"
+
+
+def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task | int]:
+    """The settings of a board that grows by data sets; none where it does not."""
+    growth = spec.extra.grows
+    if growth is None:
+        return {}
+    limits = {"max_datasets": growth.max_datasets, "max_datasets_per_team": growth.max_datasets_per_team}
+    return {"dataset_check": tasks[growth.check], **limits}
 
 
 def _ask(said: Sequence[FactQuestionSpec], *, competition: Competition, phase: Phase | None = None) -> None:

@@ -46,6 +46,22 @@ def _tasks(spec: CompetitionSpec) -> Found:
         for number, index in enumerate(phase.tasks):
             if index not in seen:
                 yield (*phase.where, "tasks", number), f"there is no task with the index {index!r}; there are {known}"
+        yield from _growth(phase, seen, phase.extra.leaderboards or spec.leaderboards[:1])
+
+
+def _growth(phase: PhaseSpec, tasks: list[object], boards: list[LeaderboardSpec]) -> Found:
+    growth, where = phase.extra.grows, (*phase.where, "podium", "grows")
+    if growth is None:
+        return
+    if growth.check not in tasks:
+        known = ", ".join(map(str, tasks))
+        yield (*where, "check"), f"there is no task with the index {growth.check!r}; there are {known}"
+    elif growth.check in phase.tasks:
+        yield (*where, "check"), "the check of data sets is run on data sets alone; take it out of the phase's `tasks`"
+    if sorted(phase.extra.accepts or []) != ["code", "dataset"]:
+        yield where, "a board that grows takes code and data sets alone: `accepts: [code, dataset]`"
+    if phase.extra.visibility == "sealed" or any(board.podium.visibility == "sealed" for board in boards):
+        yield where, "a board that grows cannot be sealed: what is run on new data sets shows what counts"
 
 
 def ordered(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:

@@ -105,10 +105,17 @@ class BudgetSpec(Spec):
     scoring_memory_bytes: int | None = Field(None, gt=0)
 
 
+class GrowthSpec(Spec):
+    check: Index
+    max_datasets: int = Field(50, ge=1, le=200)
+    max_datasets_per_team: int = Field(3, ge=1, le=32767)
+
+
 class PhaseExtra(Spec):
     slug: str | None = None
     visibility: Literal["public", "sealed"] = "public"
     accepts: list[Literal["prediction", "code", "dataset"]] | None = None
+    grows: GrowthSpec | None = None
     preset: str | None = None
     budget: BudgetSpec | None = None
     prediction_format: dict[str, Any] | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from django.db.models import Q
 
 from competitions.bundles.archive import ZIP_TIME
 from competitions.bundles.faults import YAML_NAME
@@ -65,7 +66,8 @@ class _Writer:
     def competition_yaml(self) -> dict[str, Any]:
         one = self.competition
         phases = list(one.phases.prefetch_related("tasks", "leaderboards__columns"))
-        tasks = list(Task.objects.filter(phases__in=phases).distinct().order_by("pk"))
+        used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
+        tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
         shared = self._shared_board(phases)
         return {
             "version": 2,
@@ -147,10 +149,10 @@ class _Writer:
             "execution_time_limit": phase.time_limit_s,
             **({"accepts_only_result_submissions": True} if phase.as_on_codabench and not phase.accepts_code else {}),
             **self._files(phase, PHASE_FILES),
-            "podium": self._phase_extra(phase, shared),
+            "podium": self._phase_extra(phase, tasks, shared),
         }
 
-    def _phase_extra(self, phase: Phase, shared: dict[str, Any] | None) -> dict[str, Any]:
+    def _phase_extra(self, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
         boards = [board_yaml(board) for board in phase.leaderboards.all()]
         extra = {
             "slug": phase.slug, "visibility": phase.visibility, "accepts": None if phase.as_on_codabench else phase.accepted_kinds,
@@ -159,6 +161,7 @@ class _Writer:
             "docker_image": phase.docker_image, "scoring_time_limit": phase.scoring_time_limit_s,
             "reveal": _instant(phase.reveal_at), "accepts_late": phase.accepts_late, "priority": phase.priority or None,
             "fact_sheet": _facts(phase.competition, phase) or None, "leaderboards": boards if boards != [shared] else None,
+            "grows": _growth(phase, tasks),
         }  # fmt: skip
         return {key: value for key, value in extra.items() if value not in (None, "", False)}
 
@@ -178,6 +181,13 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
         }
         for one in questions
     }  # fmt: skip
+
+
+def _growth(phase: Phase, tasks: list[Task]) -> dict[str, int] | None:
+    """How the board grows by data sets; those that were submitted stay with their teams."""
+    check = phase.dataset_check
+    limits = {"max_datasets": phase.max_datasets, "max_datasets_per_team": phase.max_datasets_per_team}
+    return {"check": tasks.index(check), **limits} if check is not None else None
 
 
 def board_yaml(board: Leaderboard) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from accounts.models import User
-from competitions.catalog.impact import phase_impact
+from competitions.catalog.impact import phase_costs, phase_impact
 from competitions.catalog.models import (
     Announcement,
     Competition,
@@ -196,9 +196,12 @@ class PhaseForm(forms.ModelForm[Phase]):
         if self.instance.pk and not cleaned.get("impact_read"):
             self._show_impact(cleaned)
         competition = cleaned.get("competition")
-        for task in cleaned.get("tasks") or []:
-            if competition and task.competition_id != competition.pk:
-                self.add_error("tasks", f"The task “{task}” belongs to another competition.")
+        check = cleaned.get("dataset_check")
+        for field, task in [*(("tasks", task) for task in cleaned.get("tasks") or []), ("dataset_check", check)]:
+            if competition and task and task.competition_id != competition.pk:
+                self.add_error(field, f"The task “{task}” belongs to another competition.")
+        if check is not None and check in (cleaned.get("tasks") or []):
+            self.add_error("dataset_check", "The check is run on data sets alone: take it out of the phase's tasks.")
         if self.instance.pk and self.instance.submissions.exists():
             self._keep_what_submissions_rest_on(cleaned)
         return cleaned
@@ -262,7 +265,7 @@ class PhaseAdmin(OrganizerAdmin):
     filter_horizontal = ["tasks"]
     action_form = RevealForm
     actions = ["reveal", rerun_outdated]
-    readonly_fields = ["revealed_at"]
+    readonly_fields = ["revealed_at", "cost"]
     fieldsets = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
         ("Dates (UTC)", {"fields": ["opens_at", "closes_at", "accepts_late", "impact_read"]}),
@@ -274,6 +277,7 @@ class PhaseAdmin(OrganizerAdmin):
                 ]
             },
         ),
+        ("A board that grows by data sets", {"fields": ["dataset_check", "max_datasets", "max_datasets_per_team", "cost"]}),
         ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
         ("Quota of a team", {"fields": ["max_submissions_per_day", "max_submissions_per_week", "max_submissions"]}),
         (
@@ -298,6 +302,10 @@ class PhaseAdmin(OrganizerAdmin):
             {"fields": ["hide_output", "hide_prediction_output", "hide_score_output", "allow_network", "auto_migrate_to_this_phase"]},
         ),
     ]
+
+    @admin.display(description="What filling it costs")
+    def cost(self, phase: Phase) -> str:
+        return " ".join(phase_costs(phase)) if phase.pk else "-"
 
     @admin.action(description="Reveal the sealed scores to everybody, for good", permissions=["change"])
     def reveal(self, request: HttpRequest, queryset: QuerySet[Phase]) -> None:

@@ -26,6 +26,21 @@ def phase_impact(phase: Phase, changes: Mapping[str, Any], now: datetime) -> lis
     return [sentence for check in _checks for sentence in check(phase, changes, now)]
 
 
+Cost = Callable[[Phase], Iterator[str]]
+_costs: list[Cost] = []
+
+
+def phase_cost(cost: Cost) -> Cost:
+    """Add to `phase_costs`."""
+    _costs.append(cost)
+    return cost
+
+
+def phase_costs(phase: Phase) -> list[str]:
+    """Sentences on what the phase costs by itself, beside what teams submit; before it opens, too."""
+    return [sentence for cost in _costs for sentence in cost(phase)]
+
+
 def _utc(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never"
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
+from competitions.leaderboards import dataset_admin  # noqa: F401  # registers its page
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.services import board_freeze, board_rebuild
 

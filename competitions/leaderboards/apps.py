@@ -8,13 +8,15 @@ class LeaderboardsConfig(AppConfig):
     def ready(self) -> None:
         from competitions.catalog.services import phase_revealed
         from competitions.factsheets.models import questions_changed
-        from competitions.leaderboards import readiness  # noqa: F401  # adds its checks
+        from competitions.leaderboards import growth, readiness  # noqa: F401  # they add their checks
         from competitions.leaderboards.commitments import commit_closed_boards
+        from competitions.leaderboards.filling import boards_fill, boards_follow_datasets, datasets_begin_to_count
         from competitions.leaderboards.merging import boards_follow_merge
         from competitions.leaderboards.migration import phases_migrate
         from competitions.leaderboards.reveal import boards_follow_reveal, reveal_planned
         from competitions.leaderboards.services import board_follow, boards_follow_questions, boards_follow_team
         from competitions.leaderboards.telling import reveals_tell
+        from competitions.submissions.datasets import datasets_changed, datasets_join
         from competitions.submissions.moves import submission_settled
         from competitions.submissions.reconciler import reconcile_step
         from competitions.teams.merging import teams_merged
@@ -24,6 +26,10 @@ class LeaderboardsConfig(AppConfig):
         reconcile_step("phases_revealed", reveal_planned)
         reconcile_step("submissions_migrated", phases_migrate)
         reconcile_step("reveals_told", reveals_tell)
+        reconcile_step("datasets_joined", datasets_join)
+        reconcile_step("boards_filled", boards_fill)
+        reconcile_step("datasets_count", datasets_begin_to_count)
+        datasets_changed.connect(boards_follow_datasets, dispatch_uid="leaderboards.boards_follow_datasets")
         phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")
         questions_changed.connect(boards_follow_questions, dispatch_uid="leaderboards.boards_follow_questions")

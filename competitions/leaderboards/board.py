@@ -4,17 +4,14 @@ import base64
 import binascii
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from competitions.leaderboards.cells import MISSING
-from competitions.leaderboards.facts import FactColumn, fact_columns
-from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard, Milestone, Score
-from competitions.leaderboards.values import task_key
+from competitions.leaderboards.models import Cell, Entry, Leaderboard, Milestone, Score
 from competitions.refusals import Refusal
 from competitions.teams.models import Team
 
@@ -189,63 +186,6 @@ def all_rows(board: Leaderboard) -> Iterator[Row]:
     """Every row in order, streamed: for exports."""
     entries = list(_ordered(board).iterator(chunk_size=5000))
     yield from (Row(rank, entry) for rank, entry in zip(_ranks(entries, first_page=True), entries, strict=True))
-
-
-@dataclass(frozen=True)
-class TaskColumn:
-    """A score column for one task of several; templates and exports take it for a column."""
-
-    column: Column
-    task_id: int
-    title: str
-
-    @property
-    def key(self) -> str:
-        return task_key(self.column.key, self.task_id)
-
-    is_sortable = True
-    is_link = False
-
-    @property
-    def unit(self) -> str:
-        return self.column.unit
-
-    @property
-    def sorting(self) -> str:
-        return self.column.sorting
-
-    def get_sorting_display(self) -> str:
-        return self.column.get_sorting_display()
-
-    def shown_in(self, values: dict[str, Any]) -> str | None:
-        return self.column.shown(values[self.key]) if self.key in values else None
-
-
-ShownColumn = Column | TaskColumn | FactColumn
-
-
-def visible_columns(board: Leaderboard) -> list[Column]:
-    return [column for column in board.columns.all() if not column.is_hidden]
-
-
-def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool = True) -> list[ShownColumn]:
-    """The columns of the page and of exports: where the board shows tasks, each score once more for each task, then
-    the answers of the fact sheet that stand on boards. `has_facts`: False saves the query where nothing is asked."""
-    facts = fact_columns(board.phase) if has_facts else []
-    tasks = list(board.phase.tasks.all()) if board.shows_tasks else []
-    if len(tasks) < 2:
-        return [*columns, *facts]
-    shown: list[ShownColumn] = []
-    for column in columns:
-        shown.append(column)
-        if column.kind == Column.Kind.SCORE:
-            shown += [TaskColumn(column, task.pk, f"{column.title}: {task.name}") for task in tasks]
-    return [*shown, *facts]
-
-
-def shown_values(columns: Sequence[ShownColumn], values: dict[str, Any]) -> list[str | None]:
-    """A row's values as shown, in the order of the columns; None where there is none."""
-    return [column.shown_in(values) for column in columns]
 
 
 def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:

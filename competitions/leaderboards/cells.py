@@ -12,19 +12,29 @@ MISSING: Final = sys.float_info.max  # sorts behind every value; infinity has no
 Order = Callable[[float], float]
 
 
-def sort_keys(columns: Iterable[Column], values: dict[str, Any], facts: Sequence[str]) -> dict[str, Order]:
-    """What a row with these values can be sorted by: `key`, `key@task` or a number of the fact sheet, with what orders it."""
+def sort_keys(
+    columns: Iterable[Column], values: dict[str, Any], facts: Sequence[str], tasks: Sequence[int] = ()
+) -> dict[str, Order]:
+    """What a row with these values can be sorted by: `key`, `key@task` or a number of the fact sheet, with what orders it.
+
+    `tasks`: those of submitted data sets, on which the row may have no value yet.
+    """
     keys: dict[str, Order] = {column.key: column.rank_value for column in columns}
     for column in columns:
         prefix = task_key(column.key, 0)[:-1]
         keys |= {key: column.rank_value for key in values if key.startswith(prefix)}
+        if column.kind == Column.Kind.SCORE:
+            keys |= {task_key(column.key, task): column.rank_value for task in tasks}
     return keys | dict.fromkeys(facts, float)
 
 
-def cells_write(entry: Entry, columns: list[Column], facts: Sequence[str] = ()) -> None:
-    """Keep the entry's sort values. A board of one column and one task needs none. `facts`: keys of numbers that stand on it."""
+def cells_write(entry: Entry, columns: list[Column], facts: Sequence[str] = (), *, tasks: Sequence[int] = ()) -> None:
+    """Keep the entry's sort values. A board of one column and one task needs none.
+
+    `facts`: keys of numbers that stand on it; `tasks`: those of submitted data sets.
+    """
     primary = primary_column(columns)
-    wanted = sort_keys(columns, entry.values, facts)
+    wanted = sort_keys(columns, entry.values, facts, tasks)
     if primary is not None:
         wanted.pop(primary.key, None)  # rows are in its order
     if not wanted:

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-from competitions.leaderboards.board import all_rows, page_columns, shown_values, visible_columns
+from competitions.leaderboards.board import all_rows
+from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, page_columns, visible_columns
 from competitions.leaderboards.facts import VERIFIED
 from competitions.leaderboards.models import Leaderboard
 from competitions.spreadsheets import safe_cell
@@ -27,7 +28,7 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
         [
             "rank",
             "team",
-            *(column.key for column in columns),
+            *(_heading(column) for column in columns),
             "submissions",
             "achieved_at",
             "last_at",
@@ -41,7 +42,7 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
             [
                 row.rank or "",
                 safe_cell(entry.team.name),
-                *(value if value is not None else "" for value in shown_values(columns, entry.values)),
+                *(_value(column, entry.values) for column in columns),
                 entry.submissions,
                 entry.achieved_at.isoformat(),
                 entry.last_at.isoformat(),
@@ -49,6 +50,17 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
                 entry.values.get(VERIFIED, {}).get("wall_s", ""),
             ]
         )
+
+
+def _heading(column: ShownColumn) -> str:
+    return safe_cell(column.heading) if isinstance(column, DatasetColumn) else column.key
+
+
+def _value(column: ShownColumn, values: dict[str, Any]) -> str:
+    """The value as shown; on a submitted data set it may be "failed", and is empty before it was run."""
+    if isinstance(column, DatasetColumn) and column.state_in(values) == CellState.FAILED:
+        return str(CellState.FAILED)
+    return column.shown_in(values) or ""
 
 
 def csv_response(board: Leaderboard) -> StreamingHttpResponse:

@@ -1,11 +1,36 @@
-"""Columns whose value depends on the other rows: the average rank over several columns."""
+"""Columns whose value depends on the other rows: the average rank over several columns, or over many data sets."""
 
 import statistics
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from competitions.leaderboards.cells import cell_of
+from competitions.leaderboards.datasets import counting_datasets
 from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
-from competitions.leaderboards.values import primary_column
+from competitions.leaderboards.values import primary_column, task_key
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rows are ranked: by the value under `key`, in the order of `column`. Rows of the team `without` take no part."""
+
+    column: Column
+    key: str
+    without: int | None = None
+
+
+def places_of(board: Leaderboard, sources: Sequence[Column]) -> list[Place]:
+    """What an average rank is taken over: the columns; on a board that grows, each of them on each data set.
+
+    Those are the phase's own tasks and the submitted data sets that count, of which a team's own do not count for itself:
+    it knows the labels.
+    """
+    if not board.phase.grows:
+        return [Place(column, column.key) for column in sources]
+    own = [(task, None) for task in board.phase.tasks.order_by("pk").values_list("pk", flat=True)]
+    submitted = [(one.task_id, one.submission.team_id) for one in counting_datasets(board.phase)]
+    return [Place(column, task_key(column.key, task), team) for column in sources for task, team in [*own, *submitted]]
 
 
 def ranks(values: Sequence[float | None]) -> list[float]:
@@ -15,8 +40,11 @@ def ranks(values: Sequence[float | None]) -> list[float]:
     [2.0, 1.0, 4.0, 2.0]
     """
     known = sorted(value for value in values if value is not None)
-    first = {value: float(place) for place, value in reversed(list(enumerate(known, start=1)))}
-    return [float(len(known) + 1) if value is None else first[value] for value in values]
+    return [_rank_among(known, value) for value in values]
+
+
+def _rank_among(known: Sequence[float], value: float | None) -> float:
+    return float(1 + (len(known) if value is None else bisect_left(known, value)))
 
 
 def average_ranks_refresh(board: Leaderboard, columns: list[Column]) -> None:
@@ -32,10 +60,10 @@ def average_ranks_refresh(board: Leaderboard, columns: list[Column]) -> None:
 
 def _refresh(board: Leaderboard, column: Column, columns: list[Column]) -> None:
     entries = list(Entry.objects.filter(leaderboard=board))
-    sources = [one for one in columns if one.key in column.sources and not one.is_relative]
+    places = places_of(board, [one for one in columns if one.key in column.sources and not one.is_relative])
     is_primary = column == primary_column(columns)
     changed = []
-    for entry, average in zip(entries, _averages(entries, sources), strict=True):
+    for entry, average in zip(entries, _averages(entries, places), strict=True):
         if average is not None and entry.values.get(column.key) != average:
             entry.values = entry.values | {column.key: average}
             entry.rank_value = column.rank_value(average) if is_primary else entry.rank_value
@@ -46,21 +74,24 @@ def _refresh(board: Leaderboard, column: Column, columns: list[Column]) -> None:
         Cell.objects.bulk_create(cell_of(entry, column.key, column.rank_value) for entry in changed)
 
 
-def _averages(entries: list[Entry], sources: list[Column]) -> list[float | None]:
-    if not sources:
-        return [None] * len(entries)
-    by_column = [_column_ranks(entries, source) for source in sources]
-    return [statistics.fmean(places) for places in zip(*by_column, strict=True)]
+def _averages(entries: list[Entry], places: Sequence[Place]) -> list[float | None]:
+    by_place = [_place_ranks(entries, place) for place in places]
+    averages: list[float | None] = []
+    for of_entry in zip(*by_place, strict=True) if by_place else [() for _ in entries]:
+        numbers = [rank for rank in of_entry if rank is not None]
+        averages.append(statistics.fmean(numbers) if numbers else None)
+    return averages
 
 
-def _column_ranks(entries: list[Entry], column: Column) -> list[float]:
-    values = [column.rank_value(entry.values[column.key]) if column.key in entry.values else None for entry in entries]
-    ranked = [value for entry, value in zip(entries, values, strict=True) if not entry.is_baseline]
-    teams = iter(ranks(ranked))
-    known = [value for value in ranked if value is not None]
-    return [
-        float(1 + sum(other < value for other in known) if value is not None else len(known) + 1)
-        if entry.is_baseline
-        else next(teams)
-        for entry, value in zip(entries, values, strict=True)
+def _place_ranks(entries: list[Entry], place: Place) -> list[float | None]:
+    """Each row's rank; None for a row that takes no part, while one without a value is behind all that have one."""
+    values = [
+        place.column.rank_value(entry.values[place.key]) if place.key in entry.values else None for entry in entries
     ]
+    takes_part = [entry.team_id != place.without for entry in entries]
+    known = sorted(
+        value
+        for entry, value, part in zip(entries, values, takes_part, strict=True)
+        if value is not None and part and not entry.is_baseline
+    )
+    return [_rank_among(known, value) if part else None for value, part in zip(values, takes_part, strict=True)]

@@ -6,17 +6,18 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from competitions.catalog.models import Competition
 from competitions.factsheets.models import Question
 from competitions.leaderboards.cells import cells_write
+from competitions.leaderboards.datasets import dataset_tasks
 from competitions.leaderboards.facts import badge_values, fact_values, number_keys, public_keys
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Milestone, Score
 from competitions.leaderboards.relative import average_ranks_refresh
 from competitions.leaderboards.rules import counting_scores, eligible_scores
-from competitions.leaderboards.values import column_values, deciding_column
-from competitions.submissions.models import Submission
+from competitions.leaderboards.values import column_values, dataset_values, deciding_column
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
 
@@ -40,7 +41,10 @@ def board_follow(sender: type[Submission], submission: Submission, **kwargs: Any
 @transaction.atomic
 def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
     """Receiver of `team_changed`: the boards with the team show its name and mark, and rank it, or no longer."""
-    boards = Leaderboard.objects.filter(pk__in=Entry.objects.filter(team=team).values("leaderboard"))
+    rows, columns = Entry.objects.filter(team=team), Dataset.objects.filter(submission__team=team)
+    boards = Leaderboard.objects.filter(
+        Q(pk__in=rows.values("leaderboard")) | Q(phase__in=columns.values("submission__phase"))
+    )
     for board in boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"):
         if Entry.objects.filter(leaderboard=board, team=team).exclude(is_baseline=team.is_baseline).exists():
             milestones_rebuild(board)
@@ -69,8 +73,8 @@ def _score_write(
     board: Leaderboard, submission: Submission, columns: Sequence[Column], facts: Sequence[str]
 ) -> Score | None:
     """The submission's score on the board; None where it has no value to be ranked by. `facts`: answers that stand on boards."""
-    deciding = deciding_column(columns)
-    values = column_values(submission, columns)
+    deciding, grows = deciding_column(columns), board.phase.grows
+    values = column_values(submission, columns, each_task=grows)
     if deciding is None or deciding.key not in values or submission.status != State.FINISHED:
         return None
     score, _ = Score.objects.update_or_create(
@@ -78,7 +82,8 @@ def _score_write(
         leaderboard=board,
         defaults={
             "team": submission.team,
-            "values": values | fact_values(submission, facts) | badge_values(submission),
+            "values": values | fact_values(submission, facts) | badge_values(submission)
+            | (dataset_values(submission, columns) if grows else {}),
             "rank_value": deciding.rank_value(values[deciding.key]),
             "received_at": submission.received_at,
             "is_eligible": submission.may_rank,
@@ -93,7 +98,7 @@ def entries_refresh(board: Leaderboard, team: Team) -> None:
     columns = list(board.columns.all())
     _entries_write(board, team, columns, number_keys(board.phase))
     average_ranks_refresh(board, columns)
-    _touch(board)
+    version_raise(board)
 
 
 def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts: Sequence[str]) -> None:
@@ -118,10 +123,10 @@ def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts:
                 "last_at": newest,
             },
         )
-        cells_write(entry, columns, facts)
+        cells_write(entry, columns, facts, tasks=dataset_tasks(board.phase))
 
 
-def _touch(board: Leaderboard) -> None:
+def version_raise(board: Leaderboard) -> None:
     """Count what the pages show and raise the version they are cached by."""
     board.entry_count = board.entries.count()
     board.score_count = board.scores.count()
@@ -180,7 +185,7 @@ def board_rebuild(board: Leaderboard) -> None:
 @transaction.atomic
 def board_touch(board: Leaderboard) -> None:
     """Have the board's pages drawn anew, for what is shown on them beside its rows."""
-    _touch(Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk))
+    version_raise(Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk))
 
 
 @transaction.atomic
@@ -202,4 +207,4 @@ def rows_rebuild(board: Leaderboard, columns: list[Column] | None = None) -> Non
         _entries_write(board, team, columns, facts)
     average_ranks_refresh(board, columns)
     milestones_rebuild(board)
-    _touch(board)
+    version_raise(board)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from competitions.leaderboards.models import Column
 from competitions.submissions.models import Run, Submission
+from competitions.submissions.states import Reason, State
 
 Values = dict[str, float]
 
@@ -23,21 +24,40 @@ def task_key(key: str, task_id: int) -> str:
     return f"{key}@{task_id}"
 
 
-def column_values(submission: Submission, columns: Sequence[Column]) -> Values:
+FAILED: Final = "failed"  # `failed@task`: why there is no score on a data set
+
+
+def column_values(submission: Submission, columns: Sequence[Column], *, each_task: bool = False) -> Values:
     """Finite values by column; a column that any task lacks is left out, and so is what is computed from it.
 
-    A score is averaged over the submission's tasks, and kept for each task too where there are several.
+    A score is averaged over the submission's tasks, and kept for each task too where there are several, or where
+    `each_task` asks for it. What was run to fill a board is in `dataset_values`.
     """
-    runs = list(submission.runs.all())
+    runs = [run for run in submission.runs.all() if not run.fills_board]
     values: Values = {}
     for column in columns:
         numbers = _by_task(column, columns, runs)
         if numbers is None:
             continue
         values[column.key] = _over_tasks(column, numbers)
-        if column.kind == Column.Kind.SCORE and len(runs) > 1:
+        if column.kind == Column.Kind.SCORE and (each_task or len(runs) > 1):
             values |= {task_key(column.key, run.task_id): number for run, number in zip(runs, numbers, strict=True)}
     return {key: value for key, value in values.items() if math.isfinite(value)}  # a sum may overflow
+
+
+def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[str, Any]:
+    """What the submission reached on submitted data sets, as far as it has been run on them: `key@task` to the score, or
+    `failed@task` to the reason."""
+    values: dict[str, Any] = {}
+    for run in submission.runs.all():
+        if run.fills_board and run.state == State.FAILED:
+            values[task_key(FAILED, run.task_id)] = run.reason
+        elif run.fills_board and run.state == State.FINISHED:
+            found = {column.key: _finite([run.scores.get(column.key)]) for column in columns if column.kind == Column.Kind.SCORE}
+            values |= {task_key(key, run.task_id): numbers[0] for key, numbers in found.items() if numbers}
+            if not all(found.values()):
+                values[task_key(FAILED, run.task_id)] = str(Reason.SCORING_ERROR)
+    return values
 
 
 def _over_tasks(column: Column, numbers: list[float]) -> float:

@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.submissions import refusals
+from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
 from competitions.submissions.services import runs_queue
 from competitions.submissions.states import FINAL
@@ -48,7 +49,7 @@ def _copy(
     made = Submission(phase=phase, submitted_by=by, received_at=now, created_at=now, is_charged=False, **copied, **more)
     made.full_clean()
     made.save(force_insert=True)
-    chosen = tasks or list(phase.tasks.all())
+    chosen = tasks or tasks_for(phase, source.kind)
     if not chosen:
         raise refusals.NothingToRun(phase)
     runs_queue(submission=made, tasks=chosen, now=now)

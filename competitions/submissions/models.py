@@ -96,8 +96,10 @@ class Submission(models.Model):
 
     @property
     def may_rank(self) -> bool:
-        """May stand on a board."""
-        return self.disqualified_at is None and not (self.is_task_rerun or self.is_late or self.is_verification)
+        """May stand on a board as a row; on a board that grows, a data set is a column."""
+        is_column = self.kind == Kind.DATASET and self.phase.grows
+        off_boards = self.is_task_rerun or self.is_late or self.is_verification or is_column
+        return self.disqualified_at is None and not off_boards
 
 
 class FactSheetRevision(models.Model):
@@ -144,6 +146,10 @@ class Run(models.Model):
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     code = models.CharField(max_length=60, blank=True)
     detail = models.CharField(max_length=1000, blank=True)
+    fills_board = models.BooleanField(
+        default=False, editable=False,
+        help_text="An algorithm on a data set that a team submitted: decides neither the submission's status nor its quota.",
+    )  # fmt: skip
     ingested_attempt = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="Attempt whose predictions wait for a worker that only scores."
     )
@@ -186,6 +192,44 @@ class Run(models.Model):
     @property
     def is_final(self) -> bool:
         return self.state in FINAL
+
+
+class DatasetQuerySet(models.QuerySet["Dataset"]):
+    def on_board(self, phase: Phase) -> "DatasetQuerySet":
+        """Those that are columns of the phase's board now, oldest first; none where the board does not grow."""
+        if not phase.grows:
+            return self.none()
+        live = self.filter(submission__phase=phase, withdrawn_at=None, submission__disqualified_at=None)
+        return live.select_related("submission__team").order_by("joined_at", "pk")
+
+
+class Dataset(models.Model):
+    """A data set that a team submitted and that passed its check: a task of its own, and a column of the board."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="dataset")
+    task = models.OneToOneField(Task, on_delete=models.PROTECT, related_name="dataset")
+    name = models.CharField(max_length=60)
+    joined_at = models.DateTimeField()
+    counts_from = models.DateTimeField(
+        null=True, blank=True, help_text="Since when it decides ranks: since all rows that were there had been run on it."
+    )
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+
+    objects = DatasetQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["joined_at", "pk"]
+        verbose_name = "data set"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_on_board(self) -> bool:
+        return self.withdrawn_at is None and self.submission.disqualified_at is None
 
 
 class TeamTurn(models.Model):

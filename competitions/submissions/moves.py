@@ -53,7 +53,7 @@ def run_move(
     RunEvent.objects.create(
         run_id=run_id, attempt=attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
     )
-    _submission_follow(run_id, now)
+    _submission_follow(run_id, now, is_ended=target in FINAL)
     return True
 
 
@@ -69,7 +69,7 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
         RunEvent.objects.create(
             run=run, attempt=run.attempt, source=run.state, target=State.QUEUED, actor=actor, note=note[:1000], at=now
         )
-        _submission_follow(run.pk, now)
+        _submission_follow(run.pk, now, is_ended=True)
     return bool(moved)
 
 
@@ -84,10 +84,18 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
     return min(live, key=order.index), ""
 
 
-def _submission_follow(run_id: UUID, now: datetime) -> None:
-    """Derive the submission's status from its runs, under its row lock so that runs of several tasks take turns."""
+def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
+    """Derive the submission's status from its runs, under its row lock so that runs of several tasks take turns.
+
+    A run that fills a board has no part in it; the board follows when such a run came to its end, or left it (`is_ended`).
+    """
     submission = Submission.objects.select_for_update().get(runs__pk=run_id)
-    status, reason = submission_status(list(submission.runs.all()))
+    runs = list(submission.runs.all())
+    if any(run.fills_board and run.pk == run_id for run in runs):
+        if is_ended:
+            submission_settled.send(sender=Submission, submission=submission)
+        return
+    status, reason = submission_status([run for run in runs if not run.fills_board])
     was = State(submission.status)
     if (status, reason) == (was, submission.reason):
         return
@@ -107,5 +115,5 @@ def _is_charged(submission: Submission) -> bool:
     if submission.status == State.FAILED:
         return REASONS[Reason(submission.reason)].charged
     if submission.status == State.CANCELLED:
-        return submission.runs.filter(started_at__isnull=False).exists()
+        return submission.runs.filter(started_at__isnull=False, fills_board=False).exists()
     return True

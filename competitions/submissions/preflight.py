@@ -9,6 +9,7 @@ import yaml
 from competitions.catalog.models import Phase
 from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
+from competitions.submissions.layouts import check_dataset
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
 
@@ -61,6 +62,8 @@ def check_upload(*, phase: Phase, kind: Kind, path: Path, file_name: str) -> Non
         check_code(phase, path, file_name)
     elif kind == Kind.PREDICTION and phase.prediction_format:
         check_prediction(phase.prediction_format, path, file_name)
+    elif kind == Kind.DATASET and phase.grows:
+        check_dataset(path, file_name)
     else:
         check_zip(path, limits=CODE_LIMITS, what=f"The submission {file_name!r}")
 

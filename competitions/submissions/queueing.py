@@ -28,7 +28,8 @@ def turns(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Iterator[Q
     """The runs that this worker could take, a team at a time, whose turn is first coming first; each oldest first.
 
     The order: phase priority, then the team with the fewest runs in flight, then the team that was served longest ago,
-    then age. Left out: runs of teams at the queue's cap, and runs that failed on this worker while another may take them.
+    then age. What fills a growing board comes last, and is nobody's turn.
+    Left out: runs of teams at the queue's cap, and runs that failed on this worker while another may take them.
     Teams are ranked and not runs, so that a claim costs no more when one team queues a thousand.
     """
     waiting = Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
@@ -41,7 +42,8 @@ def turns(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Iterator[Q
 def _ranked(queue: Queue, rows: list[tuple[int, int, datetime]]) -> list[tuple[int, int]]:
     """(priority, team) in the order of turns, from (priority, team, oldest)."""
     teams = {team for _, team, _ in rows}
-    held = Run.objects.filter(team__in=teams, state__in=HELD).order_by().values_list("team").annotate(n=Count("*"))
+    running = Run.objects.filter(team__in=teams, state__in=HELD, fills_board=False)
+    held = running.order_by().values_list("team").annotate(n=Count("*"))
     in_flight = dict(held)
     served = dict(TeamTurn.objects.filter(queue=queue, team__in=teams).values_list("team", "served_at"))
     cap = queue.max_in_flight_per_team
@@ -95,4 +97,6 @@ def able_workers(queue_id: int, *, now: datetime) -> list[ComputeWorker]:
 
 def team_served(*, run: Run, now: datetime) -> None:
     """Remember that it was this team's turn. Call in the transaction that leased the run."""
+    if run.fills_board:  # the board's turn, not the team's
+        return
     TeamTurn.objects.update_or_create(team=run.team, queue=run.queue, defaults={"served_at": now})

@@ -111,3 +111,36 @@ class MergeOverQuota(Conflict):
             used=used,
             limit=limit,
         )
+
+
+class NoPlaceForDataset(Conflict):
+    code = "no_place_for_dataset"
+
+    def __init__(self, phase: Phase, *, whose: str, limit: int) -> None:
+        super().__init__(
+            f"“{phase.name}” takes {limit} data set{'' if limit == 1 else 's'} {whose}, and all places are taken. Nothing was charged.",
+            limit=limit,
+        )
+
+
+class NotADataset(Conflict):
+    code = "not_a_dataset"
+
+    def __init__(self) -> None:
+        super().__init__("This submission is no data set on a board, so there is nothing to withdraw.")
+
+
+class DatasetWithdrawn(Conflict):
+    code = "dataset_withdrawn"
+
+    def __init__(self) -> None:
+        super().__init__("This data set was withdrawn, and does not come back. Submit it anew, as far as your team has places left.")
+
+
+class StaysAfterTheEnd(Conflict):
+    code = "dataset_stays"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(
+            f"“{phase.name}” has closed, and its ranks rest on this data set. Ask the organizers if it must be taken off."
+        )

@@ -15,6 +15,7 @@ from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
+from competitions.submissions.datasets import require_place, tasks_for
 from competitions.submissions.models import FactSheetRevision, Run, Submission
 from competitions.submissions.moves import run_move, run_reopen, submission_settled
 from competitions.submissions.preflight import Recognised, check_upload, recognise
@@ -88,7 +89,9 @@ def _accept(
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
     _require_quota(team, phase, upload.began_at)
-    every = list(phase.tasks.all())
+    if recognised.kind == Kind.DATASET:
+        require_place(team=team, phase=phase)
+    every = tasks_for(phase, recognised.kind)
     tasks = [task for task in every if not some or task in some]
     if not tasks:
         raise refusals.NothingToRun(phase)
@@ -169,8 +172,11 @@ def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
 
 @transaction.atomic
 def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> None:
-    """Cancel at once what waits; ask the worker to stop what runs. Raises `AlreadyEnded`."""
-    runs = _locked_runs(submission)
+    """Cancel at once what waits; ask the worker to stop what runs. Raises `AlreadyEnded`.
+
+    What fills a growing board goes on: nobody picks the data sets that an algorithm is compared on.
+    """
+    runs = [run for run in _locked_runs(submission) if not run.fills_board]
     if all(run.is_final for run in runs):
         raise refusals.AlreadyEnded
     for run in runs:

@@ -21,7 +21,8 @@ DETAILS_POLICY: Final = (
 
 
 def _newest() -> QuerySet[RunOutput]:
-    return RunOutput.objects.filter(name=DETAILED, attempt=F("run__attempt"))
+    """Of the phase's own tasks: on a data set that a team submitted, the page may quote that team's labels."""
+    return RunOutput.objects.filter(name=DETAILED, attempt=F("run__attempt"), run__fills_board=False)
 
 
 def detailed_entries(board: Leaderboard, entries: Collection[Entry]) -> set[int] | None:

@@ -63,6 +63,7 @@ urlpatterns = [
     path("submissions/<int:pk>/row/", submission.row, name="submission-row"),
     path("submissions/<int:pk>/live/", submission.live, name="submission-live"),
     path("submissions/<int:pk>/cancel/", submission.cancel, name="submission-cancel"),
+    path("submissions/<int:pk>/withdraw/", submission.withdraw, name="submission-withdraw"),
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/add/",
         submission.pick,

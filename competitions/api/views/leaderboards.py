@@ -14,7 +14,9 @@ from rest_framework.serializers import BaseSerializer
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.board import UnknownSort, board_page, page_columns, read_cursor, visible_columns
+from competitions.leaderboards.board import UnknownSort, board_page, read_cursor
+from competitions.leaderboards.columns import page_columns, visible_columns
+from competitions.leaderboards.datasets import shown_datasets
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Commitment, Leaderboard
 from competitions.leaderboards.values import primary_column
@@ -91,6 +93,7 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
         "entry_count": board.entry_count,
         "rows": [s.row_out(row, columns) for row in page.rows],
         "next_cursor": page.next_cursor,
+        **({"datasets": list(s.DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
     }
 
 

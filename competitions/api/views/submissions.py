@@ -29,6 +29,7 @@ from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.access import log_streams, submissions_of
+from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import Run, Submission
@@ -161,6 +162,15 @@ class SubmissionCancel(SubmissionView):
         submission = self.submission(pk)
         submission_cancel(submission=submission, actor=f"user:{self.person().username}", now=timezone.now())
         return self.answer(self.submission(pk))
+
+
+class SubmissionWithdraw(SubmissionView):
+    """Take a data set of your team off a board that grows, for good; until the phase closes."""
+
+    @extend_schema(request=None, responses=s.DatasetOut)
+    def post(self, request: Request, pk: int) -> Response:
+        dataset = dataset_withdraw(submission=self.submission(pk), by=self.person(), now=timezone.now())
+        return Response(s.DatasetOut(dataset).data)
 
 
 class SubmissionBoard(SubmissionView):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
@@ -53,6 +53,18 @@ class Phase(models.Model):
     accepts_code = models.BooleanField("accepts code", default=False)
     accepts_datasets = models.BooleanField(
         "accepts data sets", default=False, help_text="Participants send data; the tasks' programs are the algorithms."
+    )
+    dataset_check = models.ForeignKey(
+        Task, on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name="check of data sets",
+        help_text="The board grows in both directions: a data set that this task scores joins it as a column, and every algorithm that "
+        "counts is run on it, with the programs of the phase's first task. Empty: it does not.",
+    )  # fmt: skip
+    max_datasets = models.PositiveSmallIntegerField(
+        "data sets in all", default=50, validators=[MinValueValidator(1), MaxValueValidator(200)],
+        help_text="How many submitted data sets a growing board takes.",
+    )  # fmt: skip
+    max_datasets_per_team = models.PositiveSmallIntegerField(
+        "data sets of a team", default=3, validators=[MinValueValidator(1)], help_text="Withdrawn ones are counted, too."
     )
     as_on_codabench = models.BooleanField(
         "runs as on Codabench",
@@ -138,6 +150,13 @@ class Phase(models.Model):
     def clean(self) -> None:
         if self.prediction_format is not None:
             validate_prediction_format(self.prediction_format)
+        if self.grows and (faults := growth_faults(self)):
+            raise ValidationError(faults)
+
+    @property
+    def grows(self) -> bool:
+        """Its board grows in both directions: by algorithms, and by the data sets that teams submit."""
+        return self.dataset_check_id is not None
 
     def takes_late(self, at: datetime) -> bool:
         """True when a submission whose upload began at `at` is too late to be ranked, and is taken all the same."""
@@ -179,6 +198,22 @@ class Phase(models.Model):
         return self.revealed_at is None and (
             self.is_sealed or any(board.is_sealed for board in self.leaderboards.all())
         )
+
+
+def growth_faults(phase: Phase) -> dict[str, str]:
+    """What a growing board cannot be combined with, by field; empty when nothing stands against it."""
+    faults = {}
+    if phase.visibility == Phase.Visibility.SEALED:
+        # Which of a team's submissions is run on a new data set would tell which one is best.
+        faults["visibility"] = "A board that grows by data sets cannot be sealed: what is run on them shows what counts."
+    elif phase.pk and phase.leaderboards.filter(visibility="sealed").exists():
+        faults["dataset_check"] = "A board of this phase is sealed, and a sealed board cannot grow by data sets."
+    if phase.as_on_codabench or phase.accepts_predictions or not (phase.accepts_code and phase.accepts_datasets):
+        faults["accepts_code"] = (
+            "A board that grows by data sets takes code and data sets, and neither prediction files, which could not be run on new "
+            "data, nor what runs as on Codabench."
+        )
+    return faults
 
 
 def validate_prediction_format(value: object) -> None:

@@ -9,10 +9,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Format, Page, RulesVersion
-from competitions.leaderboards.board import ShownColumn
+from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn
 from competitions.leaderboards.facts import VERIFIED
+from competitions.leaderboards.models import Entry
 from competitions.questions import shown_answer
-from competitions.submissions.states import State
+from competitions.submissions.states import Reason, State
 from competitions.web import text
 
 register = template.Library()
@@ -106,6 +107,28 @@ def status_label(status: str) -> str:
 def shown(values: dict[str, float], column: ShownColumn) -> str:
     """A row's value at the column's precision, or a dash."""
     return column.shown_in(values) or "-"
+
+
+CELL_NOTES = {
+    CellState.WAITING: ("waiting", "It is still to be run on this data set."),
+    CellState.PLATFORM_FAILED: ("our fault", "The platform failed; it is to be run again."),
+}
+
+
+@register.filter
+def cell(entry: Entry, column: DatasetColumn) -> SafeString:
+    """What a row reached on a submitted data set, or how far it is there."""
+    state = column.state_in(entry.values)
+    if state == CellState.FAILED:
+        label = Reason(column.reason_in(entry.values)).label
+        return format_html('<span class="cell-failed" title="{}: behind all that have a score">failed</span>', label)
+    if state != CellState.SCORED:
+        word, title = CELL_NOTES[state]
+        return format_html('<span class="cell-waiting" title="{}">{}</span>', title, word)
+    value = column.shown_in(entry.values)
+    if column.dataset.submission.team_id != entry.team_id:
+        return format_html("{}", value)
+    return format_html('{} <span class="chip" title="Its own data set: it does not count for its rank.">own</span>', value)
 
 
 @register.filter

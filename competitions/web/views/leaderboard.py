@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from csp.decorators import csp_exempt
@@ -19,15 +20,19 @@ from competitions.catalog.models import Phase
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.board import (
     BoardPage,
-    ShownColumn,
     UnknownSort,
     best_over_time,
     board_page,
     entry_of,
-    page_columns,
     rank_of,
-    shown_values,
     team_over_time,
+)
+from competitions.leaderboards.columns import (
+    DatasetPages,
+    ShownColumn,
+    datasets_page,
+    page_columns,
+    shown_values,
     visible_columns,
 )
 from competitions.leaderboards.commitments import newest_commitment
@@ -35,6 +40,7 @@ from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
 from competitions.leaderboards.visibility import Sealed, details_are_public
+from competitions.numbers import is_number
 from competitions.questions import shown_answer
 from competitions.web.details import detailed_entries, detailed_runs, details_response
 from competitions.web.plots import score_plot
@@ -110,12 +116,13 @@ class DrawnPage:
     """The rows of one page of a board as HTML, each with its number: the same for everybody who may see the board."""
 
     rows: list[tuple[int, str]]
+    ranks: dict[int, int | None]  # by number
     next_cursor: str | None
 
 
 def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
-    asked = hashlib.sha256(repr((cursor, sort)).encode()).hexdigest()
+    asked = hashlib.sha256(repr((cursor, sort, [column.key for column in columns])).encode()).hexdigest()
     key = f"rows:{RELEASE}:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
@@ -123,7 +130,7 @@ def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, s
         template = get_template("web/_board_row.html")
         same = {"columns": columns, "detailed": detailed_entries(board, [row.entry for row in page.rows])}
         rows = [(row.entry.pk, template.render(same | {"rank": row.rank, "entry": row.entry})) for row in page.rows]
-        drawn = DrawnPage(rows, page.next_cursor)
+        drawn = DrawnPage(rows, {row.entry.pk: row.rank for row in page.rows}, page.next_cursor)
         caches["pages"].set(key, drawn)
     return drawn
 
@@ -136,6 +143,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     if sort and sort not in {column.key for column in shown if column.is_sortable}:
         raise UnknownSort(sort)
     sort = "" if primary is not None and sort == primary.key else sort
+    shown, datasets = datasets_page(shown, int(sets) if is_number(sets := request.GET.get("sets", "")) else 1)
     cursor = request.GET.get("cursor")
     page: BoardPage | DrawnPage = (
         board_page(board, cursor=cursor, sort=sort) if board.is_transposed else _drawn(board, shown, cursor, sort)
@@ -149,14 +157,35 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "columns": shown,
         "primary": primary if primary in columns else None,
         "sort": sort,
+        "datasets": datasets,
+        "kept": _kept(phase, board, sort, datasets),
         "commitment": newest_commitment(board) if phase.revealed_at is not None else None,
         "rows": page.rows,
         "next_cursor": page.next_cursor,
         "is_first_page": not request.GET.get("cursor"),
         "mine": mine,
         "detailed": detailed_entries(board, [*undrawn, mine] if mine else undrawn),
-        "my_rank": _rank(board, mine) if mine else None,
+        "my_rank": _my_rank(board, mine, page, sort) if mine else None,
     }
+
+
+def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:
+    """What the links of the page keep of its address, each as the beginning of a query."""
+    here = {"phase": phase.slug, "board": board.key}
+    sets = {"sets": str(datasets.number)} if datasets else {}
+    sorted_by = {"sort": sort} if sort else {}
+    return {
+        "sets": urlencode(here | sets) if sets else urlencode(here),
+        "sort": urlencode(here | sorted_by),
+        "both": urlencode(here | sorted_by | sets),
+    }
+
+
+def _my_rank(board: Leaderboard, mine: Entry, page: BoardPage | DrawnPage, sort: str) -> int | None:
+    """The rank of one's own row on the board; known already where it stands on the page."""
+    if isinstance(page, DrawnPage) and not sort and mine.pk in page.ranks:
+        return page.ranks[mine.pk]
+    return _rank(board, mine)
 
 
 def _rank(board: Leaderboard, entry: Entry) -> int | None:

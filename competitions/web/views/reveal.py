@@ -12,7 +12,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from competitions.catalog.models import Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.board import board_page, page_columns, visible_columns
+from competitions.leaderboards.board import board_page
+from competitions.leaderboards.columns import page_columns, visible_columns
 from competitions.leaderboards.commitments import board_commit, manifest_of, newest_commitment
 from competitions.leaderboards.models import Leaderboard, RankChange
 from competitions.leaderboards.reveal import reveal_preview

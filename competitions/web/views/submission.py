@@ -29,12 +29,14 @@ from competitions.leaderboards.visibility import can_see_scores
 from competitions.questions import answers_of_form, shown_answer
 from competitions.resources.storage import open_stored
 from competitions.submissions.access import log_streams, may_download, submissions_of
+from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import Run, RunLog, RunOutput, Submission
 from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel
 from competitions.teams.models import Membership
+from competitions.web.datasets import growing_context
 from competitions.web.details import DETAILED, details_response
 from competitions.web.progress import progress_of, runs_with_places, with_outlook
 from competitions.web.submission_rows import row_of
@@ -88,10 +90,11 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
     questions = questions_of(submission.phase)
     streams = log_streams(user, submission.phase)
     runs = list(submission.runs.all())
-    return {
+    growing = growing_context(submission, request.GET.get("run", ""))
+    return growing | {
         "submission": submission,
         "progress": with_outlook(progress_of(submission, now=now), runs, now=now),
-        "runs": [_run_context(user, submission, run, streams=streams, now=now) for run in runs],
+        "runs": [_run_context(user, submission, run, streams=streams, now=now) for run in growing["shown_runs"]],
         "scores": standing.values,
         "is_sealed": standing.sealed,
         "counting": standing.counting,
@@ -197,6 +200,15 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     submission_cancel(submission=submission, actor=f"user:{person(request).username}", now=timezone.now())
     messages.info(request, f"Submission #{pk} is being cancelled.")
+    return redirect("web:submission", pk)
+
+
+@require_POST
+@login_required
+def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take the team's data set off a board that grows."""
+    dataset = dataset_withdraw(submission=find(request, pk), by=person(request), now=timezone.now())
+    messages.info(request, f"The data set “{dataset.name}” was withdrawn.")
     return redirect("web:submission", pk)
 
 

@@ -16,6 +16,7 @@ from competitions.catalog.models import Competition, Page, Phase
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.teams.models import RegistrationQuestion
+from tests.growing import grow, joined
 from tests.rows import rows_of, travelling
 from tests.worlds import NOON, World
 
@@ -26,6 +27,7 @@ SET: dict[type[Model], dict[str, Any]] = {
     Phase: {
         "as_on_codabench": False, "accepts_predictions": False, "accepts_code": False, "accepts_datasets": True, "visibility": "sealed",
         "prediction_format": None, "index": 0, "slug": "only", "gpus": 1, "auto_migrate_to_this_phase": False,
+        "max_datasets": 50, "max_datasets_per_team": 3,  # of a board that grows, which is not sealed: below
     },
     Leaderboard: {"key": "final", "rule": "selected", "visibility": "sealed", "index": 0},
     Column: {"key": "mae", "kind": "score", "computation": "", "sources": [], "index": 0, "is_primary": True, "spread_key": "mae_std"},
@@ -62,6 +64,22 @@ def varied(row: Model) -> Model:
     row.full_clean()
     row.save()
     return row
+
+
+def test_how_a_board_grows_travels_and_the_data_sets_of_teams_do_not(site: World, tmp_path: Path) -> None:
+    phase = grow(site)
+    Phase.objects.filter(pk=phase.pk).update(max_datasets=17, max_datasets_per_team=2)
+    site.sealed.delete()
+    joined(site)
+    with exported(Competition.objects.get(pk=site.competition.pk), with_files=True) as file:
+        (tmp_path / "bundle.zip").write_bytes(file.read())
+    copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
+    made = copy.phases.get()
+    assert made.dataset_check is not None
+    assert made.dataset_check.name == "Check"
+    assert (made.max_datasets, made.max_datasets_per_team) == (17, 2)
+    assert [task.name for task in made.tasks.all()] == ["Task test-dev"]
+    assert copy.tasks.count() == 2
 
 
 def test_every_setting_of_every_row_travels(site: World, tmp_path: Path) -> None:

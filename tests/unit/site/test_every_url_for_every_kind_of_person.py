@@ -10,9 +10,10 @@ from django.db import transaction
 from django.db.models import Model
 from django.urls import reverse
 
+from competitions.catalog.models import Task
 from competitions.catalog.rights import sealed_right_used
 from competitions.factsheets.models import Question
-from competitions.submissions.models import Submission
+from competitions.submissions.models import Dataset, Submission
 from competitions.teams.merging import merge_propose
 from competitions.teams.models import RegistrationQuestion
 from competitions.winners.models import Lane, Place
@@ -123,6 +124,11 @@ def test_the_admin_shows_an_organizer_nothing_of_other_competitions(town: Town, 
     model = apps.get_model(app_label, model_name)
     foreign = world()  # a third competition, which neither O nor X organizes
     scored = foreign.score(foreign.submit(), 0.5)
+    for submission in (scored, Submission.objects.get(pk=town.arguments["pk"])):
+        task = Task.objects.create(
+            competition=submission.phase.competition, name="Data", scoring_program=submission.phase.tasks.get().scoring_program
+        )
+        Dataset.objects.create(submission=submission, task=task, name="Data", joined_at=foreign.now)
     lane = Lane.objects.create(leaderboard=foreign.phase.leaderboard)
     Place.objects.create(
         lane=lane, team=foreign.team, submission=scored, rank=1, invited_at=foreign.now, due_at=foreign.now

@@ -1,0 +1,160 @@
+"""What the columns of a board's page and exports are: its own, one for each task or submitted data set, and answers of the fact sheet."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from competitions.leaderboards.datasets import shown_tasks
+from competitions.leaderboards.facts import FactColumn, fact_columns
+from competitions.leaderboards.models import Column, Leaderboard
+from competitions.leaderboards.values import FAILED, task_key
+from competitions.submissions.models import Dataset
+from competitions.submissions.states import Reason
+
+
+@dataclass(frozen=True)
+class TaskColumn:
+    """A score column for one task of several; templates and exports take it for a column."""
+
+    column: Column
+    task_id: int
+    title: str
+
+    @property
+    def key(self) -> str:
+        return task_key(self.column.key, self.task_id)
+
+    is_sortable = True
+    is_link = False
+
+    @property
+    def unit(self) -> str:
+        return self.column.unit
+
+    @property
+    def sorting(self) -> str:
+        return self.column.sorting
+
+    def get_sorting_display(self) -> str:
+        return self.column.get_sorting_display()
+
+    def shown_in(self, values: dict[str, Any]) -> str | None:
+        return self.column.shown(values[self.key]) if self.key in values else None
+
+
+class CellState(StrEnum):
+    """How far an algorithm is on a data set."""
+
+    SCORED = "scored"
+    FAILED = "failed"  # behind all that have a score
+    PLATFORM_FAILED = "platform_failed"  # nobody's fault but ours: it is to be run again
+    WAITING = "waiting"  # or running
+
+
+@dataclass(frozen=True)
+class DatasetColumn(TaskColumn):
+    """A score column for one submitted data set."""
+
+    dataset: Dataset
+
+    @property
+    def heading(self) -> str:
+        """What the column is called in a file: its key and the data set's name, which may be another's too."""
+        return f"{self.key} {self.dataset.name}"
+
+    def state_in(self, values: dict[str, Any]) -> CellState:
+        if self.key in values:
+            return CellState.SCORED
+        reason = self.reason_in(values)
+        if not reason:
+            return CellState.WAITING
+        return CellState.PLATFORM_FAILED if reason == Reason.INFRASTRUCTURE else CellState.FAILED
+
+    def reason_in(self, values: dict[str, Any]) -> str:
+        """Why there is no score; empty while there may be one yet."""
+        return str(values.get(task_key(FAILED, self.task_id), ""))
+
+
+ShownColumn = Column | TaskColumn | DatasetColumn | FactColumn
+
+
+def visible_columns(board: Leaderboard) -> list[Column]:
+    return [column for column in board.columns.all() if not column.is_hidden]
+
+
+def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool = True) -> list[ShownColumn]:
+    """The columns of the page and of exports: where the board shows tasks, each score once more for each task, then
+    the answers of the fact sheet that stand on boards. `has_facts`: False saves the query where nothing is asked.
+
+    A board that grows shows the phase's own data sets and the submitted ones behind its columns.
+    """
+    facts = fact_columns(board.phase) if has_facts else []
+    if board.phase.grows:
+        return [*columns, *facts, *_dataset_columns(board, columns)]
+    tasks = list(board.phase.tasks.all()) if board.shows_tasks else []
+    if len(tasks) < 2:
+        return [*columns, *facts]
+    shown: list[ShownColumn] = []
+    for column in columns:
+        shown.append(column)
+        if column.kind == Column.Kind.SCORE:
+            shown += [TaskColumn(column, task.pk, f"{column.title}: {task.name}") for task in tasks]
+    return [*shown, *facts]
+
+
+def _dataset_columns(board: Leaderboard, columns: list[Column]) -> list[ShownColumn]:
+    """Each score on each of the phase's tasks, then on each submitted data set, oldest first."""
+    scores = [column for column in columns if column.kind == Column.Kind.SCORE]
+
+    def title(name: str, column: Column) -> str:
+        return name if len(scores) == 1 else f"{name}: {column.title}"
+
+    shown: list[ShownColumn] = []
+    for task, dataset in shown_tasks(board.phase):
+        if dataset is None:
+            shown += [TaskColumn(column, task.pk, title(task.name, column)) for column in scores]
+        else:
+            shown += [DatasetColumn(column, task.pk, title(dataset.name, column), dataset) for column in scores]
+    return shown
+
+
+def shown_values(columns: Sequence[ShownColumn], values: dict[str, Any]) -> list[str | None]:
+    """A row's values as shown, in the order of the columns; None where there is none."""
+    return [column.shown_in(values) for column in columns]
+
+
+DATASETS_PER_PAGE = 20
+
+
+@dataclass(frozen=True)
+class DatasetPages:
+    """Which of a growing board's data sets a page shows: `first` to `last` of `count`, from 1."""
+
+    number: int
+    first: int
+    last: int
+    count: int
+
+    @property
+    def previous(self) -> int | None:
+        return self.number - 1 if self.number > 1 else None
+
+    @property
+    def next(self) -> int | None:
+        return self.number + 1 if self.last < self.count else None
+
+
+def datasets_page(columns: list[ShownColumn], number: int) -> tuple[list[ShownColumn], DatasetPages | None]:
+    """The columns of one page of data sets, and which they are; all of them, and None, where there are few.
+
+    A number beyond the last page is the last page.
+    """
+    tasks = list(dict.fromkeys(one.task_id for one in columns if isinstance(one, DatasetColumn)))
+    if len(tasks) <= DATASETS_PER_PAGE:
+        return columns, None
+    number = max(1, min(number, -(-len(tasks) // DATASETS_PER_PAGE)))
+    first = (number - 1) * DATASETS_PER_PAGE
+    chosen = tasks[first : first + DATASETS_PER_PAGE]
+    shown = [one for one in columns if not isinstance(one, DatasetColumn) or one.task_id in chosen]
+    return shown, DatasetPages(number, first + 1, first + len(chosen), len(tasks))

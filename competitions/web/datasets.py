@@ -1,0 +1,41 @@
+"""What a submission's page says of a board that grows: where its algorithm stands on the submitted data sets, or how its data set does."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from competitions.leaderboards.filling import counting_submissions
+from competitions.submissions.models import Dataset, Run, Submission
+from competitions.submissions.states import FINAL, Kind
+
+
+@dataclass(frozen=True)
+class DatasetStanding:
+    """A submitted data set: on a board since it joined, or not yet. `run_on` of `wanted` algorithms have been run on it."""
+
+    dataset: Dataset | None
+    run_on: int = 0
+    wanted: int = 0
+
+
+def growing_context(submission: Submission, chosen: str) -> dict[str, Any]:
+    """For the submission's page: runs that are shown in full, the others as `cells`, and its data set.
+
+    `chosen` is the run on a submitted data set that the page was asked to show in full.
+    """
+    runs = list(submission.runs.all())
+    return {
+        "shown_runs": [run for run in runs if not run.fills_board or str(run.pk) == chosen],
+        "cells": [run for run in runs if run.fills_board],
+        "standing_dataset": _dataset(submission) if submission.kind == Kind.DATASET and submission.phase.grows else None,
+    }
+
+
+def _dataset(submission: Submission) -> DatasetStanding:
+    dataset = Dataset.objects.filter(submission=submission).first()
+    if dataset is None:
+        return DatasetStanding(None)
+    counting = counting_submissions(submission.phase)
+    ended = Q(submission__in=counting.values("pk"), state__in=FINAL)
+    return DatasetStanding(dataset, Run.objects.filter(ended, task=dataset.task_id).count(), counting.count())

@@ -1,0 +1,93 @@
+"""A world whose board grows by algorithms and by data sets, and a worker that answers what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from competitions.catalog.models import Phase, Task
+from competitions.leaderboards.filling import boards_fill, datasets_begin_to_count
+from competitions.leaderboards.models import Column, Entry, Leaderboard
+from competitions.submissions import dispatch
+from competitions.submissions.datasets import datasets_join
+from competitions.submissions.models import Dataset, Run, Submission
+from competitions.submissions.results import read_result
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import Kind
+from competitions.teams.models import Team
+from tests.worlds import World, lease, zip_of
+
+DATASET = {"input_data/rows.csv": "1,2\n", "reference_data/labels.csv": "0\n", "README.md": "Mine."}
+Scores = Mapping[tuple[str, str], float | str]
+
+
+def grow(site: World) -> Phase:
+    """Let the public phase's board grow: `mae` on the organizers' data set, and the average rank, which decides."""
+    phase = site.phase
+    program = phase.tasks.get().scoring_program
+    phase.dataset_check = Task.objects.create(competition=site.competition, name="Check", scoring_program=program)
+    phase.accepts_predictions, phase.accepts_datasets, phase.prediction_format = False, True, None
+    phase.max_submissions_per_day = None
+    phase.full_clean()
+    phase.save()
+    board = phase.leaderboards.get()
+    board.columns.update(is_primary=False)
+    Column.objects.create(
+        leaderboard=board, key="rank", title="Average rank", kind="computed", computation="avg_rank", sources=["mae"], sorting="asc",
+        precision=2, index=0, is_primary=True,
+    )  # fmt: skip
+    Column.objects.filter(leaderboard=board, key="mae").update(index=1)
+    return phase
+
+
+def submit_dataset(
+    site: World, team: Team | None = None, *, name: str = "mine", files: Mapping[str, str] = DATASET, at: Any = None
+) -> Submission:
+    user, moment = site.member(team), at or site.now
+    upload = site.upload(zip_of({**files, "README.md": name}), f"{name}.zip", user=user, at=moment)
+    return submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.DATASET, now=moment)
+
+
+def submit_code(site: World, team: Team | None = None, *, at: Any = None) -> Submission:
+    return site.submit(team=team, kind=Kind.CODE, at=at)
+
+
+def work(site: World, scores: Scores, default: float = 0.5, *, limit: int = 1000) -> list[Run]:
+    """Take every run that waits: its score is looked up by (team, task); a text is the reason of a failure."""
+    worker = site.worker()
+    done: list[Run] = []
+    while len(done) < limit and (run := dispatch.run_claim(worker=worker, free_gpus=0, now=site.now)) is not None:
+        said = scores.get((run.submission.team.name, run.task.name), default)
+        body = {"outcome": "failed", "reason": said} if isinstance(said, str) else {"outcome": "finished", "scores": {"mae": said}}
+        dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+        done.append(run)
+    return done
+
+
+def reconcile(site: World) -> tuple[int, int, int]:
+    """The reconciler's part: data sets that joined, cells that were queued or given up, data sets that began to count."""
+    return datasets_join(now=site.now), boards_fill(now=site.now), datasets_begin_to_count(now=site.now)
+
+
+def settle(site: World, scores: Scores, default: float = 0.5) -> None:
+    """Until nothing is left to do."""
+    while any(reconcile(site)) or work(site, scores, default):
+        pass
+
+
+def joined(site: World, team: Team | None = None, *, name: str = "mine") -> Dataset:
+    """A team's data set, checked and on the board."""
+    submission = submit_dataset(site, team, name=name)
+    work(site, {})
+    datasets_join(now=site.now)
+    return Dataset.objects.get(submission=submission)
+
+
+def board_of(site: World) -> Leaderboard:
+    return Leaderboard.objects.select_related("phase").get(phase=site.phase)
+
+
+def order(site: World) -> list[tuple[str, float]]:
+    """Teams with their average ranks, best first."""
+    rows = Entry.objects.filter(leaderboard__phase=site.phase).select_related("team").order_by("rank_value", "team__name")
+    return [(row.team.name, round(row.values["rank"], 4)) for row in rows]
