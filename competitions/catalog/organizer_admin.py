@@ -134,5 +134,18 @@ class ReadOnly(OwnCompetitions):
         return shown
 
 
+class History(OwnCompetitions):
+    """Mixin of inlines: what happened, as services wrote it down."""
+
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
 class OrganizerAdmin(OwnCompetitions, admin.ModelAdmin[Any]):
     """Base of the admins of what an organizer defines."""

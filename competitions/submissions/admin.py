@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from accounts.models import User
-from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly, choices_for
+from competitions.catalog.organizer_admin import History, OrganizerAdmin, ReadOnly, choices_for
 from competitions.compute.models import Queue
 from competitions.numbers import is_number
 from competitions.refusals import Refusal
@@ -195,19 +195,11 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         self._each(request, queryset, "reinstated", lambda one: submission_reinstate(submission=one))
 
 
-class RunEventInline(OwnCompetitions, admin.TabularInline[RunEvent, Run]):
+class RunEventInline(History, admin.TabularInline[RunEvent, Run]):
     model = RunEvent
     competition_path = "run__submission__phase__competition"
     fields: ClassVar[Any] = ["at", "attempt", "source", "target", "actor", "note"]
     readonly_fields: ClassVar[Any] = fields
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 # Scores of a run are left out here: one rule on visibility, and it lives in the leaderboards app.

@@ -3,11 +3,10 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model
 from django.http import HttpRequest
 
 from competitions.catalog.models import Competition
-from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
+from competitions.catalog.organizer_admin import History, OrganizerAdmin, ReadOnly
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.services import board_touch
 from competitions.winners.models import Lane, Place, PlaceEvent
@@ -34,19 +33,11 @@ class LaneAdmin(OrganizerAdmin):
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
-class PlaceEventInline(OwnCompetitions, admin.TabularInline[PlaceEvent, Place]):
+class PlaceEventInline(History, admin.TabularInline[PlaceEvent, Place]):
     model = PlaceEvent
     competition_path = "place__lane__leaderboard__phase__competition"
     fields: ClassVar[Any] = ["at", "source", "target", "actor", "note"]
     readonly_fields: ClassVar[Any] = fields
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 @admin.register(Place)
