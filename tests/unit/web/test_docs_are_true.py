@@ -82,3 +82,11 @@ def test_the_page_on_programs_has_every_word_that_a_run_is_refused_by() -> None:
     sources = [path.read_text() for folder in ("workers", "competitions") for path in (DOCS.parent / folder).rglob("*.py")]
     unknown = {word for word in named - {"execution_time_limit"} if not any(f'"{word}"' in source for source in sources)}
     assert unknown == set()
+
+
+def test_every_setting_and_every_metric_that_administrators_read_of_is_there_and_no_setting_is_left_out() -> None:
+    said, site = (DOCS / "administrators.md").read_text(), DOCS.parent / "platform/podium"
+    settings = set(re.findall(r'"(PODIUM_[A-Z_]+)"', (site / "settings.py").read_text()))
+    assert settings == set(re.findall(r"PODIUM_[A-Z_]+", said))
+    metrics = set(re.findall(r'"(podium_[a-z_]+)"', (site / "metrics.py").read_text()))
+    assert set(re.findall(r"podium_[a-z_]+", said)) <= metrics | {f"{name}_total" for name in metrics}
