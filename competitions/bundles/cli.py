@@ -4,7 +4,9 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 STARTERS: Final = Path(__file__).with_name("starters")
 TIMEOUT_S: Final = 3600
+POLL_S: Final = 1.0  # how often the site is asked how far it is
+POLL_TIMEOUT_S: Final = 10
 
 
 def main(argv: Sequence[str], prog: str = "podium bundle") -> int:
@@ -124,12 +128,38 @@ def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
             print("Packing", file=sys.stderr)
             zip_folder(chosen.file, packed)
         print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
-        with packed.open("rb") as file:
-            return requests.post(
-                f"{chosen.site.rstrip('/')}/api/v1/bundles/", files={"file": (packed.name, file)},
-                data={"queue": chosen.queue} if chosen.queue else {}, timeout=TIMEOUT_S,
-                headers={"Authorization": f"Bearer {token}"},
-            )  # fmt: skip
+        url, headers = f"{chosen.site.rstrip('/')}/api/v1/bundles/", {"Authorization": f"Bearer {token}"}
+        with packed.open("rb") as file, _watched(url, headers):
+            queue = {"queue": chosen.queue} if chosen.queue else {}
+            return requests.post(url, files={"file": (packed.name, file)}, data=queue, timeout=TIMEOUT_S, headers=headers)
+
+
+@contextmanager
+def _watched(url: str, headers: dict[str, str]) -> Iterator[None]:
+    """Meanwhile, say how far the site has come with the import."""
+    over = threading.Event()
+    watcher = threading.Thread(target=_say_steps, args=(url, headers, over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _say_steps(url: str, headers: dict[str, str], over: threading.Event) -> None:
+    import requests
+
+    said = ""
+    while not over.wait(POLL_S):
+        try:
+            imports = requests.get(url, headers=headers, timeout=POLL_TIMEOUT_S).json()
+        except (requests.RequestException, ValueError):  # the answer to the import itself says what is wrong
+            continue
+        step = str(imports[0]["step"]) if isinstance(imports, list) and imports else ""
+        if step not in ("", said):
+            print(step, file=sys.stderr)
+        said = step or said
 
 
 def _cause(error: Exception) -> str:

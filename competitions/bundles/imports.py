@@ -1,5 +1,6 @@
 """An import in two steps: take the file, then make the competition while somebody may watch."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -38,7 +39,14 @@ def import_begin(
 
 
 def import_perform(*, job: BundleImport, now: datetime) -> BundleImport:
-    """Make the competition, or say every fault; done once, whoever asks and however often."""
+    """Make the competition, or write down every fault; done once, whoever asks and however often."""
+    with suppress(Refusal):  # its report says it
+        import_run(job=job, now=now)
+    return job
+
+
+def import_run(*, job: BundleImport, now: datetime) -> BundleImport:
+    """As `import_perform`, for who asks once and waits: raises `InvalidBundle`, or the refusal that there is no room, as well."""
     state = BundleImport.State
     waiting = BundleImport.objects.filter(pk=job.pk, state=state.WAITING)
     stale = BundleImport.objects.filter(pk=job.pk, state=state.RUNNING, changed_at__lt=now - GIVEN_UP_AFTER)
@@ -53,9 +61,11 @@ def import_perform(*, job: BundleImport, now: datetime) -> BundleImport:
         with local_copy(job.file) as path:
             made = bundle_import(source=path, owner=job.owner, queue=job.queue, now=now, progress=progress)
     except InvalidBundle as error:
-        return _ended(job, state.FAILED, error.report)
+        _ended(job, state.FAILED, error.report)
+        raise
     except Refusal as refusal:  # such as no room left for the files
-        return _ended(job, state.FAILED, Report(faults=[Note(refusal.detail, file=job.file_name)]))
+        _ended(job, state.FAILED, Report(faults=[Note(refusal.detail, file=job.file_name)]))
+        raise
     except Exception:
         log.exception("import_failed", bundle_import=job.pk)
         _ended(job, state.FAILED, Report())

@@ -1,5 +1,7 @@
 """Bundles by API: import one, export a competition as one."""
 
+from typing import Any, Final
+
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -13,12 +15,13 @@ from rest_framework.response import Response
 from accounts.models import Scope
 from competitions.api.views.base import ApiView
 from competitions.bundles.copying import exported
-from competitions.bundles.importer import bundle_import
-from competitions.bundles.imports import OrganizersOnly
+from competitions.bundles.imports import OrganizersOnly, import_begin, import_run
+from competitions.bundles.models import BundleImport
 from competitions.bundles.references import queue_named
 from competitions.catalog.models import Competition
-from competitions.resources.storage import local_copy
 from competitions.resources.uploads import upload_whole
+
+IMPORTS_SHOWN: Final = 20
 
 
 class BundleIn(serializers.Serializer[None]):
@@ -29,7 +32,7 @@ class BundleIn(serializers.Serializer[None]):
 
 
 class Bundles(ApiView):
-    """Import a competition; it is a draft of the asker's."""
+    """Import a competition, which is a draft of the asker's then; and see how far imports have come."""
 
     serializer_class = BundleIn
     parser_classes = [MultiPartParser]
@@ -47,10 +50,23 @@ class Bundles(ApiView):
         queue = queue_named(wanted, user) if wanted else None
         sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
         assert sent.file is not None, "it came in one piece"
-        with local_copy(sent.file) as path:
-            made = bundle_import(source=path, owner=user, queue=queue, now=now)
-        slug = made.competition.slug
-        return Response({"slug": slug, "url": f"/competitions/{slug}/", "report": made.report.as_json()}, status=201)
+        job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
+        return Response(import_shape(import_run(job=job, now=now)), status=201)
+
+    @extend_schema(operation_id="bundles_imports", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request) -> Response:
+        """The asker's last imports, newest first: how far each has come, and the report of those that are over."""
+        imports = BundleImport.objects.filter(owner=self.person()).select_related("competition")
+        return Response([import_shape(job) for job in imports[:IMPORTS_SHOWN]])
+
+
+def import_shape(job: BundleImport) -> dict[str, Any]:
+    """An import, and the competition that it made, as long as that is there."""
+    slug = job.competition.slug if job.competition else None
+    return {
+        "id": job.pk, "file_name": job.file_name, "state": job.state, "step": job.step, "slug": slug,
+        "url": f"/competitions/{slug}/" if slug else None, "report": job.report or None,
+    }  # fmt: skip
 
 
 class CompetitionBundle(ApiView):

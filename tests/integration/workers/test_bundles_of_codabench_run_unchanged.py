@@ -13,6 +13,7 @@ from allauth.account.models import EmailAddress
 from django.core.management import call_command
 
 from accounts.models import Scope, User, token_create
+from competitions.bundles import cli
 from competitions.catalog.models import Competition
 from podium.cli import main
 from tests.integration.workers.codabench import Client, bundle, submission
@@ -103,12 +104,16 @@ def shown(scores: list[dict[str, Any]]) -> dict[str, list[float]]:
 
 
 def test_from_import_to_score(
-    robot: Client, worker: WorkerProcess, send: Callable[..., None], capsys: pytest.CaptureFixture[str]
+    robot: Client, worker: WorkerProcess, send: Callable[..., None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cli, "POLL_S", 0.01)
+    printed = {}
     for name, way in WAYS.items():
         send(way, name)
-    report = capsys.readouterr().out
-    assert "force_submission_to_leaderboard: becomes the submission rule Force_Last" in report, "all of the report is shown"
+        printed[name] = capsys.readouterr()
+    assert "force_submission_to_leaderboard: becomes the submission rule Force_Last" in printed["codalab_1_5"].out, "all of the report"
+    for name in ("iris", "own_command"):
+        assert any(f"Storing {number} of" in printed[name].err for number in range(1, 8)), "how far the import is"
     Competition.objects.update(is_published=True, registration_policy="open")
     made = [
         robot.submit(robot.phases(title)[phase]["id"], submission(name)) for title, phase, name, _, _ in EXPECTED

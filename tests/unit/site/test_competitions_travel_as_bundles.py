@@ -209,12 +209,20 @@ def test_a_program_imports_and_exports_by_the_api(site: World, tmp_path: Path) -
     made = Client().post("/api/v1/bundles/", fields, headers=headers)
     assert (made.status_code, made.json()["url"]) == (201, "/competitions/small/")
     assert made.json()["report"]["created"]
+    (job,) = Client().get("/api/v1/bundles/", headers=headers).json()
+    assert job == made.json()
+    assert (job["state"], job["file_name"], job["slug"]) == ("finished", "a.zip", "small")
     export = Client().get("/api/v1/competitions/small/bundle/", headers=headers)
     assert export.status_code == 200
     body_of(export)
     bad = packed(write(tmp_path / "b", changed("title", ...)), tmp_path / "b.zip").read_bytes()
     refused = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
     assert (refused.status_code, refused.json()["code"], refused.json()["faults"][0]["path"]) == (422, "invalid_bundle", "title")
+    jobs = Client().get("/api/v1/bundles/", headers=headers).json()
+    assert [(job["state"], job["url"], len(job["report"]["faults"])) for job in jobs] == [
+        ("failed", None, 1), ("finished", "/competitions/small/", 0),
+    ]  # fmt: skip
+    assert Client().get("/api/v1/bundles/").status_code == 401
 
 
 def test_an_import_that_broke_off_says_so_to_a_robot(site: World) -> None:

@@ -38,7 +38,7 @@ class Command(BaseCommand):
         try:
             made = bundle_import(
                 source=bundle, owner=user, queue=queue_named(queue, user) if queue else None, now=timezone.now(),
-                progress=lambda step: self.stderr.write(step, ending="\n") if options["verbosity"] > 1 else None,
+                progress=lambda step: self.stderr.write(step, ending="\n") if options["verbosity"] else None,
             )  # fmt: skip
         except InvalidBundle as error:
             if json:
