@@ -19,6 +19,7 @@ from competitions.catalog.models import (
     Announcement,
     Competition,
     CompetitionOrganizer,
+    Format,
     Page,
     Phase,
     RulesVersion,
@@ -66,8 +67,9 @@ class CompetitionForm(forms.ModelForm[Competition]):
         strip=False,  # what comes back untouched must equal what is in force
         widget=forms.Textarea(attrs={"rows": 12, "class": "vLargeTextField"}),
         required=False,
-        help_text="Markdown. A change is published as a new version, which participants must accept again.",
+        help_text="A change is published as a new version, which participants must accept again.",
     )
+    rules_format = forms.ChoiceField(label="Rules are written in", choices=Format.choices, required=False)
 
     class Meta:
         model = Competition
@@ -77,6 +79,7 @@ class CompetitionForm(forms.ModelForm[Competition]):
         super().__init__(*args, **kwargs)
         rules = current_rules(self.instance) if self.instance.pk else None
         self.fields["rules_text"].initial = rules.text if rules else ""
+        self.fields["rules_format"].initial = rules.format if rules else Format.MARKDOWN
 
 
 @admin.register(Competition)
@@ -103,6 +106,7 @@ class CompetitionAdmin(OrganizerAdmin):
                     "max_team_size",
                     "merges_close_at",
                     "rules_text",
+                    "rules_format",
                 ]
             },
         ),
@@ -143,15 +147,16 @@ class CompetitionAdmin(OrganizerAdmin):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        self._publish_rules(request, form.instance, form.cleaned_data.get("rules_text", ""))
+        self._publish_rules(request, form.instance, form.cleaned_data)
         for warning in competition_warnings(form.instance):
             self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
 
-    def _publish_rules(self, request: HttpRequest, competition: Competition, text: str) -> None:
-        before = current_rules(competition)
+    def _publish_rules(self, request: HttpRequest, competition: Competition, said: dict[str, Any]) -> None:
+        before, text = current_rules(competition), said.get("rules_text", "").replace("\r\n", "\n")
         if not text.strip():
             return
-        rules = rules_publish(competition=competition, text=text.replace("\r\n", "\n"), now=timezone.now())
+        written = Format(said.get("rules_format") or (before.format if before else Format.MARKDOWN))
+        rules = rules_publish(competition=competition, text=text, form=written, now=timezone.now())
         if rules != before:
             self.message_user(request, f"Version {rules.number} of the rules is in force.")
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, Task
+from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Phase, Task
 from competitions.catalog.organizer_admin import choices_for
 from competitions.catalog.services import current_rules, phase_reveal, rules_publish
 from competitions.leaderboards.models import Entry
@@ -245,3 +245,14 @@ def test_a_task_is_shared_with_organizers_and_a_form_names_nobody_else(site: Wor
     url = reverse("admin:catalog_task_change", args=[task.pk])
     assert save_form(login(site.organizer), url, shared_with=[str(colleague.pk)]).status_code == 302
     assert list(task.shared_with.all()) == [colleague]
+
+
+def test_rules_that_were_written_in_html_stay_what_they_are_when_the_form_is_saved(site: World) -> None:
+    written = rules_publish(competition=site.competition, text="<h1>Rules</h1>", form=Format.HTML, now=site.now)
+    url = reverse("admin:catalog_competition_change", args=[site.competition.pk])
+    assert save_form(login(site.organizer), url, title=["Renamed"]).status_code == 302
+    assert current_rules(site.competition) == written
+    assert save_form(login(site.organizer), url, rules_text=["<h1>New rules</h1>"]).status_code == 302
+    newest = current_rules(site.competition)
+    assert newest is not None
+    assert (newest.number, newest.format) == (written.number + 1, Format.HTML)
