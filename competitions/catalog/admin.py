@@ -203,13 +203,18 @@ class PhaseForm(forms.ModelForm[Phase]):
         competition = cleaned.get("competition")
         check = cleaned.get("dataset_check")
         for field, task in [*(("tasks", task) for task in cleaned.get("tasks") or []), ("dataset_check", check)]:
-            if competition and task and task.competition_id != competition.pk:
+            if competition and task and self._is_foreign(task, competition):
                 self.add_error(field, f"The task “{task}” belongs to another competition.")
         if check is not None and check in (cleaned.get("tasks") or []):
             self.add_error("dataset_check", "The check is run on data sets alone: take it out of the phase's tasks.")
         if self.instance.pk and self.instance.submissions.exists():
             self._keep_what_submissions_rest_on(cleaned)
         return cleaned
+
+    def _is_foreign(self, task: Task, competition: Competition) -> bool:
+        """Of another competition, and neither for everybody nor in this phase already, as a bundle may have put it there."""
+        elsewhere = task.competition_id is not None and task.competition_id != competition.pk
+        return elsewhere and not task.is_public and not (self.instance.pk and task.phases.contains(self.instance))
 
     def _show_impact(self, cleaned: dict[str, Any]) -> None:
         """Before anything is saved: what it would do to teams and their submissions."""

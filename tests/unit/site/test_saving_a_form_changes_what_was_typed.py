@@ -256,3 +256,22 @@ def test_rules_that_were_written_in_html_stay_what_they_are_when_the_form_is_sav
     newest = current_rules(site.competition)
     assert newest is not None
     assert (newest.number, newest.format) == (written.number + 1, Format.HTML)
+
+
+@pytest.mark.parametrize("fields", [{"competition": None}, {"is_public": True}, {}], ids=["by itself", "public", "chosen"])
+def test_a_phase_with_a_task_from_elsewhere_can_be_saved(site: World, fields: dict[str, Any]) -> None:
+    other = Competition.objects.create(slug="other", title="Other", queue=site.queue)
+    task = site.phase.tasks.get()
+    Task.objects.filter(pk=task.pk).update(**({"competition": other, "owner": site.organizer} | fields))
+    assert save_form(login(site.organizer), phase_url(site.phase), description=["Anew."]).status_code == 302
+    assert list(site.phase.tasks.all()) == [task]
+
+
+def test_a_task_of_another_competition_is_not_chosen_by_mistake(site: World) -> None:
+    other = Competition.objects.create(slug="other", title="Other", queue=site.queue)
+    CompetitionOrganizer.objects.create(competition=other, user=site.organizer)
+    Task.objects.filter(pk=site.sealed.tasks.get().pk).update(competition=other)
+    chosen = [str(site.phase.tasks.get().pk), str(site.sealed.tasks.get().pk)]
+    answer = save_form(login(site.organizer), phase_url(site.phase), tasks=chosen)
+    assert "belongs to another competition" in errors_of(answer)["tasks"][0]
+    assert site.phase.tasks.count() == 1
