@@ -67,13 +67,22 @@ def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
             state=MergeProposal.State.WITHDRAWN, answered_at=now
         )
     teams_merged.send(Team, team=team, absorbed=absorbed)
+    _answered(team, f"{absorbed} has joined {team}", f"“{absorbed}” has joined your team: the two are one, “{team}”.")
     return team
 
 
+def _answered(team: Team, subject: str, text: str) -> None:
+    """Tell the captain who proposed."""
+    path = f"/competitions/{team.competition.slug}/team/"
+    mail_after_commit(to=team.captain, subject=subject, text=f"In “{team.competition}”, {text}", path=path)
+
+
+@transaction.atomic
 def merge_decline(*, proposal: MergeProposal, by: User, now: datetime) -> None:
     """Say no, as the other team's captain. Raises `NotCaptain` or `ProposalOver`."""
     require_captain(proposal.other, by)
     _answer(proposal, MergeProposal.State.DECLINED, now)
+    _answered(proposal.team, f"{proposal.other} does not join {proposal.team}", f"“{proposal.other}” declined to merge with your team.")
 
 
 def merge_withdraw(*, proposal: MergeProposal, by: User, now: datetime) -> None:

@@ -19,6 +19,7 @@ from competitions.teams import refusals
 from competitions.teams.merging import merge_accept, merge_decline, merge_propose, merge_withdraw
 from competitions.teams.models import MergeProposal, Team
 from competitions.teams.services import invitation_accept, invite, team_of
+from competitions.winners.models import Lane, Place
 from tests.town import client_of
 from tests.worlds import World
 
@@ -65,6 +66,32 @@ def test_members_submissions_and_rows_of_the_board_become_those_of_the_team_that
     assert (entry.team, entry.values["mae"], entry.submissions) == (site.team, 0.25, 2)
     other.refresh_from_db()
     assert other.merged_into == site.team
+
+
+def test_the_captain_who_proposed_is_told_the_answer(
+    site: World, other: Team, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        merge_decline(proposal=propose(site, other), by=other.captain, now=site.now)
+        merged(site, other)
+    told = [(one.to, one.subject) for one in mail.outbox if one.to == [site.team.captain.email]]
+    captain = [site.team.captain.email]
+    assert told == [(captain, f"{other} does not join {site.team}"), (captain, f"{other} has joined {site.team}")]
+
+
+def test_an_invitation_to_the_winners_lane_goes_with_the_team_and_a_second_one_does_not(
+    site: World, other: Team
+) -> None:
+    sent = {team.pk: site.score(site.submit(team=team), 0.5) for team in (site.team, other)}
+    invited = {"rank": 1, "invited_at": site.now, "due_at": site.now}
+    lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
+    second = Lane.objects.create(leaderboard=site.sealed.leaderboard)
+    Place.objects.create(lane=lane, team=other, submission=sent[other.pk], **invited)
+    for team in (site.team, other):
+        Place.objects.create(lane=second, team=team, submission=sent[team.pk], **invited)
+    merged(site, other)
+    assert lane.places.get().team == site.team
+    assert set(second.places.values_list("team", flat=True)) == {site.team.pk, other.pk}
 
 
 def test_used_quota_adds_up(site: World, other: Team) -> None:
