@@ -351,6 +351,10 @@ class TaskAdmin(OrganizerAdmin):
     actions = [rerun_outdated]
     list_select_related = ["competition", "scoring_program", "ingestion_program"]
 
+    def mine(self, request: HttpRequest) -> QuerySet[Any]:
+        """Also own ones that came as a zip of a task and belong to no competition."""
+        return super().mine(request) | Task.objects.filter(competition=None, owner_id=request.user.pk)
+
 
 @admin.register(SealedUse)
 class SealedUseAdmin(ReadOnly, OrganizerAdmin):

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -18,7 +18,7 @@ from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.resources.models import Resource
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
-from competitions.resources.versions import StorageQuotaUsed, require_room, resource_replace, storage_used
+from competitions.resources.versions import StorageQuotaUsed, require_room, resource_replace, storage_used, uses_of
 
 # What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
 UNPACKED_KINDS: Final = frozenset(
@@ -68,8 +68,8 @@ class VersionForm(forms.ModelForm[Resource]):
     owner: User
     upload = forms.FileField(
         required=False, label="new version",
-        help_text="Tasks and phases use it from then on; runs that were are not touched. To score them again, choose the task and "
-        "“Run again what ran with old versions”.",
+        help_text="Tasks and phases of your competitions use it from then on; runs that were are not touched. To score them again, "
+        "choose the task and “Run again what ran with old versions”.",
     )  # fmt: skip
 
     class Meta:
@@ -134,8 +134,16 @@ class ResourceAdmin(admin.ModelAdmin[Resource]):
     def _new_version(self, request: HttpRequest, obj: Resource, upload: TemporaryUploadedFile) -> None:
         with spooled(upload.chunks()) as path:
             file = store_path(path)
-        fresh = resource_replace(resource=obj, file=file, file_name=clean_file_name(upload.name or "file.zip"))
+        fresh = resource_replace(
+            resource=obj, file=file, file_name=clean_file_name(upload.name or "file.zip"),
+            may_change=lambda row: self.admin_site.get_model_admin(type(row)).has_change_permission(request, row),
+        )  # fmt: skip
         self.message_user(request, f"Version {fresh.key} is in use. Runs that were keep the one they had; the tasks can run them again.")
+        if left := uses_of(obj):
+            self.message_user(
+                request, f"In competitions that you do not organize it is named {left} times; those keep the version that they have.",
+                messages.WARNING,
+            )  # fmt: skip
 
     def _is_mine(self, request: HttpRequest, obj: Model | None) -> bool:
         user = request.user

@@ -1,8 +1,10 @@
 """New versions of programs and data, and how much room an organizer's files take."""
 
+from collections.abc import Callable
+
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Model, Sum
 
 from accounts.models import User
 from competitions.refusals import Refusal
@@ -34,17 +36,31 @@ def require_room(user: User, wanted: int) -> None:
 
 
 @transaction.atomic
-def resource_replace(*, resource: Resource, file: StoredFile, file_name: str) -> Resource:
-    """Make a new version of a resource: whatever uses the old one uses the new one from now on; old runs keep their receipts.
+def resource_replace(
+    *, resource: Resource, file: StoredFile, file_name: str, may_change: Callable[[Model], bool] = lambda row: True
+) -> Resource:
+    """Make a new version of a resource: what uses the old one uses the new one from now on; old runs keep their receipts.
 
-    The old version stays, unless its owner deletes it; `replaced_by` leads from it to the new one.
+    `may_change` says of a task or phase whether the person may change it: competitions of others that use a shared resource keep
+    the version that they have. The old version stays, unless its owner deletes it; `replaced_by` leads from it to the new one.
     """
     fresh = Resource.objects.create(
         owner=resource.owner, kind=resource.kind, name=resource.name, file=file, file_name=file_name, is_public=resource.is_public,
         replaces=resource,
     )  # fmt: skip
     fresh.shared_with.set(resource.shared_with.all())
-    for model, name in pointers_at(Resource):
-        if model is not Resource and not model._meta.auto_created:
-            model._base_manager.filter(**{name: resource}).update(**{name: fresh})
+    for model, name in _users():
+        changed = [row.pk for row in model._base_manager.filter(**{name: resource}) if may_change(row)]
+        model._base_manager.filter(pk__in=changed).update(**{name: fresh})
     return fresh
+
+
+def uses_of(resource: Resource) -> int:
+    """How many times tasks and phases name this version."""
+    return sum(model._base_manager.filter(**{name: resource}).count() for model, name in _users())
+
+
+def _users() -> list[tuple[type[Model], str]]:
+    return [
+        (model, name) for model, name in pointers_at(Resource) if model is not Resource and not model._meta.auto_created
+    ]

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from competitions.bundles.importer import bundle_import
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Task
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.resources.versions import StorageQuotaUsed, resource_replace, storage_used
 from tests.town import client_of
 from tests.unit.bundles.bundles import second, write
-from tests.worlds import NOON, World, person, resource, zip_of
+from tests.worlds import NOON, World, person, resource, world, zip_of
 
 
 def test_a_new_version_is_used_from_now_on_and_old_runs_keep_theirs(site: World) -> None:
@@ -34,6 +35,21 @@ def test_a_new_version_is_used_from_now_on_and_old_runs_keep_theirs(site: World)
     run = site.claim()
     assert run.submission == again
     assert run.receipt["inputs"]["scoring_program"] == f"sha256:{fresh.file_id}"
+
+
+def test_competitions_of_others_keep_the_version_of_a_shared_file_that_they_have(site: World) -> None:
+    other = world()
+    shared = site.phase.tasks.get().scoring_program
+    Resource.objects.filter(pk=shared.pk).update(is_public=True)
+    Task.objects.filter(phases=other.phase).update(scoring_program=shared)
+    mine = Task.objects.create(owner=site.organizer, name="Of no competition yet", scoring_program=shared)
+    url = reverse("admin:resources_resource_change", args=[shared.pk])
+    upload = SimpleUploadedFile("new.zip", zip_of({"metadata": "command: new"}))
+    answer = client_of(site.organizer).post(url, {"name": shared.name, "is_public": "on", "upload": upload}, follow=True)
+    assert "those keep the version that they have" in answer.content.decode()
+    fresh = shared.replaced_by.get()
+    assert {task.scoring_program for task in Task.objects.filter(phases=other.phase)} == {shared}
+    assert {task.scoring_program for task in (site.phase.tasks.get(), Task.objects.get(pk=mine.pk))} == {fresh}
 
 
 def test_files_are_usable_by_their_owner_by_those_they_are_shared_with_and_public_ones_by_all(site: World) -> None:
