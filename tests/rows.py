@@ -36,8 +36,13 @@ def settings_of(row: Model) -> dict[str, Any]:
     found = {}
     for field in travelling(type(row)):
         value = getattr(row, field.name)
-        found[field.name] = getattr(value, "file_id", value) if field.is_relation else value
+        found[field.name] = _content(value) if field.is_relation else value
     return found
+
+
+def _content(value: Any) -> Any:
+    """What a row points at, without numbers that are another site's."""
+    return value.name if isinstance(value, Task) else getattr(value, "file_id", value)
 
 
 def rows_of(competition: Competition) -> dict[str, list[dict[str, Any]]]:

@@ -11,11 +11,12 @@ import pytest
 from competitions.bundles.reader import check_bundle
 from examples.autograph_small.bundle import build_bundle as autograph
 from examples.autorl_jobshop.bundle import build_bundle as autorl
+from examples.both_grow_small.bundle import build_bundle as both_grow
 from examples.cometh_small.bundle import build_bundle as cometh
 from examples.deconbench_small.bundle import build_bundle as deconbench
 
 NOW = datetime(2030, 5, 1, tzinfo=UTC)
-BUILDS = {"autograph": autograph, "autorl": autorl, "cometh": cometh, "deconbench": deconbench}
+BUILDS = {"autograph": autograph, "autorl": autorl, "both grow": both_grow, "cometh": cometh, "deconbench": deconbench}
 
 
 @pytest.mark.parametrize("name", BUILDS)

@@ -1,0 +1,16 @@
+"""The class whose mean is nearest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Model:
+    def fit(self, rows: Any, labels: Any) -> None:
+        self.classes = np.unique(labels)
+        self.means = np.stack([rows[labels == one].mean(axis=0) for one in self.classes])
+
+    def predict(self, rows: Any) -> Any:
+        return self.classes[((rows[:, None] - self.means[None]) ** 2).sum(axis=2).argmin(axis=1)]

@@ -1,0 +1,15 @@
+"""The class of the nearest row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Model:
+    def fit(self, rows: Any, labels: Any) -> None:
+        self.rows, self.labels = rows, labels
+
+    def predict(self, rows: Any) -> Any:
+        return np.array([self.labels[((self.rows - one) ** 2).sum(axis=1).argmin()] for one in rows])

@@ -1,0 +1,71 @@
+"""Whether a submitted data set is one that algorithms can be compared on; ends with a sentence for its team when it is not.
+
+It runs on the organizers' side: it reads the labels, too, and no participant's code is near.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MAX_ROWS, MAX_FEATURES, MAX_CLASSES = 5000, 100, 50
+BETTER_BY = 0.05  # than always the most frequent class: else there is nothing to learn
+
+
+def table(path: Path, *, columns: int | None = None) -> Any:
+    """A table of finite numbers, with so many columns where that is known."""
+    if not path.is_file():
+        sys.exit(f"the data set has no {path.parent.name}/{path.name}")
+    try:
+        found = np.loadtxt(path, delimiter=",", ndmin=2)
+    except ValueError as error:
+        sys.exit(f"{path.parent.name}/{path.name} is no table of numbers with commas between them: {error}")
+    if columns is not None and found.shape[1] != columns:
+        sys.exit(f"{path.parent.name}/{path.name} has {found.shape[1]} columns; {columns} are expected")
+    if not np.isfinite(found).all() or not 10 <= len(found) <= MAX_ROWS:
+        sys.exit(f"{path.parent.name}/{path.name} must hold finite numbers, in 10 to {MAX_ROWS} rows; it has {len(found)}")
+    return found
+
+
+def classes(column: Any, name: str) -> Any:
+    if (column != column.astype(int)).any() or (column < 0).any() or (column >= MAX_CLASSES).any():
+        sys.exit(f"the classes in {name} must be whole numbers from 0 to {MAX_CLASSES - 1}")
+    return column.astype(int)
+
+
+def centroids(rows: Any, labels: Any, test: Any) -> Any:
+    """The baseline: the class whose mean is nearest."""
+    known = np.unique(labels)
+    means = np.stack([rows[labels == one].mean(axis=0) for one in known])
+    return known[((test[:, None] - means[None]) ** 2).sum(axis=2).argmin(axis=1)]
+
+
+def neighbours(rows: Any, labels: Any, test: Any) -> Any:
+    """The other baseline: the class of the nearest row."""
+    return np.array([labels[((rows - one) ** 2).sum(axis=1).argmin()] for one in test])
+
+
+def main(given: Path, output: Path) -> None:
+    """Check the files and shapes, run the baselines, and leave the better predictions beside the truth for the scoring program."""
+    train = table(given / "input_data" / "train.csv")
+    if not 2 <= train.shape[1] <= MAX_FEATURES + 1:
+        sys.exit(f"train.csv has {train.shape[1]} columns; 1 to {MAX_FEATURES} features and the class are expected")
+    test = table(given / "input_data" / "test.csv", columns=train.shape[1] - 1)
+    truth = classes(table(given / "reference_data" / "labels.txt", columns=1)[:, 0], "labels.txt")
+    labels = classes(train[:, -1], "train.csv")
+    if len(truth) != len(test) or not set(truth) <= set(labels):
+        sys.exit("labels.txt must have one class for each row of test.csv, and only such as are in train.csv")
+    guesses = [baseline(train[:, :-1], labels, test) for baseline in (centroids, neighbours)]
+    best = max(guesses, key=lambda one: float((one == truth).mean()))
+    usual = float((truth == np.bincount(labels).argmax()).mean())
+    if (best == truth).mean() < usual + BETTER_BY:
+        sys.exit(f"no baseline is right more often than always saying the most frequent class ({usual:.2f}): is there anything to learn?")
+    np.savetxt(output / "predictions.txt", best, fmt="%d")
+    np.savetxt(output / "labels.txt", truth, fmt="%d")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
