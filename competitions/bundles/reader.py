@@ -4,7 +4,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, get_args
 from uuid import UUID
 
@@ -300,7 +300,8 @@ def command_fault(files: BundleFiles, relative: str) -> str:
     """Why a program of the bundle cannot be run; empty when it says its command."""
     name, text = _metadata_text(files, relative)
     if text is None:
-        return f"the program {relative!r} has no metadata.yaml at its top level, so it cannot be run; add one with a line `command: ...`"
+        what = f"the program {relative!r} has no metadata.yaml at its top level, so it cannot be run"
+        return f"{what}; there is {name!r}: pack what is in the folder" if name else f"{what}; add one with a line `command: ...`"
     try:
         said = yaml.safe_load(text)
     except yaml.YAMLError:
@@ -313,20 +314,26 @@ def command_fault(files: BundleFiles, relative: str) -> str:
 
 
 def _metadata_text(files: BundleFiles, relative: str) -> tuple[str, str | None]:
-    """Name and text of a program's metadata file; the text is None where there is none."""
+    """Name and text of a program's metadata file. Without a text it is one that lies too deep, or none."""
     path = files.path(relative)
     assert path is not None, "checked before"
     if path.is_dir():
-        found = next((path / name for name in METADATA if (path / name).is_file()), None)
-        return ("", None) if found is None else (found.name, _start_of(found.read_bytes()))
+        names = [file.relative_to(path).as_posix() for file in sorted(path.rglob("*")) if file.is_file()]
+        name = next((name for name in METADATA if name in names), None)
+        return (_too_deep(names), None) if name is None else (name, _start_of((path / name).read_bytes()))
     if not zipfile.is_zipfile(path):
         return "", None
     with zipfile.ZipFile(path) as archive:
         name = next((name for name in METADATA if name in archive.namelist()), None)
         if name is None:
-            return "", None
+            return _too_deep(archive.namelist()), None
         with archive.open(name) as member:
             return name, _start_of(member.read(MAX_METADATA_BYTES))
+
+
+def _too_deep(names: list[str]) -> str:
+    """A metadata file in a folder of its own, as it is where the folder was packed and not what is in it."""
+    return next((name for name in names if PurePosixPath(name).name in METADATA and "__MACOSX" not in name), "")
 
 
 def _start_of(content: bytes) -> str:

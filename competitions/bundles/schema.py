@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from competitions.bundles.dates import read_instant
 from competitions.bundles.faults import Where
+from competitions.numbers import is_number
 
 
 def _accepts_none(annotation: Any) -> bool:
@@ -53,6 +54,11 @@ def _indexes(value: Any) -> Any:
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _index(value: Any) -> Any:
+    """A whole number in quotes is that number: bundles write `index: "1"` in one place and `tasks: [1]` in another."""
+    return int(value) if isinstance(value, str) and is_number(value.strip()) else value
+
+
 def _lower(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
@@ -66,7 +72,7 @@ ALLOWED: Final = {
 }
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 OptionalInstant = Annotated[datetime | None, BeforeValidator(_optional_instant)]
-Index = int | float | str
+Index = Annotated[int | float | str, BeforeValidator(_index)]
 Sorting = Annotated[Literal["asc", "desc"], BeforeValidator(_lower)]
 Rule = Literal["Add", "Add_And_Delete", "Add_And_Delete_Multiple", "Force_Last", "Force_Latest_Multiple", "Force_Best"]
 Quota = Annotated[int | None, Field(ge=0, le=2**31 - 1)]

@@ -113,6 +113,13 @@ def test_what_real_bundles_do_is_read(tmp_path: Path, path: str, value: Any) -> 
     assert read(write(tmp_path, data))[0].phases
 
 
+@pytest.mark.parametrize(("index", "named"), [("0", 0), (0, "0"), ("first", "first"), (1.5, 1.5), (1.0, 1)])
+def test_tasks_are_named_by_their_index_also_in_quotes(tmp_path: Path, index: Any, named: Any) -> None:
+    data = changed("tasks.0.index", index, changed("phases.0.tasks", [named], changed("phases.1.tasks", [named])))
+    spec, _ = read(write(tmp_path, data))
+    assert spec.phases[0].tasks == [spec.tasks[0].index]
+
+
 def test_keys_of_version_2_without_version_and_terms_are_read_as_that(tmp_path: Path) -> None:
     data = changed("version", ..., changed("terms", ...))
     spec, report = read(write(tmp_path, data))

@@ -275,6 +275,10 @@ def test_a_zip_in_the_bundle_is_looked_into(tmp_path: Path) -> None:
         ({"scoring_program/metadata.yaml": "a: [\n"}, "is no valid YAML"),
         ({"scoring_program/metadata.yaml": "command: [python3, score.py]\n"}, "must be one line of text"),
         (
+            {"scoring_program/metadata.yaml": None, "scoring_program/inner/metadata": "command: x\n"},
+            "there is 'inner/metadata': pack what is in the folder",
+        ),
+        (
             {"scoring_program/metadata.yaml": None, "scoring_program/metadata": "command:python3 score.py\n"},
             "the file metadata of 'scoring_program' has no line",
         ),
