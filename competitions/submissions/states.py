@@ -94,7 +94,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.SCORING_ERROR: ReasonInfo(
         Blame.ORGANIZER,
         False,
-        "Nothing for you to do: the organizers have been told and can score your submission again. It cost no quota.",
+        "It cost no quota, and the organizers, who have been told, can score it again. Where others are scored, compare your files with "
+        "the form that the competition asks for: names, number of lines, no folder around them.",
     ),
     Reason.INFRASTRUCTURE: ReasonInfo(
         Blame.PLATFORM,

@@ -192,7 +192,7 @@ def test_a_verdict_is_told_in_the_status_details(site: World, phase: Phase, robo
     site.answer(Submission.objects.get(pk=made["id"]), body)
     row = robot.get(f"/api/submissions/{made['id']}/").json()
     assert row["status"] == "Failed"
-    assert "The scoring program ended. Nothing for you to do" in row["status_details"]
+    assert "The scoring program ended. It cost no quota" in row["status_details"]
 
 
 def test_the_kind_of_a_submission_follows_from_its_zip(site: World, phase: Phase, robot: Script) -> None:
