@@ -35,6 +35,12 @@ def eligible_scores(board: Leaderboard) -> QuerySet[Score]:
     return scores
 
 
+def may_stand(board: Leaderboard, score: Score) -> bool:
+    """Whether the score is one of the board's `eligible_scores`."""
+    is_frozen_out = board.freeze_at is not None and board.phase.revealed_at is None and score.received_at >= board.freeze_at
+    return score.is_eligible and not is_frozen_out
+
+
 def counting_scores(board: Leaderboard, team: Team, columns: list[Column]) -> list[Score]:
     """The team's scores that stand on the board now; empty when none does."""
     scores = eligible_scores(board).filter(team=team)
@@ -43,8 +49,8 @@ def counting_scores(board: Leaderboard, team: Team, columns: list[Column]) -> li
 
 def _best(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
     """By the primary column, then by the others in their order, then the earliest."""
-    first = scores.order_by("rank_value").values_list("rank_value", flat=True)[:1]
-    equal = list(scores.filter(rank_value=first[0]).order_by("received_at", "pk")[:1000]) if first else []
+    first = scores.order_by("rank_value").values("rank_value")[:1]
+    equal = list(scores.filter(rank_value=first).order_by("received_at", "pk")[:1000])
     return [min(equal, key=lambda score: _further(score, columns))] if equal else []
 
 

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Count, F, Max, Q
+from django.utils import timezone
 
 from competitions.catalog.models import Competition
 from competitions.factsheets.models import Question
@@ -15,7 +16,7 @@ from competitions.leaderboards.datasets import dataset_tasks
 from competitions.leaderboards.facts import badge_values, fact_values, number_keys, public_keys
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Milestone, Score
 from competitions.leaderboards.relative import average_ranks_refresh
-from competitions.leaderboards.rules import counting_scores, eligible_scores
+from competitions.leaderboards.rules import counting_scores, eligible_scores, may_stand
 from competitions.leaderboards.values import column_values, dataset_values, deciding_column
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
@@ -25,17 +26,16 @@ from competitions.teams.models import Team
 def boards_locked(phase_id: int) -> list[Leaderboard]:
     """A phase's boards under their locks: updates of one board take turns, and boards are locked in order of their key."""
     locked = Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase_id).select_related("phase")
-    return list(locked.order_by("pk"))
+    return list(locked.prefetch_related("columns").order_by("pk"))
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def board_follow(sender: type[Submission], submission: Submission, **kwargs: Any) -> None:
     """Receiver of `submission_settled`; runs inside the transaction that moved the run."""
     boards = boards_locked(submission.phase_id)
-    for board in boards:
-        score_record(board=board, submission=submission)
-    for board in boards:  # after all of them are recorded: what counts on one may follow from another
-        entries_refresh(board, submission.team)
+    more = [score_record(board=board, submission=submission) for board in boards]
+    for board, more_scores in zip(boards, more, strict=True):  # what counts on one may follow from another's scores
+        entries_refresh(board, submission.team, more_scores=more_scores if more_scores >= 0 else None)
 
 
 @transaction.atomic
@@ -51,17 +51,24 @@ def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
         entries_refresh(board, team)
 
 
-def score_record(*, board: Leaderboard, submission: Submission) -> None:
-    """Write, change or remove the submission's score. The board's lock must be held; its rows are refreshed after it."""
+def score_record(*, board: Leaderboard, submission: Submission) -> int:
+    """Write, change or remove the submission's score; by how many the board has more scores then.
+
+    The board's lock must be held; its rows are refreshed after it.
+    """
     before = Score.objects.filter(leaderboard=board, submission=submission).first()
-    score = _score_write(board, submission, list(board.columns.all()), public_keys(submission.phase))
+    placed = None if before is None else _placed(before)
+    score = _score_write(board, submission, list(board.columns.all()), public_keys(board.phase), before)
     if before is None and score is not None:
         _milestone_if_best(board, score)
-    elif before is not None and score is None:
+        return 1
+    if before is not None and score is None:
         before.delete()
         milestones_rebuild(board)
-    elif before is not None and score is not None and _placed(before) != _placed(score):
+        return -1
+    if score is not None and placed != _placed(score):
         milestones_rebuild(board)
+    return 0
 
 
 def _placed(score: Score) -> tuple[float, bool, int]:
@@ -70,74 +77,73 @@ def _placed(score: Score) -> tuple[float, bool, int]:
 
 
 def _score_write(
-    board: Leaderboard, submission: Submission, columns: Sequence[Column], facts: Sequence[str]
+    board: Leaderboard, submission: Submission, columns: Sequence[Column], facts: Sequence[str], before: Score | None
 ) -> Score | None:
-    """The submission's score on the board; None where it has no value to be ranked by. `facts`: answers that stand on boards."""
+    """The submission's score on the board, `before` changed or a new one; None where it has no value to be ranked by.
+
+    `facts`: answers that stand on boards. The board's lock keeps others from writing the same score.
+    """
     deciding, grows = deciding_column(columns), board.phase.grows
     values = column_values(submission, columns, each_task=grows)
     if deciding is None or deciding.key not in values or submission.status != State.FINISHED:
         return None
-    score, _ = Score.objects.update_or_create(
-        submission=submission,
-        leaderboard=board,
-        defaults={
-            "team": submission.team,
-            "values": values | fact_values(submission, facts) | badge_values(submission)
-            | (dataset_values(submission, columns) if grows else {}),
-            "rank_value": deciding.rank_value(values[deciding.key]),
-            "received_at": submission.received_at,
-            "is_eligible": submission.may_rank,
-        },
-    )
+    score = before or Score(leaderboard=board, submission=submission)
+    score.team = submission.team
+    score.values = values | fact_values(submission, facts) | badge_values(submission)
+    if grows:
+        score.values |= dataset_values(submission, columns)
+    score.rank_value = deciding.rank_value(values[deciding.key])
+    score.received_at = submission.received_at
+    score.is_eligible = submission.may_rank
+    score.save()
     return score
 
 
-@transaction.atomic
-def entries_refresh(board: Leaderboard, team: Team) -> None:
-    """Make the team's rows show the scores that count now. The board's lock must be held."""
+@transaction.atomic(savepoint=False)
+def entries_refresh(board: Leaderboard, team: Team, *, more_scores: int | None = None) -> None:
+    """Make the team's rows show the scores that count now. The board's lock must be held.
+
+    `more_scores`: so many scores came to the board and no score or row left it, since it was last counted. Otherwise it is
+    counted anew, which would cost each result more the longer a competition goes on.
+    """
     columns = list(board.columns.all())
-    _entries_write(board, team, columns, number_keys(board.phase))
+    more_entries = _entries_write(board, team, columns, number_keys(board.phase))
     average_ranks_refresh(board, columns)
-    version_raise(board)
+    if more_scores is None:
+        version_raise(board)
+    else:
+        version_raise(board, entry_count=F("entry_count") + more_entries, score_count=F("score_count") + more_scores)
 
 
-def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts: Sequence[str]) -> None:
+def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts: Sequence[str]) -> int:
+    """By how many rows the team has more now. A row whose score no longer counts becomes that of one that does."""
     counting = counting_scores(board, team, columns)
-    Entry.objects.filter(leaderboard=board, team=team).exclude(score__in=counting).delete()
-    if not counting:
-        return
-    scores = eligible_scores(board).filter(team=team)
-    newest = scores.order_by("-received_at").values_list("received_at", flat=True)[0]  # one that counts is there
-    count = scores.count()
+    rows = {row.score_id: row for row in Entry.objects.filter(leaderboard=board, team=team)}
+    more = len(counting) - len(rows)
+    kept = {score.pk: rows.pop(score.pk) for score in counting if score.pk in rows}
+    free = list(rows.values())
+    known = eligible_scores(board).filter(team=team).aggregate(count=Count("pk"), newest=Max("received_at"))
     for score in counting:
-        entry, _ = Entry.objects.update_or_create(
-            score=score,
-            defaults={
-                "leaderboard": board,
-                "team": team,
-                "values": score.values,
-                "rank_value": score.rank_value,
-                "is_baseline": team.is_baseline,
-                "submissions": count,
-                "achieved_at": score.received_at,
-                "last_at": newest,
-            },
-        )
+        entry = kept.get(score.pk) or (free.pop() if free else Entry(leaderboard=board, team=team))
+        entry.score, entry.values, entry.rank_value = score, score.values, score.rank_value
+        entry.is_baseline, entry.submissions = team.is_baseline, known["count"]
+        entry.achieved_at, entry.last_at = score.received_at, known["newest"]
+        entry.save()
         cells_write(entry, columns, facts, tasks=dataset_tasks(board.phase))
+    Entry.objects.filter(pk__in=[row.pk for row in free]).delete()
+    return more
 
 
-def version_raise(board: Leaderboard) -> None:
-    """Count what the pages show and raise the version they are cached by."""
-    board.entry_count = board.entries.count()
-    board.score_count = board.scores.count()
-    board.version = F("version") + 1
-    board.save(update_fields=["entry_count", "score_count", "version", "updated_at"])
-    board.refresh_from_db(fields=["version"])
+def version_raise(board: Leaderboard, **counts: Any) -> None:
+    """Raise the version that the board's pages are cached by, and keep what they show of its size, counted if it is not given."""
+    counts = counts or {"entry_count": board.entries.count(), "score_count": board.scores.count()}
+    rows = Leaderboard.objects.filter(pk=board.pk)
+    rows.update(version=F("version") + 1, updated_at=timezone.now(), **counts)
 
 
 def _milestone_if_best(board: Leaderboard, score: Score) -> None:
     """Note a score that beats all before it. One that was received earlier than a noted one asks for a rebuild."""
-    if score.team.is_baseline or not eligible_scores(board).filter(pk=score.pk).exists():
+    if score.team.is_baseline or not may_stand(board, score):
         return
     newest = Milestone.objects.filter(leaderboard=board).order_by("-received_at").first()
     if newest is not None and score.received_at < newest.received_at:
@@ -178,7 +184,7 @@ def board_rebuild(board: Leaderboard) -> None:
     Score.objects.filter(leaderboard=locked).delete()
     finished = Submission.objects.filter(phase=locked.phase_id, status=State.FINISHED).select_related("team")
     for submission in finished.prefetch_related("runs").order_by("pk").iterator(2000):
-        _score_write(locked, submission, columns, facts)
+        _score_write(locked, submission, columns, facts, None)
     rows_rebuild(locked, columns)
 
 

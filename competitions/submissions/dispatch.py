@@ -14,6 +14,7 @@ from django.db import connection, transaction
 
 from competitions.compute.bell import ring
 from competitions.compute.models import ComputeWorker, Queue
+from competitions.resources.models import Resource
 from competitions.submissions.models import Attempt, Run, RunOutput
 from competitions.submissions.moves import run_move
 from competitions.submissions.queueing import INSEPARABLE, team_served, turns
@@ -25,6 +26,7 @@ from competitions.submissions.states import HELD, Reason, State
 from competitions.submissions.vocabulary import in_fixed_words
 
 log = structlog.get_logger(__name__)
+FOR_A_JOB: Final = ("submission__phase__competition", "submission__file", "task")
 REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
 
 
@@ -42,20 +44,24 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     run = _next_run(worker, free_gpus, now)
     if run is None:
         return None
+    _attach_programs(run)
+    run.queue = worker.queue
+    changes: dict[str, Any] = {
+        "lease_id": uuid.uuid4(), "lease_expires_at": lease_end(now), "worker": worker, "claim_id": claim_id,
+        "started_at": None, "meters": run.meters if run.ingested_attempt else {},
+    }  # fmt: skip
+    for name, value in changes.items():
+        setattr(run, name, value)
+    run.receipt = receipt_of_inputs(run) | {key: run.receipt[key] for key in ("ingestion",) if key in run.receipt}
     won = run_move(
         run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.LEASED, actor=f"worker:{worker.name}", now=now,
-        lease_id=uuid.uuid4(), lease_expires_at=lease_end(now), worker=worker, claim_id=claim_id, started_at=None,
-        meters=run.meters if run.ingested_attempt else {},
+        receipt=run.receipt, **changes,
     )  # fmt: skip
     if not won:
         return None
-    leased = _job_run(run.pk)
-    team_served(run=leased, now=now)
-    leased.receipt = receipt_of_inputs(leased) | {
-        key: leased.receipt[key] for key in ("ingestion",) if key in leased.receipt
-    }
-    leased.save(update_fields=["receipt"])
-    return leased
+    run.state = State.LEASED
+    team_served(run=run, now=now)
+    return run
 
 
 def _is_new_claim(worker: ComputeWorker, claim_id: str) -> bool:
@@ -68,8 +74,11 @@ def _is_new_claim(worker: ComputeWorker, claim_id: str) -> bool:
 
 
 def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:
-    run = Run.objects.filter(worker=worker, claim_id=claim_id, state=State.LEASED).first()
-    return None if run is None else _job_run(run.pk)
+    runs = Run.objects.filter(worker=worker, claim_id=claim_id, state=State.LEASED)
+    run = runs.select_related(*FOR_A_JOB, "worker", "queue").first()
+    if run is not None:
+        _attach_programs(run)
+    return run
 
 
 def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | None:
@@ -79,7 +88,7 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
     if worker.queue.separate_scoring:
         _end_inseparable(worker.queue, now)
     for of_team in turns(worker, free_gpus=free_gpus, now=now):
-        candidates = of_team.select_related("submission__phase__competition")
+        candidates = of_team.select_related(*FOR_A_JOB)
         if connection.features.has_select_for_update_skip_locked:
             candidates = candidates.select_for_update(skip_locked=True, of=("self",))
         while (run := candidates.first()) is not None:
@@ -113,27 +122,38 @@ def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
     )  # fmt: skip
 
 
-def _job_run(run_id: uuid.UUID) -> Run:
-    """The run with everything that its job needs, in one query."""
-    return Run.objects.select_related(
-        "submission__file", "submission__phase__competition", "task__scoring_program__file", "task__reference_data__file",
-        "task__ingestion_program__file", "task__input_data__file", "worker", "queue",
-    ).get(pk=run_id)  # fmt: skip
+def _attach_programs(run: Run) -> None:
+    """Give the run's task its programs and data; one query of its own, because one of a dozen tables takes 20 ms to plan."""
+    task = run.task
+    names = ("scoring_program", "ingestion_program", "input_data", "reference_data")
+    found = Resource.objects.select_related("file").in_bulk([pk for name in names if (pk := getattr(task, f"{name}_id"))])
+    for name in names:
+        setattr(task, name, found.get(getattr(task, f"{name}_id")))
 
 
 def lease_end(now: datetime) -> datetime:
     return now + timedelta(seconds=settings.LEASE_S)
 
 
+def require_lease(*, run_id: str, attempt: int, lease_id: str) -> None:
+    """Lock the run; `LeaseLost` unless this lease still holds it. Call inside a transaction."""
+    held = Run.objects.select_for_update().filter(pk=run_id, attempt=attempt, lease_id=lease_id, state__in=HELD)
+    if not held.values_list("pk"):
+        raise LeaseLost
+
+
 def held_run(*, run_id: str, attempt: int, lease_id: str) -> Run:
     """The run, locked, if this lease still holds it; else `LeaseLost`. Call inside a transaction."""
-    run = (
-        Run.objects.select_for_update(of=("self",))
-        .select_related("submission__phase", "worker", "queue")
-        .filter(pk=run_id, attempt=attempt, lease_id=lease_id, state__in=HELD)
-        .first()
-    )
-    if run is None:
+    return _held(_locked(run_id), attempt=attempt, lease_id=lease_id)
+
+
+def _locked(run_id: str) -> Run | None:
+    runs = Run.objects.select_for_update(of=("self",)).select_related("submission__phase", "worker", "queue")
+    return runs.filter(pk=run_id).first()
+
+
+def _held(run: Run | None, *, attempt: int, lease_id: str) -> Run:
+    if run is None or (run.attempt, str(run.lease_id)) != (attempt, lease_id) or run.state not in HELD:
         raise LeaseLost
     return run
 
@@ -147,6 +167,7 @@ def run_heartbeat(
     changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
     if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
         changes["meters"] = meters
+    run.lease_expires_at = changes["lease_expires_at"]
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):
             changes["started_at"] = now
@@ -154,9 +175,9 @@ def run_heartbeat(
             run_id=run.pk, attempt=run.attempt, source=State(run.state), target=state,
             actor=actor_of(run), now=now, **changes,
         )  # fmt: skip
+        run.state = state
     else:  # a late or repeated report moves nothing back
         Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
-    run.refresh_from_db(fields=["state", "lease_expires_at", "cancel_requested_at"])
     return run
 
 
@@ -183,11 +204,11 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
 
     Infrastructure failures put the run back for another worker, until `MAX_ATTEMPTS`; all else ends it.
     """
-    Run.objects.select_for_update().filter(pk=run_id).first()  # an answer that is sent twice at once takes turns
+    run = _locked(run_id)  # an answer that is sent twice at once takes turns
     answered = Attempt.objects.filter(run_id=run_id, lease_id=lease_id, is_answered=True).first()
     if answered is not None:
         return State(answered.outcome)
-    run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
+    run = _held(run, attempt=attempt, lease_id=lease_id)
     result = in_fixed_words(run, result)
     if result.reason == Reason.INFRASTRUCTURE:
         return infrastructure_failed(run, result, actor=actor_of(run), now=now)
@@ -196,7 +217,7 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
 
 def _ended(run: Run, result: Result, now: datetime) -> State:
     """The run's end by the participant's, the organizer's or nobody's fault."""
-    ComputeWorker.objects.filter(runs=run, infrastructure_failures__gt=0).update(infrastructure_failures=0)
+    _worker_succeeded(run)
     record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
     receipt = run.receipt | result.receipt | {"outputs": _output_digests(run)}
     run_move(
@@ -206,6 +227,12 @@ def _ended(run: Run, result: Result, now: datetime) -> State:
         started_at=run.started_at or (now if result.stages else None),
     )  # fmt: skip
     return result.target
+
+
+def _worker_succeeded(run: Run) -> None:
+    """Its failures are no longer in a row."""
+    if run.worker is not None and run.worker.infrastructure_failures:
+        ComputeWorker.objects.filter(pk=run.worker.pk).update(infrastructure_failures=0)
 
 
 def _ingested(run: Run, result: Result, now: datetime) -> State:
@@ -219,7 +246,7 @@ def _ingested(run: Run, result: Result, now: datetime) -> State:
     outputs = _output_digests(run)
     if not is_asked or "predictions.zip" not in outputs:
         raise InvalidResult("'outcome' is 'ingested', but this run has no predictions or was to be scored, too.")
-    ComputeWorker.objects.filter(runs=run, infrastructure_failures__gt=0).update(infrastructure_failures=0)
+    _worker_succeeded(run)
     record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.QUEUED, actor=actor_of(run), now=now,

@@ -46,7 +46,7 @@ def job_for(run: Run) -> dict[str, Any]:
         "heartbeat_s": settings.HEARTBEAT_S,
         "gpus": run.gpus,
         "stages": stages_for(run, submission, phase),
-        "columns": column_keys(phase),
+        "columns": run.receipt["columns"] if "columns" in run.receipt else column_keys(phase),
         "detailed_results": phase.competition.enable_detailed_results,
     }
 
@@ -93,9 +93,8 @@ def file_urls(run: Run) -> dict[str, str]:
 
 def column_keys(phase: Phase) -> list[str]:
     """Keys of the scores that the phase's boards show, each once. Boards are an app above this one, reached by relation."""
-    boards = phase.leaderboards.all()
-    columns = [column for board in boards for column in board.columns.all() if column.kind == "score"]
-    return list(dict.fromkeys(column.key for column in columns))
+    scores = phase.leaderboards.filter(columns__kind="score").order_by("index", "pk", "columns__index", "columns__pk")
+    return list(dict.fromkeys(scores.values_list("columns__key", flat=True)))
 
 
 def _file(run: Run, stored: StoredFile, name: str) -> dict[str, Any]:

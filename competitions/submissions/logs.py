@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Sum
+from django.db.models import Count, Q, Sum
 from django.db.models.functions import Length
 
 from competitions.submissions.models import Run, RunLog
@@ -40,9 +40,9 @@ def _piece(run: Run, piece: Any) -> RunLog:
 def _within_limit(run: Run, stream: str, pieces: list[RunLog]) -> list[RunLog]:
     """The pieces that still fit; the one that crosses the limit is replaced by a notice."""
     stored = RunLog.objects.filter(run=run, attempt=run.attempt, stream=stream)
-    used = stored.aggregate(chars=Sum(Length("text")))["chars"] or 0
-    kept: list[RunLog] = []
-    if stored.filter(text=CUT_NOTICE).exists():
+    known = stored.aggregate(chars=Sum(Length("text"), default=0), cuts=Count("pk", filter=Q(text=CUT_NOTICE)))
+    used, kept = known["chars"], list[RunLog]()
+    if known["cuts"]:
         return kept
     for piece in sorted(pieces, key=lambda piece: piece.seq):
         used += len(piece.text)

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.dispatch import Signal
 
+from competitions.composed import fill
 from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.states import FINAL, HELD, NEXT, REASONS, Reason, State
 
@@ -22,7 +23,6 @@ class IllegalMove(Exception):
         super().__init__(f"A run does not go from {source} to {target}.")
 
 
-@transaction.atomic
 def run_move(
     *,
     run_id: UUID,
@@ -47,14 +47,15 @@ def run_move(
         changes |= {"lease_id": None, "lease_expires_at": None}
     if target in FINAL:
         changes.setdefault("finished_at", now)
-    moved = Run.objects.filter(pk=run_id, attempt=attempt, state=source).update(state=target, **changes)
-    if not moved:
-        return False
-    RunEvent.objects.create(
-        run_id=run_id, attempt=attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
-    )
-    _submission_follow(run_id, now, is_ended=target in FINAL)
-    return True
+    with transaction.atomic(savepoint=False):  # most callers have begun one
+        moved = Run.objects.filter(pk=run_id, attempt=attempt, state=source).update(state=target, **changes)
+        if not moved:
+            return False
+        RunEvent.objects.create(
+            run_id=run_id, attempt=attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
+        )
+        _submission_follow(run_id, now, is_ended=target in FINAL)
+        return True
 
 
 @transaction.atomic
@@ -91,6 +92,7 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     """
     submission = Submission.objects.select_for_update().get(runs__pk=run_id)
     runs = list(submission.runs.all())
+    fill(submission, "runs", runs)  # boards read them next
     if any(run.fills_board and run.pk == run_id for run in runs):
         if is_ended:
             submission_settled.send(sender=Submission, submission=submission)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Case, Count, Exists, Min, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Count, Exists, Max, Min, OuterRef, Q, QuerySet, When
 
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker, Queue
 from competitions.submissions.models import Attempt, Program, Run, TeamTurn
@@ -33,10 +33,19 @@ def turns(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Iterator[Q
     Teams are ranked and not runs, so that a claim costs no more when one team queues a thousand.
     """
     waiting = Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
-    waiting = _elsewhere_first(_fit_for(worker, waiting), worker, now)
-    rows = waiting.order_by().values_list("priority", "team").annotate(oldest=Min("queued_at"))
-    for priority, team in _ranked(worker.queue, list(rows)):
+    waiting = _fit_for(worker, waiting)
+    rows = _by_team(waiting)
+    if any(faults for _, _, _, faults in rows):
+        waiting = _elsewhere_first(waiting, worker, now)
+        rows = _by_team(waiting)
+    for priority, team in _ranked(worker.queue, [row[:3] for row in rows]):
         yield waiting.filter(priority=priority, team=team).order_by("queued_at", "pk")
+
+
+def _by_team(waiting: QuerySet[Run]) -> list[tuple[int, int, datetime, int]]:
+    """(priority, team, oldest, most faults) of each team's waiting runs."""
+    rows = waiting.order_by().values_list("priority", "team")
+    return list(rows.annotate(oldest=Min("queued_at"), most_faults=Max("faults")))
 
 
 def _ranked(queue: Queue, rows: list[tuple[int, int, datetime]]) -> list[tuple[int, int]]:
@@ -68,8 +77,6 @@ def _fit_for(worker: ComputeWorker, waiting: QuerySet[Run]) -> QuerySet[Run]:
 
 def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetime) -> QuerySet[Run]:
     """Without the runs that failed on this worker by our fault, for as long as another worker may come for them."""
-    if not waiting.filter(faults__gt=0).exists():
-        return waiting
     here = Attempt.objects.filter(run=OuterRef("pk"), worker=worker, reason=Reason.INFRASTRUCTURE)
     others = [one for one in able_workers(worker.queue_id, now=now) if one.pk != worker.pk]
     with_gpu = [one.pk for one in others if one.gpu_count]
@@ -99,4 +106,7 @@ def team_served(*, run: Run, now: datetime) -> None:
     """Remember that it was this team's turn. Call in the transaction that leased the run."""
     if run.fills_board:  # the board's turn, not the team's
         return
-    TeamTurn.objects.update_or_create(team=run.team, queue=run.queue, defaults={"served_at": now})
+    turn = TeamTurn(team_id=run.team_id, queue=run.queue, served_at=now)
+    TeamTurn.objects.bulk_create(
+        [turn], update_conflicts=True, unique_fields=["team", "queue"], update_fields=["served_at"]
+    )

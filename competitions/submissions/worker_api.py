@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.refusals import Refusal
 from competitions.resources.models import StoredFile
@@ -196,11 +197,7 @@ def _role(body: dict[str, Any]) -> str:
 def claim(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
     body = body_of(request)
-    worker = (
-        ComputeWorker.objects.select_related("queue")
-        .filter(queue=queue, key=_uuid(body.get("worker_id")) or NOBODY)
-        .first()
-    )
+    worker = queue.workers.filter(key=_uuid(body.get("worker_id")) or NOBODY).first()
     if worker is None:
         raise Unauthorized("This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
@@ -267,7 +264,7 @@ def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
             now=timezone.now(),
         )
         append_logs(run, body.get("logs") or [])
-    ComputeWorker.objects.filter(runs=run).update(last_seen_at=timezone.now())
+    ComputeWorker.objects.filter(pk=run.worker_id or 0).update(last_seen_at=timezone.now())
     action = "cancel" if run.cancel_requested_at else "continue"
     expires = run.lease_expires_at.isoformat() if run.lease_expires_at else None
     return JsonResponse({"action": action, "drain": False, "lease_expires_at": expires, "files": _renewed(run)})
@@ -301,13 +298,12 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
     lease = lease_of(request, run_id)
     if name not in OUTPUT_NAMES:
         raise InvalidResult(f"There is no output {name!r}; known are {', '.join(OUTPUT_NAMES)}.")
-    run = Run.objects.select_related("submission__phase").filter(
-        pk=run_id, lease_id=lease["lease_id"], state__in=HELD
-    ).first()  # fmt: skip
-    if run is None:
+    held = Run.objects.filter(pk=run_id, lease_id=lease["lease_id"], state__in=HELD)
+    allowed_bytes = held.values_list("submission__phase__output_bytes", flat=True).first()
+    if allowed_bytes is None:
         raise LeaseLost
     # A zip of incompressible files is a little larger than the files; logs have a bound of their own.
-    limit_bytes = run.submission.phase.output_bytes + 16 * 1024 * 1024
+    limit_bytes = allowed_bytes + 16 * 1024 * 1024
     with spooled(_read_body(request, limit_bytes)) as path:
         announced = request.headers.get("X-Content-SHA256", "")
         with path.open("rb") as spool:
@@ -318,10 +314,11 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
             )
         stored = store_path(path, link=True)
     with transaction.atomic():
-        dispatch.held_run(**lease)
-        RunOutput.objects.update_or_create(
-            run_id=run_id, attempt=lease["attempt"], name=name, defaults={"file": stored}
-        )
+        dispatch.require_lease(**lease)
+        RunOutput.objects.bulk_create(
+            [RunOutput(run_id=run_id, attempt=lease["attempt"], name=name, file=stored)],
+            update_conflicts=True, unique_fields=["run", "attempt", "name"], update_fields=["file"],
+        )  # fmt: skip
     return JsonResponse({"sha256": stored.sha256, "size_bytes": stored.size_bytes})
 
 
@@ -329,11 +326,16 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
 def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     body = body_of(request)
-    run = Run.objects.select_related("submission__phase").get(pk=run_id)
-    result = read_result(body, columns=run.receipt.get("columns") or jobs.column_keys(run.submission.phase))
+    result = read_result(body, columns=_columns_asked(run_id))
     _require_outputs(run_id, lease["attempt"], mapping(body, "outputs"))
     state = dispatch.run_complete(**lease, result=result, now=timezone.now())
     return JsonResponse({"state": state})
+
+
+def _columns_asked(run_id: UUID) -> list[str]:
+    """The board's columns as they were when the run was handed out."""
+    known = Run.objects.filter(pk=run_id).values_list("receipt__columns", flat=True).get()
+    return known or jobs.column_keys(Phase.objects.get(submissions__runs=run_id))
 
 
 def _require_outputs(run_id: UUID, attempt: int, announced: dict[str, Any]) -> None:
