@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -105,7 +106,7 @@ class Cluster:
         Column.objects.create(leaderboard=board, key="score", title="Score", is_primary=True)
         self.team = Team.objects.create(competition=competition, name="Team", captain=self.user)
 
-    def _resource(self, kind: str, source: str):  # type: ignore[no-untyped-def]  # Django is not set up when this is imported
+    def _resource(self, kind: str, source: str) -> Any:  # Django is not set up when this is imported
         from competitions.resources.models import Resource
         from competitions.resources.storage import store_bytes
         from tests.worlds import zip_of
