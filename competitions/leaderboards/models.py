@@ -78,6 +78,11 @@ class Leaderboard(models.Model):
         return self.phase.is_sealed or (self.visibility == self.Visibility.SEALED and self.phase.revealed_at is None)
 
     @property
+    def was_sealed(self) -> bool:
+        """It is sealed, or was until the reveal."""
+        return self.phase.visibility == Phase.Visibility.SEALED or self.visibility == self.Visibility.SEALED
+
+    @property
     def selection_ends_at(self) -> datetime | None:
         return self.selection_closes_at or self.phase.closes_at
 

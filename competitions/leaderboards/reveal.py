@@ -53,7 +53,7 @@ def reveal_preview(phase: Phase, *, now: datetime) -> RevealPreview:
 
 
 def reveal_planned(*, now: datetime) -> int:
-    """For the reconciler: reveal what is due, once all of it is scored. Commits first where that is still to be done."""
+    """For the reconciler: reveal what is due, once all of it is scored."""
     due = Phase.objects.filter(reveal_at__lte=now, revealed_at=None, closes_at__lte=now)
     return sum(_reveal_due(phase, now) for phase in due)
 
@@ -63,9 +63,6 @@ def _reveal_due(phase: Phase, now: datetime) -> bool:
     locked = Phase.objects.select_for_update().get(pk=phase.pk)
     if locked.revealed_at is not None or not locked.holds_sealed_scores or unscored(locked):
         return False
-    for board in sealed_boards(locked):
-        if newest_commitment(board) is None:
-            board_commit(board=board, now=now)
     try:
         phase_reveal(phase=locked, now=now)
     except Refusal as refusal:  # somebody was faster
@@ -77,10 +74,12 @@ def _reveal_due(phase: Phase, now: datetime) -> bool:
 
 @transaction.atomic
 def boards_follow_reveal(sender: type[Phase], phase: Phase, **kwargs: Any) -> None:
-    """Receiver of `phase_revealed`: frozen boards catch up, and each opened board gets its shake-up."""
+    """Receiver of `phase_revealed`: what was not committed to yet is, frozen boards catch up, and each opened board gets its
+    shake-up."""
     boards = (
         Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase).select_related("phase").order_by("pk")
     )
+    _commit_what_is_not(phase, list(boards))
     for board in boards:
         board.phase = phase
         if board.freeze_at is not None:
@@ -88,6 +87,19 @@ def boards_follow_reveal(sender: type[Phase], phase: Phase, **kwargs: Any) -> No
     for board in boards:
         board.phase = phase
         _shake_up(board)
+
+
+def _commit_what_is_not(phase: Phase, boards: list[Leaderboard]) -> None:
+    """A reveal by hand may come before the reconciler does: what it shows can be checked all the same.
+
+    Before the end, or while something is not scored, there is nothing to commit to.
+    """
+    revealed_at = phase.revealed_at
+    if revealed_at is None or phase.closes_at is None or revealed_at < phase.closes_at or unscored(phase):
+        return
+    for board in boards:
+        if board.was_sealed and newest_commitment(board) is None:
+            board_commit(board=board, now=revealed_at)
 
 
 def compared_board(board: Leaderboard) -> Leaderboard | None:

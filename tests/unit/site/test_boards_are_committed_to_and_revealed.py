@@ -443,3 +443,20 @@ def test_a_mail_server_that_is_away_holds_up_nothing(closed: World, settings: An
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9  # nobody listens there
     assert reconcile(now=closed.now).further["reveals_told"] == 0
     assert Phase.objects.get(pk=closed.sealed.pk).reveal_told_at == closed.now
+
+
+def test_a_reveal_by_hand_right_after_the_end_commits_first_and_can_be_checked(closed: World) -> None:
+    phase_reveal(phase=closed.sealed, now=closed.now)
+    made = newest_commitment(board(closed))
+    assert made is not None
+    assert faults_of(manifest_of(made), digest=made.digest) == []
+    assert not Commitment.objects.filter(leaderboard__phase=closed.phase).exists()
+
+
+def test_a_reveal_before_the_end_commits_to_nothing_and_has_its_shake_up(closed: World) -> None:
+    phase_reveal(phase=closed.sealed, now=closed.now - timedelta(days=1), before_the_end=True)
+    assert not Commitment.objects.exists()
+    url = reverse("web:leaderboard", args=[closed.competition.slug])
+    page = Client().get(url, {"phase": closed.sealed.slug}).content.decode()
+    assert "Shake-up</a>" in page
+    assert "Manifest</a>" not in page
