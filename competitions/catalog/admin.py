@@ -69,7 +69,7 @@ class CompetitionForm(forms.ModelForm[Competition]):
         required=False,
         help_text="A change is published as a new version, which participants must accept again.",
     )
-    rules_format = forms.ChoiceField(label="Rules are written in", choices=Format.choices, required=False)
+    rules_format = forms.ChoiceField(label="Written in", choices=Format.choices, required=False)
 
     class Meta:
         model = Competition
