@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import QueryDict
 from django.shortcuts import get_object_or_404
 from rest_framework.pagination import PageNumberPagination
@@ -15,7 +15,9 @@ from rest_framework.response import Response
 from competitions.api.parsers import JSONParser
 from competitions.api.permissions import HasScope
 from competitions.api.views.base import ApiView
+from competitions.catalog.models import Task
 from competitions.refusals import Refusal
+from competitions.robots import shapes
 from competitions.submissions.access import submissions_of
 from competitions.submissions.models import Submission
 
@@ -57,7 +59,10 @@ class RobotView(ApiView):
         return (
             submissions_of(self.person())
             .select_related("phase__competition__queue", "team", "submitted_by", "rerun_of__submitted_by")
-            .prefetch_related("runs__task", "scores__entry", "phase__leaderboards__columns")
+            .prefetch_related(
+                Prefetch("runs__task", queryset=Task.objects.select_related(*shapes.TASK_PARTS)), "scores__entry",
+                "phase__leaderboards__columns",
+            )
         )
 
     def submission(self, pk: int) -> Submission:

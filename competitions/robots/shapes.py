@@ -21,6 +21,7 @@ STATUS: Final = {
     State.QUEUED: "Submitted", State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
     State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
 }  # fmt: skip
+TASK_PARTS: Final = ("owner", "scoring_program", "ingestion_program", "input_data", "reference_data")
 # Codabench's names of what a run leaves, and Podium's.
 RESULTS: Final = {
     "prediction_result": "predictions.zip", "scoring_result": "scoring.zip", "detailed_result": "detailed_results.html",
@@ -30,7 +31,7 @@ RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 
 def competition_row(competition: Competition) -> dict[str, Any]:
     """One line of the list."""
-    owner = competition.organizers.first()
+    owner = next(iter(competition.organizers.all()), None)  # `first()` would not use what was prefetched
     return {
         "id": competition.pk,
         "title": competition.title,
@@ -136,8 +137,23 @@ def board_shape(board: Leaderboard) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def submission_shape(submission: Submission, user: Any) -> dict[str, Any]:
-    """A submission as its team or organizer may see it; scores ask the one rule on who sees them."""
+class Sight:
+    """Which boards' scores the asker sees: the one rule is asked once for each board, however many submissions are listed."""
+
+    def __init__(self, user: Any) -> None:
+        self.user = user
+        self._seen: dict[int, bool] = {}
+
+    def sees(self, board: Leaderboard | None) -> bool:
+        if board is None:
+            return False
+        if board.pk not in self._seen:
+            self._seen[board.pk] = can_see_scores(self.user, board)
+        return self._seen[board.pk]
+
+
+def submission_shape(submission: Submission, sight: Sight) -> dict[str, Any]:
+    """A submission as its team or organizer may see it."""
     runs = list(submission.runs.all())
     task = runs[0].task if len(runs) == 1 else None
     board = submission.phase.leaderboards.first()
@@ -146,7 +162,7 @@ def submission_shape(submission: Submission, user: Any) -> dict[str, Any]:
         for score in submission.scores.all()
         if board and score.leaderboard_id == board.pk and hasattr(score, "entry")
     ]
-    sees = board is not None and can_see_scores(user, board)
+    sees = sight.sees(board)
     return {
         "id": submission.pk,
         "pk": submission.pk,
@@ -182,9 +198,9 @@ def owner_of(submission: Submission) -> str:
     return submission.submitted_by.username
 
 
-def made_shape(submission: Submission, user: Any, key: str) -> dict[str, Any]:
+def made_shape(submission: Submission, sight: Sight, key: str) -> dict[str, Any]:
     """The answer to a new submission: Codabench says the time without seconds there, and what its worker fills in later."""
-    return submission_shape(submission, user) | {
+    return submission_shape(submission, sight) | {
         "status": "Submitting",
         "data": key,
         "md5": None,

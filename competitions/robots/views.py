@@ -106,9 +106,10 @@ class Submissions(RobotView):
         phase = request.query_params.get("phase", "")
         if phase:
             found = found.filter(phase=int(phase) if is_number(phase) else None)
+        sight = shapes.Sight(request.user)
         if any(name in request.query_params for name in PAGE_PARAMETERS):
-            return self.page(found, lambda one: shapes.submission_shape(one, request.user))
-        return Response([shapes.submission_shape(one, request.user) for one in found[:5000]])
+            return self.page(found, lambda one: shapes.submission_shape(one, sight))
+        return Response([shapes.submission_shape(one, sight) for one in found[:5000]])
 
     def post(self, request: Request) -> Response:
         user = self.person()
@@ -120,7 +121,7 @@ class Submissions(RobotView):
             user=user, phase=phase, upload=sent, kind=_kind(phase), now=timezone.now(), tasks=self._tasks(phase),
             description=self.word("description"), fact_sheet=self._answers(),
         )  # fmt: skip
-        return Response(shapes.made_shape(self.submission(made.pk), user, str(sent.key)), status=201)
+        return Response(shapes.made_shape(self.submission(made.pk), shapes.Sight(user), str(sent.key)), status=201)
 
     def _phase(self) -> Phase:
         said = self.word("phase")
@@ -170,7 +171,7 @@ def _kind(phase: Phase) -> Kind:
 
 class SubmissionView(RobotView):
     def get(self, request: Request, pk: int) -> Response:
-        return Response(shapes.submission_shape(self.submission(pk), request.user))
+        return Response(shapes.submission_shape(self.submission(pk), shapes.Sight(request.user)))
 
 
 class SubmissionDetails(RobotView):
@@ -218,9 +219,7 @@ class Tasks(RobotView):
     """The tasks that the asker may use, in pages."""
 
     def get(self, request: Request) -> Response:
-        found = Task.objects.usable_by(self.person()).select_related(
-            "owner", "scoring_program", "ingestion_program", "input_data", "reference_data"
-        )
+        found = Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS)
         return self.page(found.order_by("pk"), shapes.task_shape)
 
 

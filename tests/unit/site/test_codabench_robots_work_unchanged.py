@@ -10,10 +10,12 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiToken, User
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import CompetitionOrganizer, Phase, Task
 from competitions.leaderboards.models import Entry
 from competitions.resources.storage import store_bytes
 from competitions.robots.shapes import log_name
@@ -21,7 +23,7 @@ from competitions.submissions.models import RunOutput, Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
 from tests.town import body_of
-from tests.worlds import World, person, prediction_bytes, zip_of
+from tests.worlds import World, person, prediction_bytes, world, zip_of
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -329,3 +331,31 @@ def test_logs_have_codabenchs_names(site: World, phase: Phase, beside: bool | No
         task.save()
     submission = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
     assert log_name(submission.runs.get(), name) == said
+
+
+@pytest.mark.parametrize("path", ["/api/submissions/", "/api/submissions/?page=1", "/api/tasks/", "/api/competitions/"])
+def test_a_list_costs_the_same_whatever_its_length(site: World, phase: Phase, path: str) -> None:
+    EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
+    script = Script(site.organizer)
+    script.sign_in()
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert script.get(path).status_code == 200
+        return len(captured)
+
+    def grow() -> None:
+        site.score(site.submit(phase=phase, content=zip_of({"answer.txt": "1"})), 0.5)
+        site.score(site.submit(phase=site.sealed), 0.5)
+        other = world()
+        CompetitionOrganizer.objects.create(competition=other.competition, user=site.organizer)
+        other.score(other.submit(), 0.5)
+
+    grow()
+    queries()  # what is looked up once in a process
+    before = queries()
+    for _ in range(3):
+        grow()
+    with CaptureQueriesContext(connection) as captured:
+        script.get(path)
+    assert len(captured) == before, "\n".join(q["sql"][:230] for q in captured)
