@@ -9,7 +9,7 @@ from workers.images.engine import REPOSITORY, label_of, run
 from workers.images.runtime_image import DIGEST_LABEL, ensure_runtime
 
 CHECK = """
-import os, numpy, sklearn, rdkit, scoring, shutil
+import os, numpy, pandas, scipy, sklearn, rdkit, scoring, shutil, yaml
 from rdkit import Chem
 assert Chem.MolFromSmiles('c1ccccc1O') is not None
 assert os.getuid() == 10001
