@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import logging
 import os
 import shutil
 import subprocess
@@ -12,7 +14,10 @@ from pathlib import Path
 
 from workers.sandbox.errors import SandboxError
 
+log = logging.getLogger("podium.worker")
+
 RUNNER_UID = 10001
+MNT_DETACH = 2  # of umount2(2)
 BLOCK_BYTES = 4096
 INODE_BYTES = 256
 SPARE_INODES = 64  # directories, and the eleven that ext4 keeps for itself
@@ -110,15 +115,21 @@ class OutputVolume:
     def destroy(self) -> None:
         """Unmount and delete; whatever names, modes and depths are inside."""
         if os.path.ismount(self.path):
-            # Lazy, for the case that a container which is being removed still holds it.
-            with contextlib.suppress(subprocess.SubprocessError):
-                _run("umount", "--lazy", str(self.path))
+            _unmount(self.path)
         self._image.unlink(missing_ok=True)
         remove_tree(self.path)
 
 
+def _unmount(path: Path) -> None:
+    """Lazily, for the case that a container which is being removed still holds it. The system call itself: each run ends with two."""
+    if ctypes.CDLL(None, use_errno=True).umount2(os.fsencode(path), MNT_DETACH) != 0:
+        log.warning("not_unmounted", extra={"detail": f"{path}: {os.strerror(ctypes.get_errno())}"})
+
+
 def remove_tree(path: Path) -> None:
     """Delete a folder of any depth; `rm` copes where a recursive walk in Python does not."""
+    with contextlib.suppress(OSError):
+        path.rmdir()  # mostly it is an empty mount point
     if path.exists():
         subprocess.run(["rm", "-rf", "--one-file-system", "--", str(path)], check=False, capture_output=True)
 

@@ -22,7 +22,8 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def site(db: None, rung: list[str]) -> Iterator[World]:
     """A competition with one team, at noon of the day that the tests speak of."""
-    caches["pages"].clear()  # what it holds is named by rows of the test before
+    for name in ("pages", "default"):  # they hold what is named by rows of the test before, and its rates
+        caches[name].clear()
     with time_machine.travel(NOON):
         yield world()
 
