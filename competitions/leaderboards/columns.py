@@ -59,6 +59,11 @@ class DatasetColumn(TaskColumn):
     dataset: Dataset
 
     @property
+    def unit(self) -> str:
+        """It stands at the column over the organizers' data sets, and is said once."""
+        return ""
+
+    @property
     def heading(self) -> str:
         """What the column is called in a file: its key and the data set's name, which may be another's too."""
         return f"{self.key} {self.dataset.name}"

@@ -117,8 +117,11 @@ def _resource(like: Task, name: str, kind: Resource.Kind, file: StoredFile) -> R
 
 def name_of(submission: Submission) -> str:
     """What a data set is called on the board: the first words of its description, else its file's name."""
-    said = " ".join(submission.description.split())
-    return (said or Path(submission.file_name).stem or f"Data set {submission.pk}")[:MAX_NAME].strip()
+    said = " ".join(submission.description.split()) or Path(submission.file_name).stem or f"Data set {submission.pk}"
+    if len(said) <= MAX_NAME:
+        return said
+    cut = said[: MAX_NAME - 1]
+    return f"{cut.rsplit(' ', 1)[0].rstrip(' ,;:')}…" if " " in cut else f"{cut}…"
 
 
 @transaction.atomic

@@ -52,6 +52,11 @@ PAGES: dict[str, tuple[str, str]] = {
     "board-facts": ("gina", f"{FINALS}/leaderboard/?phase=test-dev&sort=rmse"),
     "board-private": ("gina", f"{FINALS}/leaderboard/?phase=test-dev&board=private"),
     "board-revealed": ("", f"{FINALS}/leaderboard/?phase=test-challenge"),
+    "board-growing": ("", "/competitions/both/leaderboard/"),
+    "board-growing-own": ("hedi", "/competitions/both/leaderboard/?sets=2"),
+    "board-growing-transposed": ("", "/competitions/both/leaderboard/?board=transposed"),
+    "board-growing-empty": ("", "/competitions/both-empty/leaderboard/"),
+    "submit-code-or-data": ("hedi", "/competitions/both/submissions/"),
     "shake-up": ("gina", f"{FINALS}/leaderboard/test-challenge/main/shake-up/"),
     "reveal-preview": ("olga", f"{FINALS}/reveal/test-dev/"),
     "winners": ("olga", f"{FINALS}/winners/test-challenge/main/"),
@@ -78,6 +83,8 @@ PAGES: dict[str, tuple[str, str]] = {
     "admin-task": ("olga", "/admin/catalog/task/1/change/"),
     "admin-submissions": ("olga", "/admin/submissions/submission/"),
     "admin-submission": ("olga", "/admin/submissions/submission/1/change/"),
+    "admin-datasets": ("olga", "/admin/submissions/dataset/"),
+    "admin-phase-growing": ("olga", "/admin/catalog/phase/7/change/"),
     "admin-runs": ("olga", "/admin/submissions/run/"),
     "admin-board": ("olga", "/admin/leaderboards/leaderboard/1/change/"),
     "admin-boards": ("olga", "/admin/leaderboards/leaderboard/"),
@@ -157,6 +164,20 @@ def detailed_results(visitor: Visitor) -> None:
     page.frame_locator("iframe.detailed").locator("h1").wait_for()
 
 
+def own_algorithm(visitor: Visitor) -> None:
+    visitor.visit("/competitions/both/submissions/").get_by_role("link", name="code.zip", exact=True).click()
+
+
+def own_data_set(visitor: Visitor) -> None:
+    visitor.visit("/competitions/both/submissions/").get_by_role("link", name="Still being filled.zip").click()
+    visitor.page.get_by_text("Withdraw this data set").click()
+
+
+def scrolled_board(visitor: Visitor) -> None:
+    visitor.visit("/competitions/both/leaderboard/?sets=2")
+    visitor.page.get_by_role("region", name="Leaderboard").evaluate("one => { one.scrollLeft = one.scrollWidth }")
+
+
 def api_docs(visitor: Visitor) -> None:
     page = visitor.visit("/api/v1/docs/")
     page.locator(".opblock").first.wait_for()
@@ -179,6 +200,9 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "profile-new-token": ("ada", new_token),
     "entry-with-details": ("gina", first_row),
     "submission-with-details": ("gina", detailed_results),
+    "board-growing-scrolled": ("hedi", scrolled_board),
+    "submission-algorithm": ("hedi", own_algorithm),
+    "submission-data-set": ("hedi", own_data_set),
     "api-docs": ("", api_docs),
     "admin-confirm-many": ("olga", many_to_cancel),
 }

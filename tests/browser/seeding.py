@@ -402,6 +402,7 @@ def detailed_results(place: Place, phase: str) -> None:
 def fill(folder: Path, now: datetime) -> None:
     from competitions.catalog.models import CompetitionOrganizer
     from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
+    from tests.browser.growing_boards import growing_boards
 
     queue = Queue.objects.create(name="default", contact="Compute group, compute@example.org")
     cluster = Queue.objects.create(name="cluster", contact="Cluster team, room 4.12")
@@ -427,6 +428,7 @@ def fill(folder: Path, now: datetime) -> None:
     detailed_results(last, "test-challenge")
     competition("quiet", "A quiet competition", organizer, queue, now)
     competition("draft", "Not out yet", organizer, queue, now, is_published=False)
+    growing_boards(organizer, now)
     for name in ("sam", "kim", "mia", "pia", "uwe"):  # without a team; each test signs in as its own
         person(name)
     (folder / "queue_token").write_text(queue_issue_token(queue))

@@ -23,7 +23,7 @@ from competitions.leaderboards.models import Cell, Entry
 from competitions.refusals import InvalidFile, NotAllowed
 from competitions.resources.storage import local_copy
 from competitions.submissions import dispatch, refusals
-from competitions.submissions.datasets import dataset_join, dataset_withdraw, datasets_join
+from competitions.submissions.datasets import dataset_join, dataset_withdraw, datasets_join, name_of
 from competitions.submissions.jobs import job_for
 from competitions.submissions.models import Dataset, Run, Submission
 from competitions.submissions.quota import allowances
@@ -81,6 +81,19 @@ def test_a_data_set_joins_once_after_its_check_and_is_divided(site: World) -> No
         assert resource.owner == like.scoring_program.owner
         with local_copy(resource.file) as path, zipfile.ZipFile(path) as archive:
             assert archive.namelist() == names
+
+
+@pytest.mark.parametrize(
+    ("description", "file_name", "name"),
+    [
+        ("Soil  of\nmeadows", "a.zip", "Soil of meadows"),
+        ("", "wine.zip", "wine"),
+        (f"{'word ' * 11}and, one more", "a.zip", f"{'word ' * 11}and…"),
+        ("x" * 100, "a.zip", f"{'x' * 59}…"),
+    ],
+)
+def test_a_data_set_is_called_by_its_description_else_by_its_file(description: str, file_name: str, name: str) -> None:
+    assert name_of(Submission(description=description, file_name=file_name)) == name
 
 
 def test_a_data_set_is_no_row_and_does_not_join_when_its_check_fails(site: World) -> None:

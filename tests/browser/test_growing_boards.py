@@ -1,0 +1,49 @@
+"""Boards that grow by data sets, in a browser: many columns, the pages of an algorithm and of a data set, and taking one off."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import NewVisitor
+from tests.browser.visitor import Visitor
+
+BOTH = "/competitions/both"
+NARROW = {"width": 360, "height": 740}
+
+
+def submission_called(visitor: Visitor, name: str) -> None:
+    visitor.visit(f"{BOTH}/submissions/")
+    visitor.page.get_by_role("link", name=name, exact=True).click()
+
+
+def test_the_team_s_name_stays_in_sight_while_data_sets_are_scrolled(new_visitor: NewVisitor) -> None:
+    page = new_visitor("", viewport=NARROW).visit(f"{BOTH}/leaderboard/?sets=2")
+    board = page.get_by_role("region", name="Leaderboard")
+    board.evaluate("region => { region.scrollLeft = region.scrollWidth }")
+    name = board.get_by_role("rowheader", name="Hedgehog")
+    expect(name).to_be_in_viewport()
+    expect(board.get_by_text("waiting").first).to_be_visible()
+    expect(board.get_by_text("our fault").first).to_be_visible()
+    expect(board.get_by_text("being filled")).to_be_visible()
+    page.get_by_role("link", name="Earlier data sets").click()
+    expect(page.get_by_text("Submitted data sets 1 to 20 of 26")).to_be_visible()
+    expect(board.get_by_text("failed").first).to_be_visible()
+
+
+def test_an_algorithm_and_a_data_set_have_pages_and_the_data_set_is_withdrawn(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("hedi", viewport=NARROW)
+    submission_called(visitor, "code.zip")
+    expect(visitor.page.get_by_role("heading", name="On submitted data sets")).to_be_visible()
+    assert visitor.accessibility_faults() == []
+    assert visitor.overflow() <= 0
+    visitor.page.get_by_role("link", name="Data set 25").click()
+    expect(visitor.page.get_by_role("heading", name="Data set 25", exact=True)).to_be_visible()
+    submission_called(visitor, "Data set 25.zip")
+    expect(visitor.page.get_by_text("on the board", exact=True)).to_be_visible()
+    assert visitor.accessibility_faults() == []
+    assert visitor.overflow() <= 0
+    visitor.page.get_by_text("Withdraw this data set").click()
+    visitor.page.get_by_role("button", name="Withdraw").click()
+    expect(visitor.page.get_by_text("it is no longer on the board")).to_be_visible()
+    visitor.visit(f"{BOTH}/leaderboard/?sets=2")
+    expect(visitor.page.get_by_text("Submitted data sets 21 to 25 of 25")).to_be_visible()
