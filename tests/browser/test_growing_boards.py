@@ -24,7 +24,7 @@ def test_the_team_s_name_stays_in_sight_while_data_sets_are_scrolled(new_visitor
     expect(name).to_be_in_viewport()
     expect(board.get_by_text("waiting").first).to_be_visible()
     expect(board.get_by_text("our fault").first).to_be_visible()
-    expect(board.get_by_text("being filled")).to_be_visible()
+    expect(board.get_by_text("being filled", exact=True)).to_be_visible()
     page.get_by_role("link", name="Earlier data sets").click()
     expect(page.get_by_text("Submitted data sets 1 to 20 of 26")).to_be_visible()
     expect(board.get_by_text("failed").first).to_be_visible()
