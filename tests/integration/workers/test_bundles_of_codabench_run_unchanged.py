@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,6 +129,9 @@ def test_from_import_to_score(
     assert "the limit is" in ended[-3]["status_details"]
     _boards(robot)
     _ingestion_and_scoring_at_once(robot, made[-2])
+    organizer = Client(robot.site, "olga", "secret")
+    _run_again(organizer, made[4])
+    _organizers_calls(organizer, made)
 
 
 def _boards(robot: Client) -> None:
@@ -149,6 +154,36 @@ def _ingestion_and_scoring_at_once(robot: Client, pk: int) -> None:
     assert "input/ref seen False" in text, "labels are for the scoring container alone"
     assert "/app/ingested_program" in text
     assert "<p>det</p>" in requests.get(details["detailed_result"], timeout=30).text
+
+
+def _run_again(organizer: Client, pk: int) -> None:
+    """On one of its three tasks, as the script does that reruns; then several at once."""
+    task = next(task for task in organizer.get("/api/tasks/?page_size=100")["results"] if task["name"] == "Gamma")
+    made = organizer.post(f"/api/submissions/{pk}/re_run_submission/?task_key={task['key']}")
+    again = organizer.get(f"/api/submissions/{made['id']}/")
+    assert (again["task"]["key"], again["owner"]) == (task["key"], "robby"), "at once, and in its sender's name"
+    row = organizer.ended(made["id"])
+    assert (shown(row["scores"]), row["on_leaderboard"]) == ({"acc": [0.5], "ok": [0]}, False)
+    many = organizer.call("POST", "/api/submissions/re_run_many_submissions/", json=[pk])
+    assert many.status_code == 200
+    (repeated,) = many.json()["submissions"]
+    assert shown(organizer.ended(repeated)["scores"]) == {"acc": [1, 1, 0.5], "ok": [1, 1, 0]}
+
+
+def _organizers_calls(organizer: Client, made: list[int]) -> None:
+    rows = organizer.get("/api/submissions/")
+    assert {"id", "owner", "task", "created_when"} <= set(rows[0])
+    competition = next(row["id"] for row in organizer.get("/api/competitions/") if row["title"] == "Iris challenge")
+    for path in ("/api/queues/", f"/api/participants/?competition={competition}", "/api/user_quota/", "/api/organizations/"):
+        organizer.get(path)
+    files = organizer.call("POST", "/api/submissions/download_many/", {"pks": made[:2]}).json()
+    fetched = [zipfile.ZipFile(io.BytesIO(requests.get(file["url"], timeout=30).content)).namelist() for file in files]
+    assert fetched == [["model.py"], ["iris_test.predict"]]
+    dumps = organizer.get(f"/api/competitions/{competition}/get_files/")["dumps"]
+    dumps.append(organizer.post(f"/api/competitions/{competition}/create_dump/", keys_instead_of_files=True))
+    assert all(requests.get(dump["url"], timeout=30).content.startswith(b"PK") for dump in dumps)
+    for form in ("json", "csv", "zip"):
+        assert organizer.call("GET", f"/api/competitions/{competition}/results.{form}").status_code == 200
 
 
 def test_what_is_wrong_with_a_bundle_or_an_address_is_said_by_the_command(
