@@ -7,6 +7,7 @@ from django.db import transaction
 
 from competitions.catalog.models import Phase
 from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.leaderboards.rules import TELLS_NO_SCORE
 from competitions.submissions.copies import submission_migrate
 from competitions.submissions.models import Submission
 
@@ -21,10 +22,12 @@ def phases_migrate(*, now: datetime) -> int:
 
 @transaction.atomic
 def phase_migrate(*, phase: Phase, now: datetime) -> int:
-    """Carry over what counts in the phase before, all of it or nothing; 0 where this has been done."""
+    """Carry over what counts in the phase before, all of it or nothing; 0 where this has been done, or waits for a reveal."""
+    before = Phase.objects.filter(competition=phase.competition_id, index__lt=phase.index).order_by("-index").first()
+    if before is not None and _would_tell(before):
+        return 0
     if not Phase.objects.filter(pk=phase.pk, migrated_at=None).update(migrated_at=now):
         return 0  # somebody else is at it, or has done it: the row was locked until then
-    before = Phase.objects.filter(competition=phase.competition_id, index__lt=phase.index).order_by("-index").first()
     if before is None or not phase.tasks.exists():
         return 0
     rows = Entry.objects.filter(leaderboard__phase=before)
@@ -35,3 +38,9 @@ def phase_migrate(*, phase: Phase, now: datetime) -> int:
     count = sum(one is not None for one in made)
     log.info("phase_migrated", phase=phase.pk, submissions=count)
     return count
+
+
+def _would_tell(before: Phase) -> bool:
+    """Which of a team's submissions is its best on a sealed board would be told by being carried over."""
+    boards = before.leaderboards.filter(visibility=Leaderboard.Visibility.AS_PHASE)
+    return before.is_sealed and boards.exclude(rule__in=TELLS_NO_SCORE).exists()

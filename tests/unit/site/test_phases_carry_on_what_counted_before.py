@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from competitions.catalog.models import Phase, Task
+from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.migration import phases_migrate
-from competitions.leaderboards.models import Entry
+from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.submissions.models import Submission
 from competitions.submissions.reconciler import reconcile
 from competitions.submissions.states import Kind
@@ -66,3 +67,24 @@ def test_quotas_of_the_next_phase_are_untouched(site: World, final: Phase) -> No
     phases_migrate(now=site.now + START)
     site.now += START
     assert site.submit(phase=Phase.objects.get(pk=final.pk)).pk
+
+
+def test_what_counts_in_a_sealed_phase_is_carried_over_after_its_reveal_alone(site: World, final: Phase) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(visibility="sealed")
+    best = site.score(site.submit(), 0.2)
+    site.score(site.submit(), 0.9)
+    begin = site.now + START
+    assert phases_migrate(now=begin) == 0
+    assert not Submission.objects.filter(phase=final).exists(), "which one is the best is sealed"
+    phase_reveal(phase=site.phase, now=begin, before_the_end=True)
+    assert phases_migrate(now=begin) == 1
+    assert Submission.objects.get(phase=final).migrated_from == best
+
+
+def test_the_last_one_of_a_sealed_phase_tells_nothing_and_is_carried_over_at_once(site: World, final: Phase) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(visibility="sealed")
+    Leaderboard.objects.filter(phase=site.phase).update(rule=Leaderboard.Rule.LAST)
+    site.score(site.submit(), 0.2)
+    last = site.score(site.submit(at=site.now + timedelta(hours=1)), 0.9)
+    assert phases_migrate(now=site.now + START) == 1
+    assert Submission.objects.get(phase=final).migrated_from == last
