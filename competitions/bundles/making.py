@@ -1,9 +1,9 @@
 """The rows of a competition, made from what a bundle says; inside the importer's transaction."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import chain, count
 
 from django.utils.text import slugify
 
@@ -13,7 +13,7 @@ from competitions.bundles.parts import Part
 from competitions.bundles.reader import NO_TERMS, BundleReader
 from competitions.bundles.references import References
 from competitions.bundles.rules import ordered
-from competitions.bundles.schema import CompetitionSpec, FactQuestionSpec, Index, PhaseSpec, TaskSpec
+from competitions.bundles.schema import TASK_FILES, CompetitionSpec, FactQuestionSpec, Index, PhaseSpec, TaskSpec
 from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, Phase, Task
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
@@ -60,7 +60,7 @@ class Maker:
         self._questions(competition)
         self._fact_sheet(competition)
         tasks = {task.index: self._task(competition, task) for task in spec.tasks}
-        slugs: Counter[str] = Counter()
+        slugs = {phase.extra.slug for phase in spec.phases if phase.extra.slug}
         for number, phase in enumerate(ordered(spec.phases)):
             self._phase(competition, phase, number, tasks, slugs)
         self._say(competition)
@@ -159,17 +159,14 @@ class Maker:
     def _task(self, competition: Competition, spec: TaskSpec) -> Task:
         if spec.key is not None:
             return self.references.tasks[spec.key]
-        files = {
-            name: self._resource(getattr(spec, name), name, spec.name)
-            for name in ("scoring_program", "ingestion_program", "input_data", "reference_data")
-        }
+        files = {name: self._resource(getattr(spec, name), name, spec.name) for name in TASK_FILES}
         return Task.objects.create(
             competition=competition, owner=self.owner, name=spec.name, description=spec.description,
             ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public, **files,
         )  # fmt: skip
 
     def _phase(
-        self, competition: Competition, spec: PhaseSpec, index: int, tasks: dict[Index, Task], slugs: Counter[str]
+        self, competition: Competition, spec: PhaseSpec, index: int, tasks: dict[Index, Task], slugs: set[str]
     ) -> None:
         extra, kinds = spec.extra, spec.extra.accepts
         phase = Phase(
@@ -196,10 +193,12 @@ class Maker:
         boards_create(phase, spec, self.spec.leaderboards[0])
 
     @staticmethod
-    def _phase_slug(spec: PhaseSpec, slugs: Counter[str]) -> str:
+    def _phase_slug(spec: PhaseSpec, slugs: set[str]) -> str:
+        """A slug of the name that none of the competition's phases has; it is put to the others."""
         base = slugify(spec.name)[:54].strip("-") or "phase"
-        slugs[base] += 1
-        return base if slugs[base] == 1 else f"{base}-{slugs[base]}"
+        slug = next(name for name in chain([base], (f"{base}-{number}" for number in count(2))) if name not in slugs)
+        slugs.add(slug)
+        return slug
 
     def _preset(self, phase: Phase, spec: PhaseSpec) -> None:
         extra = spec.extra

@@ -81,7 +81,8 @@ class Results(RobotView):
         found = {}
         for phase in phases:
             try:
-                found[phase.name] = rows_of(visible_board(request, phase))
+                name = phase.name if phase.name not in found else f"{phase.name} ({phase.slug})"
+                found[name] = rows_of(visible_board(request, phase))
             except (Sealed, Http404):
                 if asked:
                     raise

@@ -1,6 +1,7 @@
 """`bundle_import`: a bundle folder becomes a competition, or every fault is named and nothing is created."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -143,6 +144,16 @@ def test_a_key_means_a_data_set_of_ones_own(
     existing.save()
     if not owned:
         assert import_from(site, folder).competition.tasks.get().input_data == existing
+
+
+def test_phases_of_one_name_get_addresses_of_their_own(site: World, tmp_path: Path) -> None:
+    phase = {"name": "Round", "tasks": [0]}
+    dates = [("2027-01-01", "2027-01-02"), ("2027-02-01", "2027-02-02"), ("2027-03-01", "2027-03-02"), ("2027-04-01", "2027-04-02")]
+    phases: list[dict[str, Any]] = [phase | {"index": number, "start": start, "end": end} for number, (start, end) in enumerate(dates)]
+    phases[1]["name"] = "Round 2"
+    phases[3]["podium"] = {"slug": "round-3"}
+    competition = import_from(site, write(tmp_path / "b", changed("phases", phases))).competition
+    assert [one.slug for one in competition.phases.all()] == ["round", "round-2", "round-4", "round-3"]
 
 
 def test_a_task_is_named_by_its_key(site: World, tmp_path: Path) -> None:

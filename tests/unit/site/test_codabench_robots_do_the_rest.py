@@ -148,6 +148,13 @@ def test_results_come_as_one_csv_a_phase_and_sealed_ones_are_left_out(site: Worl
     assert Client().get(f"{path}?phase={site.sealed.pk}").status_code == 403
 
 
+def test_phases_of_one_name_are_told_apart_in_results(site: World) -> None:
+    Phase.objects.filter(competition=site.competition).update(name="Phase", visibility="public")
+    Leaderboard.objects.filter(phase__competition=site.competition).update(visibility="phase")
+    results = Client().get(f"/api/competitions/{site.competition.pk}/results.json").json()
+    assert list(results) == ["Phase", f"Phase ({site.sealed.slug})"]
+
+
 def test_get_files_says_where_the_competition_is_dumped(site: World) -> None:
     said = robot(site, site.organizer).get(f"/api/competitions/{site.competition.pk}/get_files/").json()
     assert said["bundle"] is None
