@@ -8,7 +8,7 @@ from django.http import StreamingHttpResponse
 
 from competitions.leaderboards.board import all_rows
 from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, page_columns, visible_columns
-from competitions.leaderboards.facts import VERIFIED
+from competitions.leaderboards.facts import VERIFIED, FactColumn
 from competitions.leaderboards.models import Leaderboard
 from competitions.spreadsheets import safe_cell
 
@@ -60,7 +60,8 @@ def _value(column: ShownColumn, values: dict[str, Any]) -> str:
     """The value as shown; on a submitted data set it may be "failed", and is empty before it was run."""
     if isinstance(column, DatasetColumn) and column.state_in(values) == CellState.FAILED:
         return str(CellState.FAILED)
-    return column.shown_in(values) or ""
+    shown = column.shown_in(values) or ""
+    return safe_cell(shown) if isinstance(column, FactColumn) and not column.is_sortable else shown  # the team's own words
 
 
 def csv_response(board: Leaderboard) -> StreamingHttpResponse:

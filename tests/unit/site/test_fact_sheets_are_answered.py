@@ -211,6 +211,12 @@ def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asked: W
     assert "fact:external" not in line
 
 
+def test_an_answer_in_the_export_is_no_formula_and_a_number_stays_one(asked: World) -> None:
+    asked.score(sent(asked, ANSWERS | {"method": "=HYPERLINK(0)", "params": "-1"}), 0.5)
+    (row,) = csv.DictReader("".join(csv_lines(asked.phase.leaderboard)).splitlines())
+    assert (row["fact:method"], row["fact:params"]) == ("'=HYPERLINK(0)", "-1")
+
+
 def test_a_rows_own_page_shows_what_is_public_and_nothing_else(asked: World) -> None:
     Question.objects.filter(key="params").update(is_on_board=False)
     asked.score(sent(asked), 0.5)
