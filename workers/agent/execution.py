@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,18 @@ import yaml
 
 from workers import __version__
 from workers.agent.context import Worker
+from workers.agent.outbox import Outbox
 from workers.agent.protocol import FIRST_STEP, Job
+from workers.agent.report import endings, stage_record
 from workers.agent.staging import Staged, Stager, Unrunnable
 from workers.agent.state import RunFolder
-from workers.sandbox.collect import Listing, list_output, read_bounded, sha256_of, zip_output
-from workers.sandbox.errors import OutputRefused, SandboxError
+from workers.sandbox.errors import SandboxError
 from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.verdict import Verdict, failed, infrastructure, ingestion_verdict, scoring_verdict
 
 PROTOCOL_STATES = {"preparing": "preparing", "submission": "ingesting", "ingestion": "ingesting", "scoring": "scoring"}
 BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
-MAX_DETAILED_BYTES = 32 << 20
 
 
 class RunExecution:
@@ -39,15 +38,13 @@ class RunExecution:
         self.scores: dict[str, float] = {}
         self.verdict: Verdict | None = None
         self.staged = Staged()
+        self.outbox = Outbox(folder.outbox, worker.pool)
         self._evidence: list[Evidence] = []
-        self._listings: dict[str, Listing] = {}
-        self._archives: dict[str, Future[None]] = {}
         self._running: dict[str, StageRun] = {}
         self._latest: StageRun | None = None
         self._tolerated: Verdict | None = None
         self._cancelled: str | None = None
         self._lock = threading.Lock()
-        self._collect_s = 0.0
 
     def prepare(self) -> None:
         """Stage the files and create the containers. On failure `verdict` says why, and nothing must be started."""
@@ -108,12 +105,12 @@ class RunExecution:
             ended = list(pool.map(self._run, stages))
         if self._cancelled:
             return _cancelled()
-        refused = self._list(stages[0])
+        refused = self.outbox.take(stages[0], "predictions.zip")
         for stage, evidence in zip(stages, ended, strict=True):
             if evidence is not None and (verdict := self._program_verdict(stage, evidence)) is not None:
                 return verdict
         may_be_empty = self._is_tolerant(stages[0]) and "scoring" in self.staged.stages
-        if refused is None and not self._listings[stages[0].name].files and not may_be_empty:
+        if refused is None and not self.outbox.listings[stages[0].name].files and not may_be_empty:
             return failed("output_invalid", "no_output", "The program ended without writing a file into /app/output.")
         return refused
 
@@ -146,7 +143,7 @@ class RunExecution:
     def _beside(self, stage: StageRun, scoring: StageRun) -> Verdict | None:
         """Run the stage at the side; when it ends for good, the scoring program need not wait for it any longer."""
         evidence = self._run(stage)
-        refused = self._list(stage)
+        refused = self.outbox.take(stage, "ingestion.zip")
         if evidence is None:
             return None
         verdict = self._program_verdict(stage, evidence) or refused
@@ -172,18 +169,19 @@ class RunExecution:
         by_name = {evidence.name: evidence for evidence in self._evidence}
         ingestion = by_name.get("ingestion")
         program = by_name.get("submission") or ingestion
-        return yaml.safe_dump(_endings(program, ingestion)).encode()
+        return yaml.safe_dump(endings(program, ingestion)).encode()
 
     def _scored(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
         output = stage.volume.path
         if stage.inputs is not None:
             self._leave_metadata(output, evidence)
-        refused = self._list(stage)
+        refused = self.outbox.take(stage, "scoring.zip")
         verdict = scoring_verdict(evidence, stage.spec.limits, read_refusal(output))
         if verdict is None and refused is not None:
             verdict = failed("scoring_error", refused.code, refused.detail)
         if verdict is None:
-            self._keep_detailed_results(stage)
+            if self.job.detailed_results and (note := self.outbox.keep_details(stage)) is not None:
+                self.staged.notes.append(note)
             try:
                 found = read_scores(output, self.job.columns)
             except ScoresInvalid as error:
@@ -197,23 +195,7 @@ class RunExecution:
         with contextlib.suppress(OSError):  # a full output says so itself
             path = output / "metadata"
             path.unlink(missing_ok=True)
-            path.write_bytes(yaml.safe_dump(_endings(evidence, None)).encode())
-
-    def _keep_detailed_results(self, stage: StageRun) -> None:
-        """The page with details that the scoring program wrote: detailed_results.html, else the first HTML file."""
-        listing = self._listings.get(stage.name)
-        if not self.job.detailed_results or listing is None:
-            return
-        pages = [file.path for file in listing.files if file.path.lower().endswith(".html")]
-        chosen = "detailed_results.html" if "detailed_results.html" in pages else next(iter(pages), None)
-        if chosen is None:
-            return
-        try:
-            content = read_bounded(stage.volume.path, chosen, MAX_DETAILED_BYTES)
-        except OutputRefused as error:
-            self.staged.notes.append(f"The detailed results were not kept: {error.detail}")
-            return
-        (self.folder.outbox / "detailed_results.html").write_bytes(content or b"")
+            path.write_bytes(yaml.safe_dump(endings(evidence, None)).encode())
 
     def _whose_fault(self, verdict: Verdict | None) -> Verdict | None:
         """Scoring that fails behind a program that had failed already is that program's failure."""
@@ -239,25 +221,6 @@ class RunExecution:
             self._latest = stage
         return evidence
 
-    def _list(self, stage: StageRun) -> Verdict | None:
-        """Check the output and begin to pack it; the verdict on an output that breaks a rule."""
-        limits = stage.spec.limits
-        try:
-            listing = list_output(stage.volume.path, max_files=limits.output_files, max_bytes=limits.output_bytes)
-        except OutputRefused as error:
-            return failed(error.reason, error.code, error.detail)
-        self._listings[stage.name] = listing
-        if listing.files:
-            target = self.folder.outbox / self._archive_name(stage.name)
-            self._archives[stage.name] = self.worker.pool.submit(zip_output, stage.volume.path, listing, target)
-        return None
-
-    def _archive_name(self, stage: str) -> str:
-        if stage == "scoring":
-            return "scoring.zip"
-        is_beside = any(job.name == stage and job.beside_scoring for job in self.job.stages)
-        return "ingestion.zip" if is_beside else "predictions.zip"
-
     def cancel(self, reason: str) -> None:
         """End the run: kill the container that runs, start no other."""
         with self._lock:
@@ -270,27 +233,17 @@ class RunExecution:
         """Why the run is being ended from outside, if it is."""
         return self._cancelled
 
+    @property
+    def _good_outcome(self) -> str:
+        return "finished" if "scoring" in self.staged.stages else "ingested"
+
     def collect(self) -> dict[str, str]:
         """Finish packing and logs; the outbox' files by name and SHA-256."""
-        started = time.monotonic()
-        for name, packing in self._archives.items():
-            try:
-                packing.result()
-            except (OutputRefused, OSError):  # gone unreadable since it was listed: kept out, the verdict stands
-                (self.folder.outbox / self._archive_name(name)).unlink(missing_ok=True)
-        for stage in self.staged.stages.values():
-            stage.write_log(self.folder.outbox / f"{stage.name}.log")
-        outputs = {path.name: sha256_of(path) for path in self._outbox() if path.stat().st_size}
-        self._collect_s = time.monotonic() - started
-        return outputs
-
-    def _outbox(self) -> list[Path]:
-        return sorted(path for path in self.folder.outbox.iterdir() if path.is_file())
+        return self.outbox.collect(self.staged.stages.values())
 
     def result(self, outputs: dict[str, str]) -> dict[str, Any]:
         """The body of `complete`."""
         verdict = self.verdict
-        sizes = {name: (self.folder.outbox / name).stat().st_size for name in outputs}
         return {
             "lease_id": self.job.lease_id,
             "attempt": self.job.attempt,
@@ -299,43 +252,22 @@ class RunExecution:
             "code": verdict.code if verdict else None,
             "detail": verdict.detail if verdict else "",
             "scores": self.scores if verdict is None else {},
-            "outputs": {name: {"sha256": sha, "size_bytes": sizes[name]} for name, sha in outputs.items()},
+            "outputs": self.outbox.described(outputs),
             "notes": self.staged.notes[:20],
             "stages": [self._stage_record(evidence) for evidence in self._evidence],
             "timings": {
                 "pull_s": round(self.staged.pull_s, 3),
                 "staging_s": round(self.staged.staging_s, 3),
-                "collect_s": round(self._collect_s, 3),
+                "collect_s": round(self.outbox.seconds, 3),
             },
             "host": self.worker.host,
             "worker_version": __version__,
         }
 
-    @property
-    def _good_outcome(self) -> str:
-        return "finished" if "scoring" in self.staged.stages else "ingested"
-
     def _stage_record(self, evidence: Evidence) -> dict[str, Any]:
         spec = self.staged.stages[evidence.name].spec
-        listing = self._listings.get(evidence.name)
-        return {
-            "name": evidence.name,
-            "image": spec.image,
-            "image_digest": self.staged.image_digests.get(spec.image, ""),
-            "exit_code": evidence.exit_code,
-            "oom_killed": evidence.oom_killed,
-            "killed_by": evidence.killed_by,
-            "started_at": evidence.started_at.isoformat(),
-            "finished_at": evidence.finished_at.isoformat(),
-            "wall_s": round(evidence.wall_s, 3),
-            "cpu_s": evidence.cgroup.cpu_s,
-            "memory_peak_bytes": evidence.cgroup.memory_peak_bytes,
-            "output_bytes": listing.total_bytes if listing else evidence.output_bytes,
-            "output_files": len(listing.files) if listing else None,
-            "bytes_written": evidence.bytes_written,
-            **evidence.gpu,
-            "limits": spec.limits.as_json(),
-        }
+        digest = self.staged.image_digests.get(spec.image, "")
+        return stage_record(evidence, spec, image_digest=digest, listing=self.outbox.listings.get(evidence.name))
 
     def meters(self) -> dict[str, Any]:
         """The figures of the stage that runs."""
@@ -370,15 +302,6 @@ class RunExecution:
             self.worker.cache.release(key)
         self.staged.cache_keys.clear()
         self.folder.remove()
-
-
-def _endings(program: Evidence | None, ingestion: Evidence | None) -> dict[str, float | int | None]:
-    return {
-        "exitCode": program.exit_code if program else None,
-        "elapsedTime": round(program.wall_s, 3) if program else None,
-        "ingestionExitCode": ingestion.exit_code if ingestion else None,
-        "ingestionElapsedTime": round(ingestion.wall_s, 3) if ingestion else None,
-    }
 
 
 def _cancelled() -> Verdict:
