@@ -19,6 +19,7 @@ from competitions.leaderboards.cells import cell_of
 from competitions.leaderboards.datasets import dataset_tasks, shown_datasets
 from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
 from competitions.leaderboards.relative import average_ranks_refresh
+from competitions.leaderboards.rules import TELLS_NO_SCORE
 from competitions.leaderboards.services import boards_locked, version_raise
 from competitions.leaderboards.values import task_key
 from competitions.submissions.models import Dataset, Run, Submission
@@ -34,8 +35,13 @@ ACTOR: Final = "filling"
 
 
 def counting_submissions(phase: Phase) -> QuerySet[Submission]:
-    """The algorithms that have a row on the phase's boards now."""
-    rows = Entry.objects.filter(leaderboard__phase=phase, leaderboard__visibility=Leaderboard.Visibility.AS_PHASE)
+    """The algorithms that have a row on the phase's boards now.
+
+    What is run is seen by its team, so boards whose rows would tell a score that the team may not see have no part in it.
+    """
+    boards = phase.leaderboards.filter(visibility=Leaderboard.Visibility.AS_PHASE)
+    telling_nothing = boards.filter(Q(is_hidden=False) | Q(rule__in=TELLS_NO_SCORE))
+    rows = Entry.objects.filter(leaderboard__in=telling_nothing)
     return Submission.objects.filter(phase=phase, kind=Kind.CODE, pk__in=rows.values("score__submission"))
 
 

@@ -72,6 +72,11 @@ class Leaderboard(models.Model):
     def __str__(self) -> str:
         return f"{self.phase}: {self.title}"
 
+    def clean(self) -> None:
+        phase: Phase | None = getattr(self, "phase", None)  # a form may name none
+        if self.visibility == self.Visibility.SEALED and phase is not None and phase.grows:
+            raise ValidationError({"visibility": "The phase's boards grow by data sets, and such a board cannot be sealed."})
+
     @property
     def is_sealed(self) -> bool:
         """True while this board, and any order that follows from it, must not leave the server."""

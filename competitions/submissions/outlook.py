@@ -31,7 +31,7 @@ class Outlook:
 
 def fair_places(queue_id: int) -> dict[UUID, int]:
     """Places of a queue's waiting runs, as turns would go if nothing else came: three queries, the first 5000 runs."""
-    waiting = Run.objects.filter(queue=queue_id, state=State.QUEUED).order_by("queued_at", "pk")
+    waiting = Run.objects.filter(queue=queue_id, state=State.QUEUED).order_by("-priority", "queued_at", "pk")
     rows = list(waiting.values_list("pk", "team", "priority", "queued_at")[:MAX_COUNTED])
     running = Run.objects.filter(team__in={row[1] for row in rows}, state__in=HELD, fills_board=False)
     in_flight = Counter(running.values_list("team", flat=True))

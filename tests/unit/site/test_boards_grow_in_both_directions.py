@@ -19,7 +19,8 @@ from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.columns import DATASETS_PER_PAGE
 from competitions.leaderboards.export import csv_lines
 from competitions.leaderboards.filling import FILLING_PRIORITY, cells_queue
-from competitions.leaderboards.models import Cell, Entry
+from competitions.leaderboards.models import Cell, Entry, Leaderboard
+from competitions.leaderboards.services import board_rebuild
 from competitions.refusals import InvalidFile, NotAllowed
 from competitions.resources.storage import local_copy
 from competitions.submissions import dispatch, refusals
@@ -88,7 +89,7 @@ def test_a_data_set_joins_once_after_its_check_and_is_divided(site: World) -> No
     [
         ("Soil  of\nmeadows", "a.zip", "Soil of meadows"),
         ("", "wine.zip", "wine"),
-        (f"{'word ' * 11}and, one more", "a.zip", f"{'word ' * 11}and…"),
+        (f"{'word ' * 11}and, one more", "a.zip", f"{' '.join(['word'] * 11)}…"),
         ("x" * 100, "a.zip", f"{'x' * 59}…"),
     ],
 )
@@ -446,6 +447,26 @@ def test_what_a_growing_board_cannot_be_is_refused(site: World, changes: dict[st
     with pytest.raises(ValidationError) as refused:
         site.phase.full_clean()
     assert list(refused.value.message_dict) == [field]
+
+
+def test_a_growing_phase_gets_no_sealed_board(site: World) -> None:
+    board = board_of(site)
+    board.visibility = "sealed"
+    with pytest.raises(ValidationError, match="cannot be sealed"):
+        board.full_clean()
+
+
+def test_what_is_run_tells_nothing_of_a_board_that_teams_do_not_see(three: World) -> None:
+    worse = submit_code(three)
+    work(three, {}, 0.9)
+    joined(three, three.join("Dan"))
+    Leaderboard.objects.filter(phase=three.phase).update(is_hidden=True)
+    assert reconcile(three)[1] == 0, "the best one of a hidden board"
+    Leaderboard.objects.filter(phase=three.phase).update(rule="last")
+    for board in Leaderboard.objects.filter(phase=three.phase):
+        board_rebuild(board)
+    assert reconcile(three)[1] == 3
+    assert cells(submission=worse).exists(), "the last one is known to its team"
 
 
 def test_nothing_is_queued_for_what_stopped_to_count_meanwhile(three: World) -> None:

@@ -1,0 +1,91 @@
+"""What one more result costs on a board that grows, and what the page and an idle round of the reconciler do, at two sizes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from competitions.catalog.models import Phase, Task
+from competitions.leaderboards.filling import boards_fill, datasets_begin_to_count
+from competitions.leaderboards.services import board_follow, board_rebuild
+from competitions.resources.storage import store_bytes
+from competitions.submissions.models import Dataset, Run, Submission
+from competitions.submissions.states import Kind, State
+from competitions.teams.models import Team
+from tests.growing import board_of, grow
+from tests.worlds import World, person, world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def filled(algorithms: int, datasets: int) -> World:
+    """A board with every cell run."""
+    site = world(now=timezone.now())
+    phase = grow(site)
+    Phase.objects.filter(pk=phase.pk).update(max_datasets=200)
+    own, user, file = phase.tasks.get(), person(), store_bytes(b"x")
+    teams = Team.objects.bulk_create(
+        Team(competition=site.competition, name=f"Team {number}", captain=user, created_at=site.now) for number in range(algorithms)
+    )
+    at: dict[str, Any] = {"received_at": site.now, "created_at": site.now, "finished_at": site.now}
+    same: dict[str, Any] = at | {"phase": phase, "submitted_by": user, "file": file, "file_name": "f.zip", "status": State.FINISHED}
+    sent = Submission.objects.bulk_create(Submission(team=team, kind=Kind.CODE, **same) for team in teams)
+    data = Submission.objects.bulk_create(Submission(team=teams[0], kind=Kind.DATASET, **same) for _ in range(datasets))
+    tasks = Task.objects.bulk_create(
+        Task(competition=site.competition, name=f"Data set {number}", scoring_program=own.scoring_program) for number in range(datasets)
+    )
+    Dataset.objects.bulk_create(
+        Dataset(submission=one, task=task, name=task.name, joined_at=site.now, counts_from=site.now)
+        for one, task in zip(data, tasks, strict=True)
+    )
+    Run.objects.bulk_create(
+        [
+            Run(
+                submission=one, task=task, team_id=one.team_id, queue=site.queue, queued_at=site.now, not_before=site.now,
+                finished_at=site.now, state=State.FINISHED, scores={"mae": ((one.pk * 37 + task.pk * 11) % 997) / 997},
+                fills_board=task != own,
+            )
+            for one in sent for task in (own, *tasks)
+        ],
+        batch_size=1000,
+    )  # fmt: skip
+    board_rebuild(board_of(site))
+    return site
+
+
+def median_ms(act: Callable[[], Any], times: int = 7) -> float:
+    taken = []
+    for _ in range(times):
+        started = time.perf_counter()
+        act()
+        taken.append((time.perf_counter() - started) * 1000)
+    return sorted(taken)[times // 2]
+
+
+@pytest.mark.parametrize(("algorithms", "datasets"), [(20, 10), (100, 50), (100, 200)])
+def test_a_growing_board(algorithms: int, datasets: int) -> None:
+    site = filled(algorithms, datasets)
+    made = Submission.objects.filter(phase=site.phase, kind=Kind.CODE).latest("pk")
+    result = median_ms(lambda: board_follow(Submission, Submission.objects.get(pk=made.pk)))
+    idle = median_ms(lambda: (boards_fill(now=site.now), datasets_begin_to_count(now=site.now)))
+    client, url = Client(), reverse("web:leaderboard", args=[site.competition.slug])
+
+    def first_page() -> None:
+        board_follow(Submission, Submission.objects.get(pk=made.pk))  # a new version: nothing of it is kept
+        client.get(url)
+
+    page = median_ms(first_page) - result
+    with CaptureQueriesContext(connection) as queries:
+        client.get(url, {"sets": "2"})
+    print(
+        f"\n{algorithms} algorithms x {datasets} data sets: one more result {result:.0f} ms, page {page:.0f} ms, "
+        f"{len(queries)} queries, idle round {idle:.0f} ms"
+    )
