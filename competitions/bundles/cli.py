@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import secrets
 import sys
 import tempfile
 import threading
@@ -22,6 +23,7 @@ STARTERS: Final = Path(__file__).with_name("starters")
 TIMEOUT_S: Final = 3600
 POLL_S: Final = 1.0  # how often the site is asked how far it is
 POLL_TIMEOUT_S: Final = 10
+CHUNK_BYTES: Final = 1 << 20
 
 
 def main(argv: Sequence[str], prog: str = "podium bundle") -> int:
@@ -129,9 +131,31 @@ def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
             zip_folder(chosen.file, packed)
         print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
         url, headers = f"{chosen.site.rstrip('/')}/api/v1/bundles/", {"Authorization": f"Bearer {token}"}
-        with packed.open("rb") as file, _watched(url, headers):
-            queue = {"queue": chosen.queue} if chosen.queue else {}
-            return requests.post(url, files={"file": (packed.name, file)}, data=queue, timeout=TIMEOUT_S, headers=headers)
+        form = _Form({"queue": chosen.queue}, packed)
+        with _watched(url, headers):
+            return requests.post(url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type})
+
+
+class _Form:
+    """A form with a file, read while it is sent: `requests` itself would hold all of the bundle in memory."""
+
+    def __init__(self, fields: dict[str, str], file: Path) -> None:
+        from urllib3 import encode_multipart_formdata
+
+        place = secrets.token_bytes(32)  # where the file's bytes go
+        whole, self.content_type = encode_multipart_formdata({**fields, "file": (file.name, place, "application/zip")})
+        self.head, self.tail = whole.split(place)
+        self.file = file
+
+    def __len__(self) -> int:
+        return len(self.head) + self.file.stat().st_size + len(self.tail)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.head
+        with self.file.open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
+        yield self.tail
 
 
 @contextmanager

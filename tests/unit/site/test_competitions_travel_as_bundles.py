@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import Scope, token_create
+from competitions.bundles import cli
 from competitions.bundles.copying import competition_clone, exported
 from competitions.bundles.faults import Report
 from competitions.bundles.importer import bundle_import
@@ -223,6 +224,23 @@ def test_a_program_imports_and_exports_by_the_api(site: World, tmp_path: Path) -
         ("failed", None, 1), ("finished", "/competitions/small/", 0),
     ]  # fmt: skip
     assert Client().get("/api/v1/bundles/").status_code == 401
+
+
+def test_the_form_that_the_command_sends_is_read_piece_by_piece_and_says_its_length(
+    site: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "CHUNK_BYTES", 100)
+    packed(write(tmp_path / "a", second()), tmp_path / "bundle.zip")
+    form = cli._Form({"queue": site.queue.name}, tmp_path / "bundle.zip")
+    pieces = list(form)
+    assert len(form) == sum(map(len, pieces))
+    assert max(map(len, pieces[1:-1])) == 100
+    _, secret = token_create(user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031))
+    answer = Client().generic(
+        "POST", "/api/v1/bundles/", b"".join(pieces), content_type=form.content_type, headers={"Authorization": f"Bearer {secret}"}
+    )  # fmt: skip
+    assert (answer.status_code, answer.json()["file_name"]) == (201, "bundle.zip")
+    assert Competition.objects.get(slug="small").queue == site.queue
 
 
 def test_an_import_that_broke_off_says_so_to_a_robot(site: World) -> None:
