@@ -196,6 +196,13 @@ class PhaseForm(forms.ModelForm[Phase]):
         model = Phase
         fields = "__all__"
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("tasks", "dataset_check"):
+            field = self.fields.get(name)
+            if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:
+                field.queryset = field.queryset.filter(dataset=None)  # what a team submitted joins by itself
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if self.instance.pk and not cleaned.get("impact_read"):
@@ -207,6 +214,8 @@ class PhaseForm(forms.ModelForm[Phase]):
                 self.add_error(field, f"The task “{task}” belongs to another competition.")
         if check is not None and check in (cleaned.get("tasks") or []):
             self.add_error("dataset_check", "The check is run on data sets alone: take it out of the phase's tasks.")
+        if check is not None and cleaned.get("preset"):
+            self.add_error("preset", "A known challenge has a fixed data set, so its board does not grow. Choose one of the two.")
         if self.instance.pk and self.instance.submissions.exists():
             self._keep_what_submissions_rest_on(cleaned)
         return cleaned

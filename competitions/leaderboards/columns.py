@@ -129,6 +129,12 @@ def shown_values(columns: Sequence[ShownColumn], values: dict[str, Any]) -> list
     return [column.shown_in(values) for column in columns]
 
 
+def datasets_named(columns: Sequence[ShownColumn]) -> list[str]:
+    """Names of the submitted data sets among these columns, each once."""
+    found = {one.task_id: one.dataset.name for one in columns if isinstance(one, DatasetColumn)}
+    return list(found.values())
+
+
 DATASETS_PER_PAGE = 20
 
 

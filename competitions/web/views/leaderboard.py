@@ -30,6 +30,7 @@ from competitions.leaderboards.board import (
 from competitions.leaderboards.columns import (
     DatasetPages,
     ShownColumn,
+    datasets_named,
     datasets_page,
     page_columns,
     shown_values,
@@ -158,6 +159,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "primary": primary if primary in columns else None,
         "sort": sort,
         "datasets": datasets,
+        "waiting_datasets": [] if page.rows else datasets_named(shown),
         "kept": _kept(phase, board, sort, datasets),
         "commitment": newest_commitment(board) if phase.revealed_at is not None else None,
         "rows": page.rows,

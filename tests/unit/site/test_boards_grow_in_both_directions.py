@@ -449,6 +449,21 @@ def test_what_a_growing_board_cannot_be_is_refused(site: World, changes: dict[st
     assert list(refused.value.message_dict) == [field]
 
 
+def test_data_sets_that_wait_for_algorithms_are_named(site: World) -> None:
+    joined(site, name="wine & cheese")
+    page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
+    assert "Data sets that wait for algorithms: wine &amp; cheese." in page
+
+
+def test_a_submitted_data_set_is_not_offered_as_a_task_of_the_phase(three: World) -> None:
+    dataset = joined(three)
+    client = Client()
+    client.force_login(three.organizer)
+    page = client.get(reverse("admin:catalog_phase_change", args=[three.phase.pk])).content.decode()
+    assert f'<option value="{three.phase.tasks.get().pk}" selected>' in page
+    assert f'<option value="{dataset.task_id}"' not in page
+
+
 def test_a_growing_phase_gets_no_sealed_board(site: World) -> None:
     board = board_of(site)
     board.visibility = "sealed"
