@@ -231,7 +231,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
         ]  # fmt: skip
 
     def to_representation(self, submission: Submission) -> dict[str, Any]:
-        standing = standing_of(submission, self.context["can_see_scores"])
+        standing = standing_of(submission, self.context["can_see_board"])
         run_out = RunOut()
         return _answer(self.Meta.fields, submission, {
             "competition": submission.competition_slug,  # type: ignore[attr-defined]  # an annotation

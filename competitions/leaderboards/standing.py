@@ -37,13 +37,18 @@ class Standing:
 
 
 def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> Standing:
-    """The submission's standing for somebody who `sees` the scores of these boards; fetched with `attach_standings`."""
+    """The submission's standing for somebody who `sees` these boards; it must come with `attach_standings`.
+
+    Of a hidden board, whoever does not see it is told nothing, not even that there is more.
+    """
     standing = Standing()
     attached: list[BoardScore] = submission.board_scores  # type: ignore[attr-defined]
     scores = {score.leaderboard_id: score for score in attached}
     picked = {pick.leaderboard_id for pick in submission.picks.all()}
     for board in submission.phase.leaderboards.all():
         score = scores.get(board.pk)
+        if board.is_hidden and not sees(board):
+            continue
         if board.rule in PICKED and submission.may_rank:
             standing.choices.append(Choice(board, board.pk in picked))
         if score is None:

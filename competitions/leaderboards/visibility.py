@@ -6,7 +6,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
 from competitions.catalog.models import Phase
-from competitions.catalog.rights import has_sealed_right, sealed_right_used
+from competitions.catalog.rights import has_sealed_right, organizes, sealed_right_used
 from competitions.leaderboards.models import Leaderboard
 from competitions.refusals import NotAllowed
 
@@ -20,6 +20,11 @@ class Sealed(NotAllowed):
     def __init__(self, what: Phase | Leaderboard) -> None:
         name = what.name if isinstance(what, Phase) else f"{what.phase.name}: {what.title}"
         super().__init__(f"The scores of “{name}” are sealed until the organizers reveal them.")
+
+
+class Hidden(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("The organizers have hidden this leaderboard.")
 
 
 def scores_visible(board: Leaderboard, *, sealed_right: bool) -> bool:
@@ -40,6 +45,16 @@ def can_see_scores(user: "User | AnonymousUser", board: Leaderboard) -> bool:
     if has_right:
         sealed_right_used(user, board.phase, timezone.now())
     return scores_visible(board, sealed_right=has_right)
+
+
+def can_see_board(user: "User | AnonymousUser", board: Leaderboard) -> bool:
+    """True when this person may see the board: its scores, and that a submission stands on it. A hidden one is for organizers."""
+    return (not board.is_hidden or organizes(user, board.phase)) and can_see_scores(user, board)
+
+
+def refusal_of(board: Leaderboard) -> NotAllowed:
+    """What to say to somebody who may not see this board."""
+    return Sealed(board) if board.is_sealed else Hidden()
 
 
 def details_are_public(board: Leaderboard) -> bool:

@@ -10,7 +10,7 @@ from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.rights import organizes
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.rules import CODABENCH_RULES
-from competitions.leaderboards.visibility import can_see_scores
+from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Resource
 from competitions.robots.files import address
 from competitions.submissions.access import log_streams, may_download
@@ -148,7 +148,7 @@ class Sight:
         if board is None:
             return False
         if board.pk not in self._seen:
-            self._seen[board.pk] = can_see_scores(self.user, board)
+            self._seen[board.pk] = can_see_board(self.user, board)
         return self._seen[board.pk]
 
 
@@ -237,7 +237,7 @@ def scores_of(runs: list[Run], board: Leaderboard) -> list[dict[str, Any]]:
 def details_shape(submission: Submission, user: Any, request: HttpRequest) -> dict[str, Any]:
     """Files and logs of a submission, as addresses that need no header."""
     board = submission.phase.leaderboards.first()
-    sees = board is not None and can_see_scores(user, board)
+    sees = board is not None and can_see_board(user, board)
     streams = log_streams(user, submission.phase)
     tasks = []
     for run in submission.runs.all():

@@ -135,7 +135,7 @@ class Visit:
         return scores_visible(board, sealed_right=has_right)
 
     def can_see_board(self, board: Leaderboard) -> bool:
-        return self.can_see_scores(board) and (not board.is_hidden or self.is_organizer)
+        return (not board.is_hidden or self.is_organizer) and self.can_see_scores(board)
 
     def url(self, name: str) -> str:
         return reverse(f"web:{name}", args=[self.competition.slug])

@@ -13,15 +13,13 @@ from rest_framework.serializers import BaseSerializer
 
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
-from competitions.catalog.rights import organizes
 from competitions.leaderboards.board import UnknownSort, board_page, read_cursor
 from competitions.leaderboards.columns import page_columns, visible_columns
 from competitions.leaderboards.datasets import shown_datasets
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Commitment, Leaderboard
 from competitions.leaderboards.values import primary_column
-from competitions.leaderboards.visibility import Sealed, can_see_scores
-from competitions.refusals import NotAllowed
+from competitions.leaderboards.visibility import can_see_board, refusal_of
 from competitions.winners.models import Place
 from competitions.winners.states import State as PlaceState
 
@@ -42,10 +40,8 @@ class BoardView(ApiView):
         board = boards.filter(key=key).first() if key else boards.first()
         if board is None:
             raise Http404
-        if not can_see_scores(self.request.user, board):
-            raise Sealed(board)
-        if board.is_hidden and not organizes(self.request.user, phase):
-            raise NotAllowed("The organizers have hidden this leaderboard.")
+        if not can_see_board(self.request.user, board):
+            raise refusal_of(board)
         return board
 
 

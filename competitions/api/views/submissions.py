@@ -24,7 +24,7 @@ from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.loading import attach_standings, phases_of
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
-from competitions.leaderboards.visibility import can_see_scores
+from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
@@ -83,9 +83,9 @@ class SubmissionView(ApiView):
 
         @cache
         def visible(board: Leaderboard) -> bool:
-            return can_see_scores(user, board)
+            return can_see_board(user, board)
 
-        return {**super().get_serializer_context(), "can_see_scores": visible}
+        return {**super().get_serializer_context(), "can_see_board": visible}
 
     def answer(self, submission: Submission, status: int = 200) -> Response:
         return Response(s.SubmissionOut(submission, context=self.get_serializer_context()).data, status=status)

@@ -40,7 +40,7 @@ from competitions.leaderboards.commitments import newest_commitment
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
-from competitions.leaderboards.visibility import Sealed, details_are_public
+from competitions.leaderboards.visibility import details_are_public, refusal_of
 from competitions.numbers import is_number
 from competitions.questions import shown_answer
 from competitions.web.details import detailed_entries, detailed_runs, details_response
@@ -206,7 +206,7 @@ def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpRes
     if phase is None or board is None:
         raise Http404
     if not visited.can_see_board(board):
-        raise Sealed(board)
+        raise refusal_of(board)
     return csv_response(board)
 
 
@@ -238,7 +238,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
-    """A row of a board with who looks at it. Raises `Sealed` for those who may not see the board."""
+    """A row of a board with who looks at it. Raises `Sealed` or `Hidden` for those who may not see the board."""
     rows = Entry.objects.select_related("team", "score__submission__phase__competition")
     found: Entry = get_object_or_404(rows, pk=pk)
     submission = found.score.submission
@@ -246,7 +246,7 @@ def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     phase = next(one for one in visited.phases if one.pk == submission.phase_id)
     board = next(one for one in phase.leaderboards.all() if one.pk == found.leaderboard_id)
     if not visited.can_see_board(board):
-        raise Sealed(board)
+        raise refusal_of(board)
     return found, visited, board
 
 

@@ -17,7 +17,7 @@ from competitions.leaderboards.columns import page_columns, visible_columns
 from competitions.leaderboards.commitments import board_commit, manifest_of, newest_commitment
 from competitions.leaderboards.models import Leaderboard, RankChange
 from competitions.leaderboards.reveal import reveal_preview
-from competitions.leaderboards.visibility import Sealed
+from competitions.leaderboards.visibility import refusal_of
 from competitions.numbers import is_number
 from competitions.web.rank_plot import rank_plot
 from competitions.web.views.competitions import render_tab
@@ -45,7 +45,7 @@ def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     if commitment is None:
         raise Http404
     if board.is_sealed or not visited.can_see_board(board):
-        raise Sealed(board)
+        raise refusal_of(board)
     name = f"{slug}-{phase_slug}-{board_key}-manifest.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(json.dumps(manifest_of(commitment), indent=1), content_type="application/json", headers=headers)
@@ -56,7 +56,7 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     """Ranks before and after the reveal, best first; plot and table of a hundred teams a page."""
     visited, board = _board(request, slug, phase_slug, board_key)
     if not visited.can_see_board(board):
-        raise Sealed(board)
+        raise refusal_of(board)
     if board.phase.revealed_at is None:
         raise Http404
     changes = RankChange.objects.filter(leaderboard=board).select_related("team", "compared_with__phase")

@@ -25,7 +25,7 @@ from competitions.leaderboards.loading import attach_boards, attach_standings
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
-from competitions.leaderboards.visibility import can_see_scores
+from competitions.leaderboards.visibility import can_see_board
 from competitions.questions import answers_of_form, shown_answer
 from competitions.resources.storage import open_stored
 from competitions.submissions.access import log_streams, may_download, submissions_of
@@ -66,7 +66,7 @@ def row(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _sees(user: User) -> Callable[[Leaderboard], bool]:
-    return partial(can_see_scores, user)
+    return partial(can_see_board, user)
 
 
 @require_GET
@@ -166,7 +166,7 @@ def _files(user: User, submission: Submission, run: Run, streams: list[str]) -> 
 
 def _sees_main_board(user: User, submission: Submission) -> bool:
     board = submission.phase.leaderboards.first()
-    return board is not None and can_see_scores(user, board)
+    return board is not None and can_see_board(user, board)
 
 
 @require_GET

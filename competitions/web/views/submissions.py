@@ -60,7 +60,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": drawn([row_of(one, sees=visited.can_see_scores, now=visited.now) for one in found[:PAGE_SIZE]]),
+        "rows": drawn([row_of(one, sees=visited.can_see_board, now=visited.now) for one in found[:PAGE_SIZE]]),
         "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }

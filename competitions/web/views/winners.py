@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.models import User
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.visibility import Sealed
+from competitions.leaderboards.visibility import refusal_of
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.teams.models import Membership
@@ -38,7 +38,7 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
     if board is None or lane is None:
         raise Http404
     if not visited.can_see_board(board):
-        raise Sealed(board)
+        raise refusal_of(board)
     lane.leaderboard = board
     if request.method == "POST":
         if not visited.is_organizer:

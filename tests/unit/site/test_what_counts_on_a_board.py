@@ -13,10 +13,12 @@ from competitions.leaderboards.models import Column, Entry, Leaderboard, Pick
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.rules import CODABENCH_RULES, PICKED, Rule
 from competitions.leaderboards.services import board_freeze, board_rebuild
+from competitions.submissions import dispatch
 from competitions.submissions.models import Submission
+from competitions.submissions.results import read_result
 from competitions.submissions.services import submission_disqualify
 from tests.town import client_of
-from tests.worlds import World, person
+from tests.worlds import World, lease, person
 
 
 def ruled(site: World, rule: Rule, **fields: object) -> Leaderboard:
@@ -218,3 +220,26 @@ def test_a_frozen_board_shows_what_was_received_before(site: World) -> None:
     board_rebuild(board)
     assert standing(board) == [0.1]
     assert Entry.objects.get().submissions == 2
+
+
+def test_a_team_is_told_nothing_of_a_hidden_board(site: World) -> None:
+    hidden = Leaderboard.objects.create(phase=site.phase, key="kept-back", title="Kept back", index=1, is_hidden=True)
+    Column.objects.create(leaderboard=hidden, key="secret", title="Secret", is_primary=True)
+    sent = site.submit()
+    run = site.claim()
+    result = read_result({"outcome": "finished", "scores": {"mae": 0.5, "secret": 77.25}}, columns=["mae", "secret"])
+    dispatch.run_complete(**lease(run), result=result, now=site.now)
+    assert hidden.entries.count() == 1
+    slug = site.competition.slug
+    pages = [
+        reverse("web:submission", args=[sent.pk]), reverse("web:submissions", args=[slug]), reverse("api:submission", args=[sent.pk]),
+    ]  # fmt: skip
+    for page in pages:
+        member, organizer = (client_of(who).get(page).content.decode() for who in (site.member(), site.organizer))
+        assert "0.5" in member
+        assert not [told for told in ("77.25", "Kept back", "Secret", "kept-back", "more is sealed") if told in member], page
+        assert "77.25" in organizer or page == pages[1]  # whose list is that of an own team
+    table = f"{reverse('web:leaderboard-csv', args=[slug, site.phase.slug])}?board=kept-back"
+    refused = client_of(site.member()).get(table)
+    assert refused.status_code == 403
+    assert "hidden this leaderboard" in refused.content.decode()
