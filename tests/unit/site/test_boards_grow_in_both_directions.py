@@ -23,7 +23,7 @@ from competitions.leaderboards.models import Cell, Entry, Leaderboard
 from competitions.leaderboards.services import board_rebuild
 from competitions.refusals import InvalidFile, NotAllowed
 from competitions.resources.storage import local_copy
-from competitions.submissions import dispatch, refusals
+from competitions.submissions import dispatch, reconciler, refusals
 from competitions.submissions.datasets import dataset_join, dataset_withdraw, datasets_join, name_of
 from competitions.submissions.jobs import job_for
 from competitions.submissions.models import Dataset, Run, Submission
@@ -525,3 +525,14 @@ def test_a_board_without_an_average_rank_is_warned_of(three: World) -> None:
     three.phase.tasks.add(Task.objects.get(name="Check"))
     board_of(three).columns.filter(key="rank").delete()
     assert {"no_average_rank", "check_is_a_task"} <= codes()
+
+
+def test_a_round_of_the_reconciler_joins_fills_and_counts(three: World) -> None:
+    submit_dataset(three)
+    work(three, {})
+    first = reconciler.reconcile(now=three.now).further
+    assert (first["datasets_joined"], first["boards_filled"], first["datasets_count"]) == (1, 3, 0)
+    work(three, {})
+    assert reconciler.reconcile(now=three.now).further["datasets_count"] == 1
+    idle = reconciler.reconcile(now=three.now).further
+    assert (idle["datasets_joined"], idle["boards_filled"], idle["datasets_count"]) == (0, 0, 0)
