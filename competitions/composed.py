@@ -6,6 +6,7 @@ than the database takes to answer: half to three milliseconds each, of a page th
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from datetime import UTC, datetime
 from functools import cache
 from itertools import count
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -15,8 +16,10 @@ from django.db.models import Model, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 
 Row = TypeVar("Row")
-Argument = int | str | Sequence[int]
-Shape = tuple[tuple[str, type[int | str] | int], ...]  # each argument's name with its type, or with a list's length
+One = int | str | datetime
+Argument = One | Sequence[int] | Sequence[str]
+Kind = type[One] | tuple[type[One], ...]  # of one value, or of each of a list
+Shape = tuple[tuple[str, Kind], ...]  # by name of the argument
 FIRST_MARK: Final = 1_987_654_321  # nobody writes such numbers into a query
 
 
@@ -25,14 +28,14 @@ class _Statement(NamedTuple):
     compiler: SQLCompiler
     sql: str
     parameters: tuple[Any, ...]  # with marks where the arguments go
-    marks: tuple[int | str, ...]  # of the arguments, one after the other
+    marks: tuple[Any, ...]  # of the arguments, one after the other
 
 
 class Composed(Generic[Row]):
     """A queryset with arguments, asked as a list: `Composed(lambda team: Task.objects.filter(team=team))(team=7)`.
 
-    Arguments are whole numbers, texts, and lists of different whole numbers. Each must reach the database as a
-    parameter, unchanged: `compose` is called with marks in their place, once for each length of the lists, and must
+    Arguments are whole numbers, texts, instants, and lists of different numbers or texts. Each must reach the database
+    as a parameter, unchanged: `compose` is called with marks in their place, once for each length of the lists, and must
     not look at them. No answer is kept.
     """
 
@@ -45,7 +48,7 @@ class Composed(Generic[Row]):
             return []
         shape = tuple((name, _kind(value)) for name, value in asked.items())
         statement = self._statement(connection.vendor, shape)
-        values = dict(zip(statement.marks, _flat(asked.values()), strict=True))
+        values = dict(zip(statement.marks, map(_parameter, _flat(asked.values())), strict=True))
         parameters = tuple(values.get(one, one) for one in statement.parameters)
         # From here on Django goes its own way, from rows to instances; its compiler finds the SQL made already.
         compiler = copy(statement.compiler)
@@ -62,28 +65,40 @@ class Composed(Generic[Row]):
         queryset = self._compose(**marked)
         compiler = queryset.query.get_compiler(connection=connection)
         sql, parameters = compiler.as_sql()
-        marks = tuple(_flat(marked.values()))
+        marks = tuple(map(_parameter, _flat(marked.values())))
         if lost := len(set(marks) - set(parameters)):
             raise ValueError(f"{lost} of the arguments {shape} are no parameters of the statement: {sql}")
         return _Statement(queryset, compiler, sql, tuple(parameters), marks)
 
 
-def _kind(value: Argument) -> type[int | str] | int:
-    return len(value) if isinstance(value, Sequence) and not isinstance(value, str) else type(value)
+def _kind(value: Argument) -> Kind:
+    return _type(value) if isinstance(value, One) else tuple(map(_type, value))
 
 
-def _mark(kind: type[int | str] | int, numbers: Iterator[int]) -> Argument:
-    if isinstance(kind, int):
-        return [next(numbers) for _ in range(kind)]
-    return next(numbers) if kind is int else f"mark-{next(numbers)}"
+def _type(value: One) -> type[One]:
+    return int if isinstance(value, int) else str if isinstance(value, str) else datetime
 
 
-def _flat(values: Iterable[Argument]) -> Iterator[int | str]:
+def _mark(kind: Kind, numbers: Iterator[int]) -> Argument:
+    if isinstance(kind, tuple):
+        return [_mark(one, numbers) for one in kind]  # type: ignore[return-value]  # all of one type
+    number = next(numbers)
+    return number if kind is int else f"mark-{number}" if kind is str else datetime.fromtimestamp(number, UTC)
+
+
+def _flat(values: Iterable[Argument]) -> Iterator[One]:
     for value in values:
-        if isinstance(value, int | str):
+        if isinstance(value, One):
             yield value
         else:
             yield from value
+
+
+def _parameter(value: One) -> Any:
+    """The value as the database's driver is given it."""
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    return str(value) if isinstance(value, str) else value  # a member of an enumeration is its text
 
 
 def fill(owner: Model, name: str, rows: list[Any]) -> None:

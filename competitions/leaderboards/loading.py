@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from django.db.models import F, FilteredRelation, Q, QuerySet, prefetch_related_objects
+from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from competitions.catalog.models import Phase
 from competitions.composed import Composed, fill
-from competitions.leaderboards.models import Leaderboard, Score
+from competitions.leaderboards.models import Leaderboard, Pick, Score
 from competitions.leaderboards.rules import PICKED
 from competitions.submissions.models import Submission
 
@@ -67,10 +67,9 @@ def phases_of(submissions: Iterable[Submission]) -> dict[int, Phase]:
     return phases
 
 
-def with_main_score(submissions: QuerySet[Submission], phases: Iterable[Phase]) -> QuerySet[Submission]:
-    """Submissions joined with their score on their phase's main board, where the phases have no further boards."""
-    main = [board.pk for phase in phases for board in phase.leaderboards.all()]
-    joined = FilteredRelation("scores", condition=Q(scores__leaderboard__in=main or [0]))
+def with_main_score(submissions: QuerySet[Submission], boards: list[int]) -> QuerySet[Submission]:
+    """Submissions joined with their score on their phase's board; `boards` are those of the phases, at most one of each."""
+    joined = FilteredRelation("scores", condition=Q(scores__leaderboard__in=boards))
     return submissions.annotate(main_score=joined).annotate(
         score_board=F("main_score__leaderboard_id"), score_values=F("main_score__values"),
         score_entry=F("main_score__entry__pk"),
@@ -120,12 +119,13 @@ def _joined_score(submission: Any) -> BoardScore | None:
 
 
 def attach_picks(submissions: Sequence[Submission], phases: dict[int, Phase]) -> None:
-    """A query only where a board lets teams choose."""
+    """Give each submission the boards that its team chose it for; a query only where a board lets teams choose."""
+    picked: dict[int, set[int]] = {submission.pk: set() for submission in submissions}
     if any(board.rule in PICKED for phase in phases.values() for board in phase.leaderboards.all()):
-        prefetch_related_objects(submissions, "picks")
-    else:
-        for submission in submissions:
-            fill(submission, "picks", [])
+        for submission_id, board_id in Pick.objects.filter(submission__in=picked).values_list("submission", "leaderboard"):
+            picked[submission_id].add(board_id)
+    for submission in submissions:
+        submission.picked_boards = picked[submission.pk]  # type: ignore[attr-defined]  # read by `standing_of`
 
 
 def several_boards(phases: Iterable[Phase]) -> bool:

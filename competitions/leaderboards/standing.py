@@ -44,7 +44,7 @@ def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> 
     standing = Standing()
     attached: list[BoardScore] = submission.board_scores  # type: ignore[attr-defined]
     scores = {score.leaderboard_id: score for score in attached}
-    picked = {pick.leaderboard_id for pick in submission.picks.all()}
+    picked: set[int] = submission.picked_boards  # type: ignore[attr-defined]
     for board in submission.phase.leaderboards.all():
         score = scores.get(board.pk)
         if board.is_hidden and not sees(board):

@@ -1,7 +1,9 @@
 """Who may see which submissions, and which of their logs."""
 
+from typing import Any
+
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
 from django.utils import timezone
 
 from accounts.models import User
@@ -11,10 +13,15 @@ from competitions.composed import Composed
 from competitions.submissions.models import RunLog, Submission
 from competitions.teams.models import Membership
 
-_teams_of = Composed(lambda user: Membership.objects.filter(user=user).values_list("team"))
-_phases_of = Composed(
-    lambda user: Phase.objects.filter(competition__in=Competition.objects.managed_by(User(pk=user))).values_list("pk")
-)
+
+def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
+    """Numbers of the user's teams, and of the phases that the user organizes: each with what it is of."""
+    organized = Phase.objects.filter(competition__in=Competition.objects.managed_by(User(pk=user)))
+    teams = Membership.objects.filter(user=user).order_by().values_list(Value("team"), "team")
+    return teams.union(organized.order_by().values_list(Value("phase"), "pk"), all=True)
+
+
+_ask_scope = Composed(_teams_and_phases)
 
 
 def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
@@ -27,8 +34,8 @@ def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
         return Submission.objects.none()
     if user.is_superuser:
         return Submission.objects.all()
-    teams = [pk for (pk,) in _teams_of(user=user.pk)]
-    phases = [pk for (pk,) in _phases_of(user=user.pk)]
+    scope = _ask_scope(user=user.pk)
+    teams, phases = ([pk for what, pk in scope if what == wanted] for wanted in ("team", "phase"))
     wanted = Q(pk__in=[])
     if teams:
         wanted |= Q(team__in=teams)

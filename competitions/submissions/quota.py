@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Q
 
 from competitions.catalog.models import Phase
+from competitions.composed import Composed
 from competitions.submissions.models import Submission
 
 
@@ -23,19 +24,32 @@ class Allowance:
         return max(self.limit - self.used, 0)
 
 
+# One row, (of the day, of the week, in all), or none where nothing was charged.
+_charged = Composed(
+    lambda team, phase, midnight, monday: (
+        Submission.objects.filter(team=team, phase=phase, is_charged=True)
+        .order_by()
+        .values("phase")
+        .annotate(
+            day=Count("pk", filter=Q(received_at__gte=midnight)),
+            week=Count("pk", filter=Q(received_at__gte=monday)),
+            total=Count("pk"),
+        )
+        .values_list("day", "week", "total")
+    )
+)
+
+
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     """Every limit that the phase sets, narrowest first, in one query; an empty list means unlimited."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     monday = midnight - timedelta(days=midnight.weekday())
-    used = Submission.objects.filter(team=team_id, phase=phase, is_charged=True).aggregate(
-        day=Count("pk", filter=Q(received_at__gte=midnight)),
-        week=Count("pk", filter=Q(received_at__gte=monday)),
-        total=Count("pk"),
-    )
+    counted = _charged(team=team_id, phase=phase.pk, midnight=midnight, monday=monday)
+    day, week, total = counted[0] if counted else (0, 0, 0)
     periods: list[tuple[int | None, str, int, datetime | None]] = [
-        (phase.max_submissions_per_day, "of today", used["day"], midnight + timedelta(days=1)),
-        (phase.max_submissions_per_week, "of this week", used["week"], monday + timedelta(days=7)),
-        (phase.max_submissions, "of this phase", used["total"], None),
+        (phase.max_submissions_per_day, "of today", day, midnight + timedelta(days=1)),
+        (phase.max_submissions_per_week, "of this week", week, monday + timedelta(days=7)),
+        (phase.max_submissions, "of this phase", total, None),
     ]
     return [
         Allowance(period, limit, count, resets_at) for limit, period, count, resets_at in periods if limit is not None

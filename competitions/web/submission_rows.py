@@ -1,10 +1,10 @@
 """The rows of a team's list of submissions: fetched in few queries, and drawn once while nothing in them changes."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.core.cache import caches
 from django.db.models import Prefetch, QuerySet, prefetch_related_objects
@@ -13,6 +13,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Phase
+from competitions.composed import Composed
 from competitions.leaderboards.loading import attach_standings, several_boards, with_main_score
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.standing import standing_of
@@ -20,6 +21,8 @@ from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import State
 from competitions.web.progress import Progress, progress_of, runs_with_places
 
+PAGE_SIZE: Final = 20
+LAST: Final = 2**63 - 1  # a number that no submission reaches
 # Their status word says all that a row tells of their runs.
 SAID_BY_STATUS: Final = (State.FINISHED, State.CANCELLED)
 
@@ -76,14 +79,28 @@ def row_of(submission: Submission, *, sees: Callable[[Leaderboard], bool], now: 
     )  # fmt: skip
 
 
-def with_all_shown(submissions: QuerySet[Submission], phases: Iterable[Phase]) -> list[Submission]:
-    """Submissions of one competition with everything that their rows show. `phases` are the competition's, with their boards.
+def _page(team: int, statuses: list[str], before: int) -> QuerySet[Submission]:
+    rows = Submission.objects.filter(team=team, status__in=statuses, pk__lt=before)
+    return rows.order_by("-pk")[: PAGE_SIZE + 1]
 
-    Runs are read only of those that their status does not explain, and places in the queue only when something waits.
+
+_plain = Composed(_page)
+_with_score = Composed(lambda boards, **page: with_main_score(_page(**page), boards))
+
+
+def page_of(
+    *, team: int, statuses: Sequence[str] = State.values, before: int = LAST, phases: Iterable[Phase]
+) -> list[Submission]:
+    """A team's newest submissions before that number with all that their rows show: a page, and one more if there are more.
+
+    `phases` are the competition's, with their boards. Runs are read only of submissions that their status does not
+    explain, and places in the queue only when something waits.
     """
     by_pk = {phase.pk: phase for phase in phases}
     is_joined = not several_boards(by_pk.values())
-    found = list(with_main_score(submissions, by_pk.values()) if is_joined else submissions)
+    page: dict[str, Any] = {"team": team, "statuses": list(statuses), "before": before}
+    boards = [board.pk for phase in by_pk.values() for board in phase.leaderboards.all()]
+    found = _with_score(boards=boards or [0], **page) if is_joined else _plain(**page)
     told = [submission for submission in found if submission.status not in SAID_BY_STATUS]
     have_ended = all(submission.is_final for submission in told)
     runs = Run.objects.defer("receipt", "scores") if have_ended else runs_with_places()

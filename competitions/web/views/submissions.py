@@ -20,20 +20,18 @@ from competitions.questions import answers_of_form
 from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
-from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
-from competitions.web.submission_rows import drawn, row_of, with_all_shown
+from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, row_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 
-PAGE_SIZE = 20
-# Filters of the list: name -> statuses; none means all.
+# Filters of the list: name -> statuses.
 FILTERS: Final[dict[str, tuple[State, ...]]] = {
-    "all": (),
+    "all": tuple(State),
     "finished": (State.FINISHED,),
     "failed": (State.FAILED, State.CANCELLED),
     "running": LIVE,
@@ -49,13 +47,10 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     phase = visited.phase(request.GET.get("phase"))
     show = request.GET.get("show", "")
     show = show if show in FILTERS else "all"
-    rows = Submission.objects.filter(team=team_id) if team_id is not None else Submission.objects.none()
-    if FILTERS[show]:
-        rows = rows.filter(status__in=FILTERS[show])
     before = request.GET.get("before", "")
-    if is_number(before):
-        rows = rows.filter(pk__lt=int(before))
-    found = with_all_shown(rows.order_by("-pk")[: PAGE_SIZE + 1], visited.phases)
+    found = [] if team_id is None else page_of(
+        team=team_id, statuses=FILTERS[show], before=int(before) if is_number(before) else LAST, phases=visited.phases
+    )  # fmt: skip
     context = {
         "phase": phase,
         "show": show,

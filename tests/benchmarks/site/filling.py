@@ -17,9 +17,10 @@ FILLED: tuple[type[Model], ...] = (Team, Submission, Run, Score, Entry)
 def fill(site: World, submissions: int, teams: int) -> None:
     """Rows in bulk: random scores, spread over the teams; every tenth submission is the viewer's own, so that its list is long too.
 
-    One real submission is the pattern: what is not said below is as it is there.
+    One real submission is the pattern: what is not said below is as it is there. The viewer's own row stands far down, on no
+    first page.
     """
-    made = site.score(site.submit(), 0.5)
+    made = site.score(site.submit(), 0.99)
     patterns: dict[type[Model], Model] = {
         Team: site.team, Submission: made, Run: made.runs.get(), Score: Score.objects.get(submission=made),
         Entry: Entry.objects.get(score__submission=made),

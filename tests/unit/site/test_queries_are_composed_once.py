@@ -1,11 +1,14 @@
 """A query whose SQL is composed once answers as Django's own does, whatever its arguments."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from competitions.composed import Composed, fill
 from competitions.submissions.models import Submission
+from competitions.submissions.states import State
 from tests.worlds import World
 
 
@@ -33,6 +36,16 @@ def test_texts_and_lists_of_any_length_are_arguments(site: World) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert names(name=made[0].file_name, numbers=[]) == []
     assert not queries.captured_queries
+
+
+def test_instants_and_members_of_an_enumeration_are_arguments(site: World) -> None:
+    early, late = site.submit(), site.submit(at=site.now + timedelta(hours=1))
+    since = Composed(
+        lambda instant, states: Submission.objects.filter(received_at__gte=instant, status__in=states).order_by("pk")
+    )
+    assert since(instant=site.now, states=[State.QUEUED]) == [early, late]
+    assert since(instant=site.now + timedelta(minutes=1), states=list(State)) == [late]
+    assert since(instant=site.now, states=[State.FAILED, State.CANCELLED]) == []
 
 
 def test_an_argument_that_does_not_reach_the_database_is_an_error() -> None:
