@@ -1,0 +1,121 @@
+"""Leaderboards, their rows, data sets, commitments and winners, as they are answered."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from competitions.leaderboards.board import Row
+from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, shown_values
+from competitions.leaderboards.commitments import manifest_of
+from competitions.leaderboards.facts import VERIFIED
+from competitions.leaderboards.models import Column, Commitment, Entry
+from competitions.submissions.models import Dataset
+from competitions.winners.models import Place
+
+
+class ColumnOut(serializers.ModelSerializer[Column]):
+    class Meta:
+        model = Column
+        fields = ["key", "title", "unit", "kind", "sorting", "precision", "is_primary"]
+
+
+class CellOut(serializers.Serializer[Any]):
+    key = serializers.CharField(help_text="As in `scores`: `column@task`.")
+    state = serializers.ChoiceField(choices=[(one.value, one.value) for one in CellState])
+    reason = serializers.CharField(allow_null=True, help_text="Why there is no score, where there will be none.")
+    is_own = serializers.BooleanField(
+        help_text="The row's team submitted the data set: it does not count for its rank."
+    )
+
+
+class RowOut(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(allow_null=True)
+    team = serializers.CharField()
+    is_baseline = serializers.BooleanField()
+    scores = serializers.DictField(child=serializers.CharField())
+    submissions = serializers.IntegerField()
+    achieved_at = serializers.DateTimeField()
+    last_at = serializers.DateTimeField()
+    verified = serializers.DictField(
+        allow_null=True, help_text="Of a winner whose code was run: `wall_s` it took and the `limit_s`."
+    )
+    cells = CellOut(many=True, required=False, help_text="On each submitted data set, of a board that grows by them.")
+
+
+def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
+    """A board's row as JSON, its values as shown."""
+    entry = row.entry
+    values = zip(columns, shown_values(columns, entry.values), strict=True)
+    datasets = [column for column in columns if isinstance(column, DatasetColumn)]
+    return ({"cells": [_cell_out(column, entry) for column in datasets]} if datasets else {}) | {
+        "rank": row.rank,
+        "team": entry.team.name,
+        "is_baseline": entry.is_baseline,
+        "scores": {column.key: value for column, value in values if value is not None},
+        "submissions": entry.submissions,
+        "achieved_at": entry.achieved_at,
+        "last_at": entry.last_at,
+        "verified": entry.values.get(VERIFIED),
+    }
+
+
+def _cell_out(column: DatasetColumn, entry: Entry) -> dict[str, Any]:
+    """How far a row is on a submitted data set."""
+    return {
+        "key": column.key,
+        "state": column.state_in(entry.values),
+        "reason": column.reason_in(entry.values) or None,
+        "is_own": column.dataset.submission.team_id == entry.team_id,
+    }
+
+
+class DatasetOut(serializers.ModelSerializer[Dataset]):
+    task = serializers.IntegerField(source="task_id", help_text="Behind the `@` of the keys of its scores.")
+    team = serializers.CharField(source="submission.team.name")
+    submission = serializers.IntegerField(source="submission_id")
+
+    class Meta:
+        model = Dataset
+        fields = ["task", "name", "team", "submission", "joined_at", "counts_from", "withdrawn_at"]
+
+
+class CommitmentOut(serializers.ModelSerializer[Commitment]):
+    board = serializers.SlugField(source="leaderboard.key")
+    manifest = serializers.SerializerMethodField(help_text="For `podium verify`; null until the reveal.")
+
+    class Meta:
+        model = Commitment
+        fields = ["board", "digest", "entry_count", "made_at", "manifest"]
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_manifest(self, commitment: Commitment) -> dict[str, Any] | None:
+        return None if commitment.leaderboard.is_sealed else manifest_of(commitment)
+
+
+class WinnerOut(serializers.ModelSerializer[Place]):
+    team = serializers.CharField(source="team.name")
+    submission = serializers.IntegerField(source="submission_id")
+    verified_at = serializers.DateTimeField(source="submission.verified_at")
+    verified_s = serializers.FloatField(source="submission.verified_s")
+    time_limit_s = serializers.IntegerField(source="submission.phase.time_limit_s")
+
+    class Meta:
+        model = Place
+        fields = [
+            "rank", "team", "submission", "verified_at", "verified_s", "time_limit_s", "repository_url", "commit", "report_url",
+            "hardware",
+        ]  # fmt: skip
+
+
+class LeaderboardOut(serializers.Serializer[Any]):
+    phase = serializers.CharField()
+    board = serializers.SlugField()
+    title = serializers.CharField()
+    rule = serializers.CharField()
+    sorted_by = serializers.CharField(allow_null=True, help_text="Null: by the primary column.")
+    columns = ColumnOut(many=True)
+    entry_count = serializers.IntegerField()
+    rows = RowOut(many=True)
+    next_cursor = serializers.CharField(allow_null=True)
+    datasets = DatasetOut(many=True, required=False, help_text="The submitted ones, of a board that grows by them.")
