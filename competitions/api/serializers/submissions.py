@@ -59,6 +59,8 @@ class SubmissionFilter(serializers.Serializer[Any]):
 
 
 class RunOut(serializers.ModelSerializer[Run]):
+    """A run, given as plain values of its fields and `task_name`: a list of submissions has many."""
+
     task = serializers.CharField(source="task_name")
 
     class Meta:
@@ -67,8 +69,8 @@ class RunOut(serializers.ModelSerializer[Run]):
             "id", "task", "state", "attempt", "queued_at", "started_at", "finished_at", "reason", "code", "detail", "meters",
         ]  # fmt: skip
 
-    def to_representation(self, run: Run) -> dict[str, Any]:
-        return _answer(self.Meta.fields, run, {"task": run.task_name})  # type: ignore[attr-defined]  # an annotation
+    def to_representation(self, run: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # not of a `Run`
+        return {name: run["task_name" if name == "task" else name] for name in self.Meta.fields}
 
 
 def _answer(fields: list[str], row: Any, found: dict[str, Any]) -> dict[str, Any]:
@@ -119,30 +121,32 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
 
     def to_representation(self, submission: Submission) -> dict[str, Any]:
         standing = standing_of(submission, self.context["can_see_board"])
-        run_out = RunOut()
+        runs: list[dict[str, Any]] = submission.shown_runs  # type: ignore[attr-defined]  # plain values
         return _answer(self.Meta.fields, submission, {
             "competition": submission.competition_slug,  # type: ignore[attr-defined]  # an annotation
             "phase": submission.phase.slug,
             "team": submission.team_name,  # type: ignore[attr-defined]  # an annotation
             "submitted_by": submission.submitted_by_name,  # type: ignore[attr-defined]  # an annotation
             "sha256": submission.file_id,
-            "verdict": _verdict(submission),
+            "verdict": _verdict(submission, runs),
             "scores": {column.key: value for column, value in standing.values} or None,
             "counts_on": [board.key for board in standing.counting],
             "selected_on": [choice.board.key for choice in standing.choices if choice.is_picked],
-            "runs": [run_out.to_representation(run) for run in submission.runs.all()],
+            "runs": [RUN_OUT.to_representation(run) for run in runs],
         })  # fmt: skip
 
 
-def _verdict(submission: Submission) -> dict[str, str] | None:
+RUN_OUT = RunOut()
+
+
+def _verdict(submission: Submission, runs: list[dict[str, Any]]) -> dict[str, str] | None:
     if not submission.reason:
         return None
     info = REASONS[Reason(submission.reason)]
-    run = next((run for run in submission.runs.all() if run.reason), None)
     return {
         "reason": submission.reason,
         "blame": info.blame,
-        "detail": run.detail if run else "",
+        "detail": next((run["detail"] for run in runs if run["reason"]), ""),
         "advice": info.advice,
     }
 

@@ -19,7 +19,7 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
-from competitions.composed import Composed, fill
+from competitions.composed import Composed
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.loading import attach_standings, phases_of
 from competitions.leaderboards.models import Leaderboard
@@ -46,18 +46,20 @@ IDEMPOTENCY = OpenApiParameter(
 
 _runs_of = Composed(
     lambda submissions: (
-        Run.objects.filter(submission__in=submissions).defer("receipt", "scores").annotate(task_name=F("task__name"))
+        Run.objects.filter(submission__in=submissions)
+        .annotate(task_name=F("task__name"))
+        .values("submission_id", "task_name", *(name for name in s.RunOut.Meta.fields if name != "task"))
     )
 )
 
 
 def attach_shown(submissions: Sequence[Submission]) -> None:
     """Give each submission what its answer tells beside its own row: runs, phase, scores and choices; at most four queries."""
-    runs: dict[int, list[Run]] = {submission.pk: [] for submission in submissions}
+    runs: dict[int, list[dict[str, Any]]] = {submission.pk: [] for submission in submissions}
     for run in _runs_of(submissions=list(runs)):
-        runs[run.submission_id].append(run)
+        runs[run.pop("submission_id")].append(run)
     for submission in submissions:
-        fill(submission, "runs", runs[submission.pk])
+        submission.shown_runs = runs[submission.pk]  # type: ignore[attr-defined]  # read by the serializer
     attach_standings(submissions, phases_of(submissions))
 
 
