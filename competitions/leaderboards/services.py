@@ -122,6 +122,7 @@ def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts:
     more = len(counting) - len(rows)
     kept = {score.pk: rows.pop(score.pk) for score in counting if score.pk in rows}
     free = list(rows.values())
+    tasks = dataset_tasks(board.phase)
     known = eligible_scores(board).filter(team=team).aggregate(count=Count("pk"), newest=Max("received_at"))
     for score in counting:
         entry = kept.get(score.pk) or (free.pop() if free else Entry(leaderboard=board, team=team))
@@ -129,7 +130,7 @@ def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts:
         entry.is_baseline, entry.submissions = team.is_baseline, known["count"]
         entry.achieved_at, entry.last_at = score.received_at, known["newest"]
         entry.save()
-        cells_write(entry, columns, facts, tasks=dataset_tasks(board.phase))
+        cells_write(entry, columns, facts, tasks=tasks)
     Entry.objects.filter(pk__in=[row.pk for row in free]).delete()
     return more
 

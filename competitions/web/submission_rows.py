@@ -88,9 +88,7 @@ _plain = Composed(_page)
 _with_score = Composed(lambda boards, **page: with_main_score(_page(**page), boards))
 
 
-def page_of(
-    *, team: int, statuses: Sequence[str] = State.values, before: int = LAST, phases: Iterable[Phase]
-) -> list[Submission]:
+def page_of(*, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase]) -> list[Submission]:
     """A team's newest submissions before that number with all that their rows show: a page, and one more if there are more.
 
     `phases` are the competition's, with their boards. Runs are read only of submissions that their status does not
