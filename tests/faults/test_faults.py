@@ -11,7 +11,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -53,6 +53,13 @@ def trial(cluster: Cluster, name: str, *, count: int = 3, seconds: float = 1.2) 
     TABLE.setdefault(name, Row()).add(verdict, time.monotonic() - made.hit_at)
     assert verdict.is_good, verdict
     cluster.assert_clean()
+
+
+def unanswered(runs: Runs) -> list[str]:
+    """How the attempts ended that no worker answered for."""
+    from competitions.submissions.models import Attempt
+
+    return list(Attempt.objects.filter(run__in=runs, is_answered=False).values_list("detail", flat=True))
 
 
 def attempts(cluster: Cluster, run: uuid.UUID) -> int:
@@ -177,11 +184,16 @@ def test_the_reconciler_is_killed(cluster: Cluster, number: int) -> None:
         cluster.reconciler.start()
 
 
+NO_ROOM_FOR_AN_OUTPUT = "size=1m"
+NO_ROOM_FOR_A_FOLDER = "nr_inodes=1"
+ROOM_UNTIL_IT_IS_FILLED = "size=32m"
+
+
 @contextmanager
-def full_disk(host: WorkerHost) -> Iterator[None]:
-    """The worker's folder has no byte left: a small file system is laid over its runs and filled."""
+def full_disk(host: WorkerHost, room: str = NO_ROOM_FOR_AN_OUTPUT) -> Iterator[None]:
+    """The worker's folder has little or nothing left: a small file system is laid over its runs."""
     runs = str(host.data_dir / "runs")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", runs], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"{room},mode=0700", "tmpfs", runs], check=True)
     try:
         yield
     finally:
@@ -190,11 +202,29 @@ def full_disk(host: WorkerHost) -> Iterator[None]:
 
 
 @repeated
-def test_a_workers_full_disk_sends_its_runs_elsewhere(cluster: Cluster, number: int) -> None:
+@pytest.mark.parametrize("room", [NO_ROOM_FOR_AN_OUTPUT, NO_ROOM_FOR_A_FOLDER])
+def test_a_workers_full_disk_sends_its_runs_elsewhere(cluster: Cluster, room: str, number: int) -> None:
     sick = cluster.hosts[0]
-    with full_disk(sick), trial(cluster, "worker's disk full", count=4) as one:
+    with full_disk(sick, room), trial(cluster, "worker's disk full", count=4) as one:
         one.hit()
         cluster.see_through(one.runs)
+    assert unanswered(one.runs) == [], "each failure was reported at once: no lease had to run out"
+
+
+@repeated
+def test_a_disk_that_fills_while_a_program_runs_is_reported_at_once(cluster: Cluster, number: int) -> None:
+    sick, well = cluster.hosts
+    well.kill()
+    with full_disk(sick, ROOM_UNTIL_IT_IS_FILLED), trial(cluster, "worker's disk fills", count=1, seconds=2.5) as one:
+        cluster.holder(one.runs, "ingesting")
+        one.hit()
+        (folder,) = (sick.data_dir / "runs").iterdir()
+        with suppress(OSError), (folder / "filler").open("wb", buffering=0) as filler:
+            while filler.write(bytes(1 << 12)):
+                pass
+        well.start()
+        cluster.see_through(one.runs)
+    assert unanswered(one.runs) == [], "reported at once, as a result where what the run gave back was room enough"
 
 
 @repeated

@@ -16,7 +16,7 @@ from workers.agent.janitor import remove_containers, remove_run_folder
 from workers.agent.logs import about
 from workers.agent.protocol import Job
 from workers.agent.slots import Slot
-from workers.agent.state import RunFolder
+from workers.agent.state import RunFolder, lease_key
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.verdict import Verdict, infrastructure
 
@@ -30,12 +30,17 @@ class HeldRuns:
         self._lock = threading.Lock()
         self._finishing: set[str] = set()
         self._ahead: set[str] = set()
-        self.leases: set[str] = set()
+        self._leases: set[str] = set()
 
     def add(self, lease: str) -> None:
-        """The lease is ours."""
+        """The lease is ours. Call before anything is made for it: what no lease stands behind is removed."""
         with self._lock:
-            self.leases.add(lease)
+            self._leases.add(lease)
+
+    def snapshot(self) -> frozenset[str]:
+        """The leases held at this moment."""
+        with self._lock:
+            return frozenset(self._leases)
 
     def ahead(self, lease: str, waits: bool) -> None:
         """Whether it is claimed and waits for its turn."""
@@ -50,7 +55,7 @@ class HeldRuns:
     def drop(self, lease: str) -> None:
         """It is over."""
         with self._lock:
-            self.leases.discard(lease)
+            self._leases.discard(lease)
             self._finishing.discard(lease)
             self._ahead.discard(lease)
 
@@ -77,8 +82,7 @@ class RunHandling:
         self._held = held
         self._began = time.monotonic()
         self._adopted = folder is not None
-        gpu_uuid = slot.gpu_uuid if job.gpus else None
-        self.folder = folder or RunFolder.create(self._worker.runs, job, gpu_uuid=gpu_uuid, cores=slot.cores)
+        self.folder = folder or RunFolder(self._worker.runs, lease_key(job.lease_id))
         held.add(self.folder.lease)
         self.execution = RunExecution(self._worker, job, self.folder)
         self.heartbeat = Heartbeat(self._worker, self.execution, on_drain=drain)
@@ -87,11 +91,20 @@ class RunHandling:
     def prepare(self) -> bool:
         """Stage files and create containers; on failure the run is finished here, and False is returned."""
         self._held.ahead(self.folder.lease, True)
-        self._guarded(self.execution.prepare)
+        self._guarded(self._prepare)
         if self.execution.verdict is None:
             return True
         self.finish()
         return False
+
+    def _prepare(self) -> None:
+        gpu_uuid = self.slot.gpu_uuid if self.job.gpus else None
+        try:
+            self.folder.create(self.job, gpu_uuid=gpu_uuid, cores=self.slot.cores)
+        except OSError as error:
+            self.execution.verdict = _disk_verdict(error)
+        else:
+            self.execution.prepare()
 
     def adopt(self) -> None:
         """Go on with what a predecessor left. Its turn is taken already, or not needed."""
@@ -131,14 +144,26 @@ class RunHandling:
         self._held.finishing(self.folder.lease)
         try:
             if not self.heartbeat.lost.is_set():
-                outputs = self.execution.collect()
-                body = self.execution.result(outputs)
-                self.folder.save_result(body, outputs)
+                body, outputs = self._decided()
                 self.heartbeat.flush()
                 self._deliver(body, outputs)
-        except Exception:  # whatever it was (a full disk): the lease runs out, and another worker takes the run
+        except Exception:  # whatever it was: the lease runs out, and another worker takes the run
             log.exception("run_not_reported", extra=about(self.job))
         self._end()
+
+    def _decided(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """The result, written down, and its outputs. What this disk cannot hold is our failure, and said at once."""
+        try:
+            outputs = self.execution.collect()
+            body = self.execution.result(outputs)
+            self.folder.save_result(body, outputs)
+        except OSError as error:
+            log.exception("result_not_kept", extra=about(self.job))
+            verdict = self.execution.verdict
+            if verdict is None or verdict.reason != "infrastructure":
+                self.execution.verdict = _disk_verdict(error)
+            return self.execution.result({}), {}
+        return body, outputs
 
     def _deliver(self, body: dict[str, Any], outputs: dict[str, str]) -> None:
         client, job, patience = self._worker.client, self.job, self._worker.patience_s
@@ -208,6 +233,10 @@ class RunHandling:
         self.heartbeat.stop()
         self.execution.destroy()
         self._held.drop(self.folder.lease)
+
+
+def _disk_verdict(error: OSError) -> Verdict:
+    return infrastructure(SandboxError("worker_disk", f"the worker's folder: {error.strerror or error}"))
 
 
 def _gpu_verdict(fault: str) -> Verdict:

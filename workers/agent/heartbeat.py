@@ -41,8 +41,11 @@ class Heartbeat(threading.Thread):
     def run(self) -> None:
         """Beat until `stop`: in time, and when there is something new; a short run may end without a beat."""
         while not self._done.wait(TICK_S):
-            if self._wanted():
-                self.beat()
+            try:
+                if self._wanted():
+                    self.beat()
+            except Exception:  # whatever it was: without the next beat the lease runs out under a run that is well
+                log.exception("heartbeat_fault", extra=about(self._execution.job))
 
     def stop(self) -> None:
         """The run is over."""
@@ -58,7 +61,8 @@ class Heartbeat(threading.Thread):
         )
 
     def _has_text(self) -> bool:
-        return any(stage.log is not None and stage.log.has_live for stage in self._execution.staged.stages.values())
+        stages = list(self._execution.staged.stages.values())  # at once: stages are added while they are prepared
+        return any(stage.log is not None and stage.log.has_live for stage in stages)
 
     def flush(self) -> None:
         """Send log text that no beat has sent yet, before the run ends."""
@@ -120,7 +124,7 @@ class Heartbeat(threading.Thread):
 
     def _fresh_pieces(self, room: int) -> list[dict[str, Any]]:
         pieces: list[dict[str, Any]] = []
-        for name, stage in self._execution.staged.stages.items():
+        for name, stage in list(self._execution.staged.stages.items()):
             while stage.log is not None and len(pieces) < room and (text := stage.log.take_live(MAX_TEXT_BYTES)):
                 seq, _ = self._execution.folder.log_position(name)
                 self._execution.folder.log_sent(name, seq + 1, stage.log.sent_bytes)

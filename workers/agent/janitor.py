@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -15,9 +16,14 @@ from workers.sandbox.output_volume import OutputVolume
 
 log = logging.getLogger("podium.worker")
 
+Live = Callable[[], AbstractSet[str]]
 
-def sweep(worker: Worker, live: AbstractSet[str]) -> int:
-    """Remove leftovers of all leases but `live`; returns how many things were removed. Safe to run at any time."""
+
+def sweep(worker: Worker, live: Live) -> int:
+    """Remove leftovers of all leases but the live ones; returns how many things were removed. Safe to run at any time.
+
+    `live` is asked after each look at what there is: a run that is claimed during the sweep is held before it leaves a trace.
+    """
     removed = _containers(worker, live) + _folders(worker, live) + _cgroups(worker, live)
     worker.cache.trim()
     if removed:
@@ -25,11 +31,11 @@ def sweep(worker: Worker, live: AbstractSet[str]) -> int:
     return removed
 
 
-def _containers(worker: Worker, live: AbstractSet[str]) -> int:
+def _containers(worker: Worker, live: Live) -> int:
     removed = 0
     try:
         for container in worker.engine.labelled({LABEL_WORKER: worker.key}):
-            if worker.engine.inspect(container).labels.get("podium.lease") not in live:
+            if worker.engine.inspect(container).labels.get("podium.lease") not in live():
                 worker.engine.remove(container)
                 removed += 1
     except SandboxError as error:
@@ -46,8 +52,10 @@ def remove_containers(worker: Worker, lease: str) -> None:
         log.warning("janitor_stopped", extra={"code": error.code, "detail": error.detail[:200]})
 
 
-def _folders(worker: Worker, live: AbstractSet[str]) -> int:
-    doomed = [folder for folder in worker.runs.iterdir() if folder.name not in live]
+def _folders(worker: Worker, live: Live) -> int:
+    there = list(worker.runs.iterdir())
+    held = live()
+    doomed = [folder for folder in there if folder.name not in held]
     for folder in doomed:
         remove_run_folder(folder)
     return len(doomed)
@@ -66,12 +74,14 @@ def remove_run_folder(folder: Path) -> None:
     OutputVolume(folder.parent, folder.name, size_bytes=0, files=0, quota=False).destroy()
 
 
-def _cgroups(worker: Worker, live: AbstractSet[str]) -> int:
+def _cgroups(worker: Worker, live: Live) -> int:
     """Empty groups that a worker which was killed could not remove; the kernel refuses to remove one in use."""
     removed = 0
     for parent in {CGROUP_ROOT / "podium.slice", *CGROUP_ROOT.glob("podium"), *CGROUP_ROOT.glob("*/podium")}:
-        for group in _groups(parent, worker.key):
-            if any(lease in group.name for lease in live):
+        there = _groups(parent, worker.key)
+        held = live()
+        for group in there:
+            if any(lease in group.name for lease in held):
                 continue
             with contextlib.suppress(OSError):
                 group.rmdir()

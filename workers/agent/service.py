@@ -129,7 +129,7 @@ class Service:
             poll_s=float(registered.get("poll_s", 2)),
             reserve_bytes=self._config.reserve_bytes,
         )
-        sweep(self._worker, set(self._held.leases))
+        sweep(self._worker, self._held.snapshot)
         if self._config.broker:
             BellListener(self._config.broker, str(registered["bell"]), self._bell, self._worker.stopping).start()
         lanes = [Lane(slot, claimer, self._held, self.stop, n) for slot in self._slots for n in range(LANES)]
@@ -137,7 +137,7 @@ class Service:
             thread.start()
         log.info("worker_ready", extra={"worker": self._worker.name, "count": len(self._slots)})
         while not self._worker.stopping.wait(self._config.sweep_s):
-            sweep(self._worker, set(self._held.leases))
+            sweep(self._worker, self._held.snapshot)
         self._wind_down(lanes)
 
     def _register(self) -> dict[str, Any]:
@@ -211,7 +211,7 @@ class Service:
         until = time.monotonic() + STOP_GRACE_S
         while time.monotonic() < until and (self._held.any_finishing or self._held.any_ahead):
             time.sleep(0.05)
-        log.info("worker_stopped", extra={"worker": self._worker.name, "count": len(self._held.leases)})
+        log.info("worker_stopped", extra={"worker": self._worker.name, "count": len(self._held.snapshot())})
 
 
 def lock_folder(data_dir: Path, wait_s: float = PREDECESSOR_WAIT_S) -> IO[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -24,20 +25,16 @@ class RunFolder:
         self.lease = lease
         self.path = runs / lease
         self.outbox = self.path / "outbox"
-        self._state: dict[str, Any] = {}
+        self._state: dict[str, Any] = {"phase": "preparing", "gpu_uuid": None, "stages": {}, "logs": {}}
         self._writing = threading.Lock()  # stages that run at the same time, and the heartbeat
 
-    @classmethod
-    def create(cls, runs: Path, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = ()) -> RunFolder:
-        """Make the folder and write the job; durable when this returns."""
-        folder = cls(runs, lease_key(job.lease_id))
-        folder.path.mkdir(mode=0o700)
-        folder.outbox.mkdir(mode=0o700)
-        folder._state = {"phase": "preparing", "gpu_uuid": gpu_uuid, "boot_id": boot_id(), "stages": {}, "logs": {}}
-        folder._state["cores"] = list(cores)
-        write_durably(folder.path / "job.json", json.dumps(job.raw))
-        folder._write_state(durably=True)
-        return folder
+    def create(self, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = ()) -> None:
+        """Make the folder and write the job; durable when this returns. Raises `OSError`."""
+        self._state |= {"gpu_uuid": gpu_uuid, "boot_id": boot_id(), "cores": list(cores)}
+        self.path.mkdir(mode=0o700)
+        self.outbox.mkdir(mode=0o700)
+        write_durably(self.path / "job.json", json.dumps(job.raw))
+        self._write_state(durably=True)
 
     @classmethod
     def load(cls, runs: Path, lease: str) -> tuple[RunFolder, Job]:
@@ -88,9 +85,10 @@ class RunFolder:
         return dict(self._state["stages"].get(stage, {}))
 
     def log_sent(self, stream: str, seq: int, sent_bytes: int) -> None:
-        """Remember how much of a log the site has."""
+        """Remember how much of a log the site has; a successor of this process that does not know it sends that text again."""
         self._state["logs"][stream] = [seq, sent_bytes]
-        self._write_state()
+        with contextlib.suppress(OSError):  # a full disk must not keep a heartbeat from being sent
+            self._write_state()
 
     def log_position(self, stream: str) -> tuple[int, int]:
         """The next piece's number and the bytes that were sent."""

@@ -18,7 +18,7 @@ from workers.agent.execution import RunExecution
 from workers.agent.gpus import NoGpus
 from workers.agent.host import host_record
 from workers.agent.protocol import parse_job
-from workers.agent.state import RunFolder
+from workers.agent.state import RunFolder, lease_key
 from workers.sandbox.engine import Engine
 from workers.sandbox.output_volume import loop_mounts_work
 
@@ -156,7 +156,8 @@ class Bench:
     def prepared(self, job: dict[str, Any]) -> RunExecution:
         """An execution whose containers are created and not started."""
         parsed = parse_job(job)
-        folder = RunFolder.create(self.worker.runs, parsed, gpu_uuid=None)
+        folder = RunFolder(self.worker.runs, lease_key(parsed.lease_id))
+        folder.create(parsed, gpu_uuid=None)
         execution = RunExecution(self.worker, parsed, folder)
         execution.prepare()
         return execution

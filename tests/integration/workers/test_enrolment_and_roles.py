@@ -119,9 +119,9 @@ def test_bytes_written_count_what_was_overwritten_and_deleted(bench: Bench) -> N
 def test_a_slots_cores_are_the_only_ones_that_its_container_has(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     from workers.agent.state import RunFolder
 
-    create: Callable[..., RunFolder] = RunFolder.create
+    create: Callable[..., None] = RunFolder.create
     monkeypatch.setattr(
-        RunFolder, "create", lambda runs, job, gpu_uuid: create(runs, job, gpu_uuid=gpu_uuid, cores=(1,))
+        RunFolder, "create", lambda folder, job, gpu_uuid: create(folder, job, gpu_uuid=gpu_uuid, cores=(1,))
     )
     assert "cores [1]" in bench.run(bench.code_job(WRITES)).log
 

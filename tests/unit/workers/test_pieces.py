@@ -109,7 +109,8 @@ def test_over_its_cap_the_cache_drops_what_was_used_longest_ago_and_nothing_in_u
 
 
 def test_a_run_folder_is_read_back_by_the_next_process(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, parse_job(JOB), gpu_uuid="GPU-1")
+    folder = RunFolder(tmp_path, lease_key("l-1"))
+    folder.create(parse_job(JOB), gpu_uuid="GPU-1")
     folder.set_phase("executing")
     folder.stage_started("ingestion", 12.5)
     folder.stage_killed("ingestion", "time_limit")
@@ -124,7 +125,8 @@ def test_a_run_folder_is_read_back_by_the_next_process(tmp_path: Path) -> None:
 
 def test_a_run_folder_names_its_lease_and_nothing_else(tmp_path: Path) -> None:
     job = parse_job(changed(lambda said: said.update(run_id="secret-run", lease_id="AB-12")))
-    assert RunFolder.create(tmp_path, job, gpu_uuid=None).path.name == "ab12"
+    RunFolder(tmp_path, lease_key(job.lease_id)).create(job, gpu_uuid=None)
+    assert [path.name for path in tmp_path.iterdir()] == ["ab12"]
 
 
 def test_a_durable_write_replaces_the_whole_file(tmp_path: Path) -> None:
