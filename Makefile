@@ -26,7 +26,7 @@ soak: venv ## The fault and hostile suites for longer: each fault TRIALS times (
 	@$(PYTHON) -m workers.images ensure
 	@PODIUM_FAULT_TRIALS=$(or $(TRIALS),5) timeout --signal=INT $(or $(MINUTES),60)m $(PYTHON) -m pytest -q tests/faults tests/hostile
 
-lint: ## ruff, mypy, import-linter, djlint, migrations, lengths of functions
+lint: ## ruff (rules and format), mypy, import-linter, djlint, migrations, lengths of functions
 	@scripts/test.sh lint
 
 bench: venv ## Speed, by hand: prints ratios, asserts nothing; ONLY=path for one file

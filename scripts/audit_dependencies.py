@@ -33,7 +33,11 @@ def known_vulnerabilities(packages: list[tuple[str, str]], url: str) -> dict[str
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
         results = json.load(answer)["results"]
     named = zip(packages, results, strict=True)
-    return {f"{name}=={version}": [v["id"] for v in found["vulns"]] for (name, version), found in named if found.get("vulns")}
+    return {
+        f"{name}=={version}": [v["id"] for v in found["vulns"]]
+        for (name, version), found in named
+        if found.get("vulns")
+    }
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -18,6 +18,7 @@ check() { # NAME COMMAND...
 }
 
 check ruff "$bin/ruff" check
+check format "$bin/ruff" format --check
 check mypy "$bin/mypy"
 check import-linter env PYTHONPATH=platform:. "$bin/lint-imports" --no-cache
 check djlint "$bin/djlint" --lint --quiet platform competitions

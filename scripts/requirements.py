@@ -33,7 +33,9 @@ def main(names: list[str]) -> int:
     extras = project["optional-dependencies"]
     unknown = [name for name in names if name not in extras]
     if unknown or not names:
-        print(f"name extras of pyproject.toml: {', '.join(extras)}; not {', '.join(unknown) or 'none'}", file=sys.stderr)
+        print(
+            f"name extras of pyproject.toml: {', '.join(extras)}; not {', '.join(unknown) or 'none'}", file=sys.stderr
+        )
         return 2
     found = {line for name in names for line in requirements(extras, name, project["name"])}
     print("\n".join(sorted(found)))

@@ -58,7 +58,11 @@ def work(site: World, scores: Scores, default: float = 0.5, *, limit: int = 1000
     done: list[Run] = []
     while len(done) < limit and (run := dispatch.run_claim(worker=worker, free_gpus=0, now=site.now)) is not None:
         said = scores.get((run.submission.team.name, run.task.name), default)
-        body = {"outcome": "failed", "reason": said} if isinstance(said, str) else {"outcome": "finished", "scores": {"mae": said}}
+        body = (
+            {"outcome": "failed", "reason": said}
+            if isinstance(said, str)
+            else {"outcome": "finished", "scores": {"mae": said}}
+        )
         dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
         done.append(run)
     return done
@@ -89,5 +93,7 @@ def board_of(site: World) -> Leaderboard:
 
 def order(site: World) -> list[tuple[str, float]]:
     """Teams with their average ranks, best first."""
-    rows = Entry.objects.filter(leaderboard__phase=site.phase).select_related("team").order_by("rank_value", "team__name")
+    rows = (
+        Entry.objects.filter(leaderboard__phase=site.phase).select_related("team").order_by("rank_value", "team__name")
+    )
     return [(row.team.name, round(row.values["rank"], 4)) for row in rows]

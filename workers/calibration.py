@@ -113,7 +113,9 @@ print(json.dumps({"fma_s": timed(compute, 1_000_000), "memory_s": timed(move, 40
 '''
 
 
-def calibrate(*, image: str, data_dir: Path, engine: str | None, gpus: str = "auto", gpu_image: str = "") -> dict[str, Any]:
+def calibrate(
+    *, image: str, data_dir: Path, engine: str | None, gpus: str = "auto", gpu_image: str = ""
+) -> dict[str, Any]:
     """Run the loads, each `ROUNDS` times, and keep the medians in `data_dir`; the worker sends them when it registers.
 
     Raises
@@ -157,7 +159,9 @@ def _once(tester: Tester, source: str, gpu_uuid: str | None) -> dict[str, float]
     except (ValueError, IndexError):
         said = None
     if seen.evidence.exit_code != 0 or not isinstance(said, dict):
-        raise SandboxError("calibration_failed", f"the load ended with {seen.evidence.exit_code}: {seen.log.strip()[-300:]}")
+        raise SandboxError(
+            "calibration_failed", f"the load ended with {seen.evidence.exit_code}: {seen.log.strip()[-300:]}"
+        )
     return {str(name): float(seconds) for name, seconds in said.items()}
 
 

@@ -58,10 +58,16 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--allow-http", action="store_true", help="let the site be plain HTTP on another host")
     run.add_argument("--runtime", help="the engine's runtime for containers, such as runsc (default: the engine's own)")
     run.add_argument("--require-isolation", help="refuse to start without: none, userns, gvisor (default: none)")
-    run.add_argument("--role", help="both, ingestion (never sees reference data) or scoring (never runs participants' code)")
-    run.add_argument("--self-test", help="try before registering whether the limits hold: once, always, never (default: once)")
+    run.add_argument(
+        "--role", help="both, ingestion (never sees reference data) or scoring (never runs participants' code)"
+    )
+    run.add_argument(
+        "--self-test", help="try before registering whether the limits hold: once, always, never (default: once)"
+    )
     run.add_argument("--self-test-image", help=f"image with python3 for it (default: {DEFAULT_IMAGE})")
-    run.add_argument("--sweep-s", help="seconds between two rounds of removing what no live lease stands behind (default: 30)")
+    run.add_argument(
+        "--sweep-s", help="seconds between two rounds of removing what no live lease stands behind (default: 30)"
+    )
     test = commands.add_parser("self-test", help="run hostile programs and say which limits hold on this host")
     test.add_argument("--image", help="image with python3 to test with (default: " + DEFAULT_IMAGE + ")")
     test.add_argument("--data-dir", help="folder to work in")

@@ -133,7 +133,9 @@ def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
         url, headers = f"{chosen.site.rstrip('/')}/api/v1/bundles/", {"Authorization": f"Bearer {token}"}
         form = _Form({"queue": chosen.queue}, packed)
         with _watched(url, headers):
-            return requests.post(url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type})
+            return requests.post(
+                url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type}
+            )
 
 
 class _Form:

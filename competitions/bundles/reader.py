@@ -301,7 +301,11 @@ def command_fault(files: BundleFiles, relative: str) -> str:
     name, text = _metadata_text(files, relative)
     if text is None:
         what = f"the program {relative!r} has no metadata.yaml at its top level, so it cannot be run"
-        return f"{what}; there is {name!r}: pack what is in the folder" if name else f"{what}; add one with a line `command: ...`"
+        return (
+            f"{what}; there is {name!r}: pack what is in the folder"
+            if name
+            else f"{what}; add one with a line `command: ...`"
+        )
     try:
         said = yaml.safe_load(text)
     except yaml.YAMLError:

@@ -113,4 +113,6 @@ class _TaskReader:
             return self.existing[name]
         path, file_name = self.files.zipped(str(self.data[name]["zip"]), scratch)
         label = f"{self.data['name']}: {Resource.Kind(name).label}"[:200]
-        return Resource.objects.create(owner=self.owner, kind=name, name=label, file=store_path(path), file_name=file_name)
+        return Resource.objects.create(
+            owner=self.owner, kind=name, name=label, file=store_path(path), file_name=file_name
+        )

@@ -115,9 +115,14 @@ class CompetitionAdmin(OrganizerAdmin):
             "Details and files",
             {
                 "fields": [
-                    "competition_type", "contact_email", "reward", "enable_detailed_results",
-                    "show_detailed_results_in_submission_panel", "show_detailed_results_in_leaderboard",
-                    "make_programs_available", "make_input_data_available",
+                    "competition_type",
+                    "contact_email",
+                    "reward",
+                    "enable_detailed_results",
+                    "show_detailed_results_in_submission_panel",
+                    "show_detailed_results_in_leaderboard",
+                    "make_programs_available",
+                    "make_input_data_available",
                 ]
             },
         ),
@@ -215,7 +220,9 @@ class PhaseForm(forms.ModelForm[Phase]):
         if check is not None and check in (cleaned.get("tasks") or []):
             self.add_error("dataset_check", "The check is run on data sets alone: take it out of the phase's tasks.")
         if check is not None and cleaned.get("preset"):
-            self.add_error("preset", "A known challenge has a fixed data set, so its board does not grow. Choose one of the two.")
+            self.add_error(
+                "preset", "A known challenge has a fixed data set, so its board does not grow. Choose one of the two."
+            )
         if self.instance.pk and self.instance.submissions.exists():
             self._keep_what_submissions_rest_on(cleaned)
         return cleaned
@@ -292,11 +299,19 @@ class PhaseAdmin(OrganizerAdmin):
             "What is submitted",
             {
                 "fields": [
-                    "accepts_predictions", "accepts_code", "accepts_datasets", "as_on_codabench", "prediction_format", "tasks",
+                    "accepts_predictions",
+                    "accepts_code",
+                    "accepts_datasets",
+                    "as_on_codabench",
+                    "prediction_format",
+                    "tasks",
                 ]
             },
         ),
-        ("A board that grows by data sets", {"fields": ["dataset_check", "max_datasets", "max_datasets_per_team", "cost"]}),
+        (
+            "A board that grows by data sets",
+            {"fields": ["dataset_check", "max_datasets", "max_datasets_per_team", "cost"]},
+        ),
         ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
         ("Quota of a team", {"fields": ["max_submissions_per_day", "max_submissions_per_week", "max_submissions"]}),
         (
@@ -318,7 +333,15 @@ class PhaseAdmin(OrganizerAdmin):
         ("Files for participants", {"fields": ["public_data", "starting_kit"]}),
         (
             "Outputs and network",
-            {"fields": ["hide_output", "hide_prediction_output", "hide_score_output", "allow_network", "auto_migrate_to_this_phase"]},
+            {
+                "fields": [
+                    "hide_output",
+                    "hide_prediction_output",
+                    "hide_score_output",
+                    "allow_network",
+                    "auto_migrate_to_this_phase",
+                ]
+            },
         ),
     ]
 

@@ -87,11 +87,16 @@ class QueueAdmin(OwnQueues, admin.ModelAdmin[Queue]):
     actions = ["issue_token", "revoke_token", "pause", "resume"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Queue]:
-        counted: QuerySet[Queue] = super().get_queryset(request).annotate(
-            waiting_runs=Count("runs", filter=WAITING, distinct=True),
-            held_runs=Count("runs", filter=HELD, distinct=True),
-            oldest_at=Min("runs__queued_at", filter=WAITING),
-        ).prefetch_related("workers")
+        counted: QuerySet[Queue] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                waiting_runs=Count("runs", filter=WAITING, distinct=True),
+                held_runs=Count("runs", filter=HELD, distinct=True),
+                oldest_at=Min("runs__queued_at", filter=WAITING),
+            )
+            .prefetch_related("workers")
+        )
         return counted
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
@@ -130,7 +135,9 @@ class QueueAdmin(OwnQueues, admin.ModelAdmin[Queue]):
     def revoke_token(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
         for queue in queryset:
             queue_revoke_token(queue)
-        self.message_user(request, "Revoked. What runs is lost to its workers when they next call; make a new token to go on.")
+        self.message_user(
+            request, "Revoked. What runs is lost to its workers when they next call; make a new token to go on."
+        )
 
     @admin.action(description="Pause: hand out nothing, what runs goes on", permissions=["change"])
     def pause(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
@@ -146,7 +153,17 @@ class ComputeWorkerAdmin(OwnQueues, LastSeen, admin.ModelAdmin[ComputeWorker]):
     """Workers as they described themselves; one can be drained, and a quarantined one released."""
 
     owner_path = "queue__owner"
-    list_display = ["name", "queue", "role", "version", "slots", "last_seen", "infrastructure_failures", "drained_at", "quarantined_at"]
+    list_display = [
+        "name",
+        "queue",
+        "role",
+        "version",
+        "slots",
+        "last_seen",
+        "infrastructure_failures",
+        "drained_at",
+        "quarantined_at",
+    ]
     list_filter = ["queue"]
     list_select_related = ["queue"]
     readonly_fields = [

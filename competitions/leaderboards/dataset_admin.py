@@ -1,6 +1,5 @@
 """Submitted data sets in the admin: where each stands, and running again what failed on it."""
 
-
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest

@@ -112,7 +112,11 @@ def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> i
 def cells_rerun(*, dataset: Dataset, actor: str, now: datetime) -> int:
     """Run again what failed on a data set, and nothing else of its submissions; returns how many runs."""
     failed = Run.objects.filter(task=dataset.task_id, fills_board=True, state=State.FAILED).select_related("queue")
-    again = [run for run in failed.order_by("pk") if run_reopen(run=run, actor=actor, now=now, note="run again on this data set")]
+    again = [
+        run
+        for run in failed.order_by("pk")
+        if run_reopen(run=run, actor=actor, now=now, note="run again on this data set")
+    ]
     for bell in {run.queue.bell for run in again}:
         transaction.on_commit(partial(ring, bell))
     return len(again)

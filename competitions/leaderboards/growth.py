@@ -63,7 +63,9 @@ def growing_boards_can_rank(competition: Competition) -> Iterator[ReadinessWarni
 def _board_warnings(phase: Phase, board: Leaderboard) -> Iterator[ReadinessWarning]:
     where = f"{phase.name}, {board.title}"
     if board.visibility == Leaderboard.Visibility.SEALED:
-        yield ReadinessWarning("sealed_board_grows", where, "A sealed board does not grow by data sets. Make it as the phase.")
+        yield ReadinessWarning(
+            "sealed_board_grows", where, "A sealed board does not grow by data sets. Make it as the phase."
+        )
     if not any(column.is_relative for column in board.columns.all()):
         yield ReadinessWarning(
             "no_average_rank", where,

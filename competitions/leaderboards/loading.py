@@ -122,7 +122,9 @@ def attach_picks(submissions: Sequence[Submission], phases: dict[int, Phase]) ->
     """Give each submission the boards that its team chose it for; a query only where a board lets teams choose."""
     picked: dict[int, set[int]] = {submission.pk: set() for submission in submissions}
     if any(board.rule in PICKED for phase in phases.values() for board in phase.leaderboards.all()):
-        for submission_id, board_id in Pick.objects.filter(submission__in=picked).values_list("submission", "leaderboard"):
+        for submission_id, board_id in Pick.objects.filter(submission__in=picked).values_list(
+            "submission", "leaderboard"
+        ):
             picked[submission_id].add(board_id)
     for submission in submissions:
         submission.picked_boards = picked[submission.pk]  # type: ignore[attr-defined]  # read by `standing_of`

@@ -75,7 +75,9 @@ class Leaderboard(models.Model):
     def clean(self) -> None:
         phase: Phase | None = getattr(self, "phase", None)  # a form may name none
         if self.visibility == self.Visibility.SEALED and phase is not None and phase.grows:
-            raise ValidationError({"visibility": "The phase's boards grow by data sets, and such a board cannot be sealed."})
+            raise ValidationError(
+                {"visibility": "The phase's boards grow by data sets, and such a board cannot be sealed."}
+            )
 
     @property
     def is_sealed(self) -> bool:

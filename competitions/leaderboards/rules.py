@@ -37,7 +37,9 @@ def eligible_scores(board: Leaderboard) -> QuerySet[Score]:
 
 def may_stand(board: Leaderboard, score: Score) -> bool:
     """Whether the score is one of the board's `eligible_scores`."""
-    is_frozen_out = board.freeze_at is not None and board.phase.revealed_at is None and score.received_at >= board.freeze_at
+    is_frozen_out = (
+        board.freeze_at is not None and board.phase.revealed_at is None and score.received_at >= board.freeze_at
+    )
     return score.is_eligible and not is_frozen_out
 
 

@@ -20,7 +20,9 @@ def reveals_tell(*, now: datetime) -> int:
 
     The phase is marked first, so that two reconcilers, or a round that is cut short, tell nobody twice.
     """
-    untold = Phase.objects.filter(reveal_told_at=None, revealed_at__gt=now - NO_NEWS_AFTER).select_related("competition")
+    untold = Phase.objects.filter(reveal_told_at=None, revealed_at__gt=now - NO_NEWS_AFTER).select_related(
+        "competition"
+    )
     return sum(_tell(phase) for phase in untold if _is_mine(phase, now))
 
 
@@ -31,7 +33,9 @@ def _is_mine(phase: Phase, now: datetime) -> bool:
 def _tell(phase: Phase) -> int:
     was_sealed = Q(phase__visibility=Phase.Visibility.SEALED) | Q(visibility=Leaderboard.Visibility.SEALED)
     opened = Leaderboard.objects.filter(was_sealed, phase=phase, is_hidden=False)
-    teams = Score.objects.filter(leaderboard__in=opened, is_eligible=True, team__is_baseline=False).values("team__captain")
+    teams = Score.objects.filter(leaderboard__in=opened, is_eligible=True, team__is_baseline=False).values(
+        "team__captain"
+    )
     sent = mail_to_all(
         people=User.objects.filter(pk__in=teams, is_active=True).order_by("pk"),
         subject=f"The scores of {phase.name} in {phase.competition} are public",

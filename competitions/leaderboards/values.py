@@ -53,7 +53,11 @@ def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[st
         if run.fills_board and run.state == State.FAILED:
             values[task_key(FAILED, run.task_id)] = run.reason
         elif run.fills_board and run.state == State.FINISHED:
-            found = {column.key: _finite([run.scores.get(column.key)]) for column in columns if column.kind == Column.Kind.SCORE}
+            found = {
+                column.key: _finite([run.scores.get(column.key)])
+                for column in columns
+                if column.kind == Column.Kind.SCORE
+            }
             values |= {task_key(key, run.task_id): numbers[0] for key, numbers in found.items() if numbers}
             if not all(found.values()):
                 values[task_key(FAILED, run.task_id)] = str(Reason.SCORING_ERROR)

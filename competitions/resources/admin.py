@@ -138,7 +138,10 @@ class ResourceAdmin(admin.ModelAdmin[Resource]):
             resource=obj, file=file, file_name=clean_file_name(upload.name or "file.zip"),
             may_change=lambda row: self.admin_site.get_model_admin(type(row)).has_change_permission(request, row),
         )  # fmt: skip
-        self.message_user(request, f"Version {fresh.key} is in use. Runs that were keep the one they had; the tasks can run them again.")
+        self.message_user(
+            request,
+            f"Version {fresh.key} is in use. Runs that were keep the one they had; the tasks can run them again.",
+        )
         if left := uses_of(obj):
             self.message_user(
                 request, f"In competitions that you do not organize it is named {left} times; those keep the version that they have.",

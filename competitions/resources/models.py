@@ -19,7 +19,9 @@ SHA256_HEX = RegexValidator(r"\A[0-9a-f]{64}\Z", "64 lower-case hexadecimal digi
 
 def pointers_at(model: type[models.Model]) -> list[tuple[type[models.Model], str]]:
     """Every model and foreign key that points at `model`, also those without a name for the way back."""
-    relations = [field for field in model._meta.get_fields(include_hidden=True) if field.one_to_many or field.one_to_one]
+    relations = [
+        field for field in model._meta.get_fields(include_hidden=True) if field.one_to_many or field.one_to_one
+    ]
     return [(field.related_model, field.field.name) for field in relations if isinstance(field, ForeignObjectRel)]
 
 

@@ -60,7 +60,8 @@ class RobotView(ApiView):
             submissions_of(self.person())
             .select_related("phase__competition__queue", "team", "submitted_by", "rerun_of__submitted_by")
             .prefetch_related(
-                Prefetch("runs__task", queryset=Task.objects.select_related(*shapes.TASK_PARTS)), "scores__entry",
+                Prefetch("runs__task", queryset=Task.objects.select_related(*shapes.TASK_PARTS)),
+                "scores__entry",
                 "phase__leaderboards__columns",
             )
         )

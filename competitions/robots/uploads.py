@@ -24,7 +24,9 @@ from competitions.resources.uploads import upload_append, upload_begin, upload_r
 from competitions.robots.base import BadForm, RobotView
 from competitions.robots.files import address, read_address
 
-BROKEN_OFF: Final = "The import broke off by a fault of this site, and nothing was created. Send it again, or ask the administrators."
+BROKEN_OFF: Final = (
+    "The import broke off by a fault of this site, and nothing was created. Send it again, or ask the administrators."
+)
 
 
 class Datasets(RobotView):

@@ -22,10 +22,18 @@ urlpatterns = [
     path("submissions/<int:pk>/get_details/", views.SubmissionDetails.as_view(), name="details"),
     path("submissions/<int:pk>/cancel_submission/", views.Cancel.as_view(), name="cancel"),
     path("submissions/<int:pk>/re_run_submission/", views.Rerun.as_view(), name="rerun"),
-    path("submissions/<int:pk>/submission_leaderboard_connection/", more.BoardConnection.as_view(), name="board-connection"),
+    path(
+        "submissions/<int:pk>/submission_leaderboard_connection/",
+        more.BoardConnection.as_view(),
+        name="board-connection",
+    ),
     path("submissions/<int:pk>/update_fact_sheet/", more.UpdateFactSheet.as_view(), name="update-fact-sheet"),
-    path("submissions/<int:pk>/run_submission/", many.KeptView.as_view(refusal=many.RunsByItself), name="run-submission"),
-    path("submissions/<int:pk>/toggle_public/", many.KeptView.as_view(refusal=many.NotMadePublic), name="toggle-public"),
+    path(
+        "submissions/<int:pk>/run_submission/", many.KeptView.as_view(refusal=many.RunsByItself), name="run-submission"
+    ),
+    path(
+        "submissions/<int:pk>/toggle_public/", many.KeptView.as_view(refusal=many.NotMadePublic), name="toggle-public"
+    ),
     path("submissions/<int:pk>/soft_delete/", many.KeptView.as_view(refusal=many.ResultsAreKept), name="soft-delete"),
     path("submissions/delete_many/", many.DeleteMany.as_view(), name="delete-many"),
     path("submissions/re_run_many_submissions/", many.RerunMany.as_view(), name="rerun-many"),

@@ -44,9 +44,7 @@ def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
     return Submission.objects.filter(wanted)
 
 
-def may_download(
-    user: User | AnonymousUser, phase: Phase, name: str, *, streams: list[str], sees_scores: bool
-) -> bool:
+def may_download(user: User | AnonymousUser, phase: Phase, name: str, *, streams: list[str], sees_scores: bool) -> bool:
     """Whether a file that a run left may be had by this person, whose logs and scores these are.
 
     The scoring program's output and log go with its live log; what the phase hides is for organizers; detailed results

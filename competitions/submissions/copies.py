@@ -16,7 +16,12 @@ from competitions.teams.models import Team
 
 COPIED = ("team", "kind", "file", "file_name", "description", "program", "fact_sheet")
 
-OFF_THE_BOARD = ("is_late", "is_verification", "disqualified_at", "disqualified_reason")  # running again makes nothing eligible
+OFF_THE_BOARD = (
+    "is_late",
+    "is_verification",
+    "disqualified_at",
+    "disqualified_reason",
+)  # running again makes nothing eligible
 
 
 @transaction.atomic

@@ -211,7 +211,9 @@ class Dataset(models.Model):
     name = models.CharField(max_length=60)
     joined_at = models.DateTimeField()
     counts_from = models.DateTimeField(
-        null=True, blank=True, help_text="Since when it decides ranks: since all rows that were there had been run on it."
+        null=True,
+        blank=True,
+        help_text="Since when it decides ranks: since all rows that were there had been run on it.",
     )
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     withdrawn_by = models.ForeignKey(

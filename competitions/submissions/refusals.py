@@ -134,7 +134,9 @@ class DatasetWithdrawn(Conflict):
     code = "dataset_withdrawn"
 
     def __init__(self) -> None:
-        super().__init__("This data set was withdrawn, and does not come back. Submit it anew, as far as your team has places left.")
+        super().__init__(
+            "This data set was withdrawn, and does not come back. Submit it anew, as far as your team has places left."
+        )
 
 
 class StaysAfterTheEnd(Conflict):

@@ -67,7 +67,9 @@ def read_scores(value: Any, *, columns: list[str]) -> dict[str, float]:
         raise InvalidResult("'scores' must be a mapping from column key to number.")
     known = {key: number for key, number in value.items() if key in columns}
     if columns and not known:
-        raise InvalidResult(f"'scores' has {sorted(value)[:20]}, none of which is a column of the board; it has {sorted(columns)}.")
+        raise InvalidResult(
+            f"'scores' has {sorted(value)[:20]}, none of which is a column of the board; it has {sorted(columns)}."
+        )
     for key, number in known.items():
         if not _is_number(number) or not -MAX_SCORE <= number <= MAX_SCORE:  # False for NaN too
             raise InvalidResult(f"The score {key!r} is {str(number)[:40]}; it must be a finite number.")

@@ -47,7 +47,9 @@ def _remove_logs(now: datetime) -> int:
 def _remove_outputs(now: datetime) -> int:
     """Outputs of runs that ended long ago; scores, meters and the receipt with its digests stay."""
     before = now - timedelta(days=settings.KEEP_OUTPUTS_DAYS)
-    old = RunOutput.objects.filter(run__state__in=FINAL, run__finished_at__lt=before).values_list("pk", flat=True)[:BATCH]
+    old = RunOutput.objects.filter(run__state__in=FINAL, run__finished_at__lt=before).values_list("pk", flat=True)[
+        :BATCH
+    ]
     return RunOutput.objects.filter(pk__in=list(old)).delete()[0]
 
 

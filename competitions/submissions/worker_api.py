@@ -126,7 +126,9 @@ def lease_of(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     grant = jobs.read_run_token(bearer(request))
     if grant is None or grant[0] != str(run_id):
         raise Unauthorized("This token is not valid for this run.")
-    structlog.contextvars.bind_contextvars(submission=grant[3], run=grant[0], attempt=grant[1])  # on every line from here
+    structlog.contextvars.bind_contextvars(
+        submission=grant[3], run=grant[0], attempt=grant[1]
+    )  # on every line from here
     return {"run_id": grant[0], "attempt": grant[1], "lease_id": grant[2]}
 
 

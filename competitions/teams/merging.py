@@ -82,7 +82,11 @@ def merge_decline(*, proposal: MergeProposal, by: User, now: datetime) -> None:
     """Say no, as the other team's captain. Raises `NotCaptain` or `ProposalOver`."""
     require_captain(proposal.other, by)
     _answer(proposal, MergeProposal.State.DECLINED, now)
-    _answered(proposal.team, f"{proposal.other} does not join {proposal.team}", f"“{proposal.other}” declined to merge with your team.")
+    _answered(
+        proposal.team,
+        f"{proposal.other} does not join {proposal.team}",
+        f"“{proposal.other}” declined to merge with your team.",
+    )
 
 
 def merge_withdraw(*, proposal: MergeProposal, by: User, now: datetime) -> None:

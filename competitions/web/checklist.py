@@ -32,11 +32,17 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
         "admin:catalog_phase_changelist",
         frozenset({"no_phase", "accepts_nothing", "quota_zero", "phases_overlap"}),
     ),
-    ("Tasks and data", "admin:catalog_task_changelist", frozenset({"no_task", "no_reference", "no_input", "check_is_a_task"})),
+    (
+        "Tasks and data",
+        "admin:catalog_task_changelist",
+        frozenset({"no_task", "no_reference", "no_input", "check_is_a_task"}),
+    ),
     (
         "Leaderboards",
         "admin:leaderboards_leaderboard_changelist",
-        frozenset({"no_board", "no_column", "no_deciding_column", "no_source", "no_average_rank", "sealed_board_grows"}),
+        frozenset(
+            {"no_board", "no_column", "no_deciding_column", "no_source", "no_average_rank", "sealed_board_grows"}
+        ),
     ),
     (
         "Compute workers",

@@ -28,7 +28,9 @@ def growing_context(submission: Submission, chosen: str) -> dict[str, Any]:
     return {
         "shown_runs": [run for run in runs if not run.fills_board or str(run.pk) == chosen],
         "cells": [run for run in runs if run.fills_board],
-        "standing_dataset": _dataset(submission) if submission.kind == Kind.DATASET and submission.phase.grows else None,
+        "standing_dataset": _dataset(submission)
+        if submission.kind == Kind.DATASET and submission.phase.grows
+        else None,
     }
 
 

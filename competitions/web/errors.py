@@ -6,7 +6,9 @@ from django.shortcuts import render
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if request.path.startswith("/api/"):  # whoever speaks to an address that no API has is a program
-        detail = "There is nothing here, or it is not yours to see. The addresses of the API are listed at /api/v1/docs/."
+        detail = (
+            "There is nothing here, or it is not yours to see. The addresses of the API are listed at /api/v1/docs/."
+        )
         return JsonResponse({"status": 404, "code": "not_found", "detail": detail}, status=404)
     return render(request, "web/404.html", status=404)
 

@@ -21,7 +21,13 @@ from scoring import ScoringInputError, submissions
 from scoring.layouts import official_filename
 
 MAX_TEXT_BYTES: Final = 256 * 1024 * 1024
-UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError)  # damaged, or encrypted
+UNREADABLE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    RuntimeError,
+    NotImplementedError,
+    EOFError,
+)  # damaged, or encrypted
 
 _WORD: Final = re.compile(rb"[^\s,;]+")
 _NUMBER: Final = rb"[-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,2})?"

@@ -77,7 +77,12 @@ def competition(now: datetime) -> dict[str, Any]:
         }
         for index, shape in enumerate(OWN)
     ]  # fmt: skip
-    check = {"index": len(OWN), "name": "Check", "ingestion_program": "check_program", "scoring_program": "check_scoring_program"}
+    check = {
+        "index": len(OWN),
+        "name": "Check",
+        "ingestion_program": "check_program",
+        "scoring_program": "check_scoring_program",
+    }
     return {
         "version": 2, "title": "Both grow, in small", "description": "Send an algorithm or a data set: each meets all of the other kind.",
         "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",

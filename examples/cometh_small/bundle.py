@@ -26,7 +26,9 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
     return write_yaml(dest, competition(now))
 
 
-def data_set(dest: Path, *, probes: int = 100, samples: int = 12, types: int = 4, noise: float = 0.03, seed: int = 5) -> Path:
+def data_set(
+    dest: Path, *, probes: int = 100, samples: int = 12, types: int = 4, noise: float = 0.03, seed: int = 5
+) -> Path:
     """Write a data set as a participant would send it, into the folder `dest`."""
     rng = np.random.default_rng(seed)
     profiles = rng.beta(0.5, 0.5, size=(probes, types))

@@ -25,13 +25,17 @@ def growing(organizer: User, place: seeding.Place) -> None:
     """Fill the board: the first member is "hedi"; the last data set is still being filled, and others failed in each way."""
     site = _world(organizer, place)
     for number, name in enumerate(TEAMS):
-        user = seeding.person("hedi" if not number else f"{name.split()[0].lower()}-captain", f"{name.split()[0]} Captain")
+        user = seeding.person(
+            "hedi" if not number else f"{name.split()[0].lower()}-captain", f"{name.split()[0]} Captain"
+        )
         site.join(name, user=user)
         submit_code(site, site.teams[number])
     site.join("Nearest mean", is_baseline=True)
     submit_code(site, site.teams[-1])
     for number in range(DATASETS):
-        submit_dataset(site, site.teams[number % len(TEAMS)], name=LONG_NAME if number == 1 else f"Data set {number + 1}")
+        submit_dataset(
+            site, site.teams[number % len(TEAMS)], name=LONG_NAME if number == 1 else f"Data set {number + 1}"
+        )
     settle(site, _scores(site), 0.5)
     submit_dataset(site, site.teams[0], name="Still being filled")
     work(site, {})
@@ -48,7 +52,9 @@ def _world(organizer: User, place: seeding.Place) -> World:
     Phase.objects.filter(pk=phase.pk).update(max_datasets_per_team=6)
     phase.refresh_from_db()
     board = phase.leaderboards.get()
-    transposed = Leaderboard.objects.create(phase=phase, key="transposed", title="Data sets as rows", index=1, is_transposed=True)
+    transposed = Leaderboard.objects.create(
+        phase=phase, key="transposed", title="Data sets as rows", index=1, is_transposed=True
+    )
     for column in board.columns.all():
         column.pk, column.leaderboard = None, transposed
         column.save(force_insert=True)

@@ -46,7 +46,9 @@ def constraints(tmp_path: Path) -> str:
     return str(tmp_path / "constraints.txt")
 
 
-def test_a_vulnerable_version_is_named_and_fails(osv: str, constraints: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_vulnerable_version_is_named_and_fails(
+    osv: str, constraints: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--constraints", constraints, "--url", osv]) == 1
     said = capsys.readouterr().out
     assert "django==4.2.0: GHSA-1, PYSEC-2" in said

@@ -230,7 +230,12 @@ class NvmlMeter:
         """The figures so far."""
         energy = None if self._energy is None else round(self._energy[1] - self._energy[0], 1)
         busy = None if self._busy_s is None else round(self._busy_s, 3)
-        return {"gpu_uuid": self._uuid, "gpu_s": busy, "gpu_memory_peak_bytes": self._peak or None, "gpu_energy_j": energy}
+        return {
+            "gpu_uuid": self._uuid,
+            "gpu_s": busy,
+            "gpu_memory_peak_bytes": self._peak or None,
+            "gpu_energy_j": energy,
+        }
 
 
 def _text(value: str | bytes) -> str:

@@ -88,7 +88,9 @@ def check_isolation(facts: EngineFacts, config: Config) -> None:
             f"the engine has no runtime {config.runtime!r}; it has {', '.join(facts.runtimes)}. Add it to the engine's daemon.json"
         )
     if config.require_isolation == "userns" and not facts.user_namespaces:
-        raise ConfigError("--require-isolation userns: the engine runs without user namespaces (userns-remap in daemon.json)")
+        raise ConfigError(
+            "--require-isolation userns: the engine runs without user namespaces (userns-remap in daemon.json)"
+        )
     if config.require_isolation == "gvisor" and config.runtime != GVISOR:
         raise ConfigError(f"--require-isolation gvisor: containers would not run in gVisor; give --runtime {GVISOR}")
 

@@ -81,7 +81,11 @@ class Slot:
         if fault is None:
             self.worker.slot_faults.pop(self.number, None)
         else:
-            self.worker.slot_faults[self.number] = {"slot": self.number, "gpu_uuid": self.gpu_uuid, "detail": fault[:300]}
+            self.worker.slot_faults[self.number] = {
+                "slot": self.number,
+                "gpu_uuid": self.gpu_uuid,
+                "detail": fault[:300],
+            }
 
 
 def share_cores(cores: Sequence[int], slots: int) -> list[tuple[int, ...]]:

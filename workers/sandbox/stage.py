@@ -247,7 +247,9 @@ class StageRun:
         if killed_by is not None or state.exit_code <= 128 or state.oom_killed or state.started_at is None:
             return
         if self.engine.signalled(self.container, state.started_at):
-            raise SandboxError("killed_from_outside", f"somebody killed the container {self.spec.name} through the engine")
+            raise SandboxError(
+                "killed_from_outside", f"somebody killed the container {self.spec.name} through the engine"
+            )
 
     def meters(self) -> dict[str, Any]:
         """The figures so far, for the page."""

@@ -6,25 +6,42 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0005_reveal_told'),
+        ("catalog", "0005_reveal_told"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='phase',
-            name='dataset_check',
-            field=models.ForeignKey(blank=True, help_text="The board grows in both directions: a data set that this task scores joins it as a column, and every algorithm that counts is run on it, with the programs of the phase's first task. Empty: it does not.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='catalog.task', verbose_name='check of data sets'),
+            model_name="phase",
+            name="dataset_check",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="The board grows in both directions: a data set that this task scores joins it as a column, and every algorithm that counts is run on it, with the programs of the phase's first task. Empty: it does not.",
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="catalog.task",
+                verbose_name="check of data sets",
+            ),
         ),
         migrations.AddField(
-            model_name='phase',
-            name='max_datasets',
-            field=models.PositiveSmallIntegerField(default=50, help_text='How many submitted data sets a growing board takes.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(200)], verbose_name='data sets in all'),
+            model_name="phase",
+            name="max_datasets",
+            field=models.PositiveSmallIntegerField(
+                default=50,
+                help_text="How many submitted data sets a growing board takes.",
+                validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(200)],
+                verbose_name="data sets in all",
+            ),
         ),
         migrations.AddField(
-            model_name='phase',
-            name='max_datasets_per_team',
-            field=models.PositiveSmallIntegerField(default=3, help_text='Withdrawn ones are counted, too.', validators=[django.core.validators.MinValueValidator(1)], verbose_name='data sets of a team'),
+            model_name="phase",
+            name="max_datasets_per_team",
+            field=models.PositiveSmallIntegerField(
+                default=3,
+                help_text="Withdrawn ones are counted, too.",
+                validators=[django.core.validators.MinValueValidator(1)],
+                verbose_name="data sets of a team",
+            ),
         ),
     ]

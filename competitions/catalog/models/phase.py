@@ -64,7 +64,10 @@ class Phase(models.Model):
         help_text="How many submitted data sets a growing board takes.",
     )  # fmt: skip
     max_datasets_per_team = models.PositiveSmallIntegerField(
-        "data sets of a team", default=3, validators=[MinValueValidator(1)], help_text="Withdrawn ones are counted, too."
+        "data sets of a team",
+        default=3,
+        validators=[MinValueValidator(1)],
+        help_text="Withdrawn ones are counted, too.",
     )
     as_on_codabench = models.BooleanField(
         "runs as on Codabench",
@@ -205,7 +208,9 @@ def growth_faults(phase: Phase) -> dict[str, str]:
     faults = {}
     if phase.visibility == Phase.Visibility.SEALED:
         # Which of a team's submissions is run on a new data set would tell which one is best.
-        faults["visibility"] = "A board that grows by data sets cannot be sealed: what is run on them shows what counts."
+        faults["visibility"] = (
+            "A board that grows by data sets cannot be sealed: what is run on them shows what counts."
+        )
     elif phase.pk and phase.leaderboards.filter(visibility="sealed").exists():
         faults["dataset_check"] = "A board of this phase is sealed, and a sealed board cannot grow by data sets."
     if phase.as_on_codabench or phase.accepts_predictions or not (phase.accepts_code and phase.accepts_datasets):

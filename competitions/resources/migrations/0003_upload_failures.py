@@ -4,17 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('resources', '0002_sharing'),
+        ("resources", "0002_sharing"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='UploadFailures',
+            name="UploadFailures",
             fields=[
-                ('cause', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('count', models.PositiveBigIntegerField(default=0)),
+                ("cause", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("count", models.PositiveBigIntegerField(default=0)),
             ],
         ),
     ]

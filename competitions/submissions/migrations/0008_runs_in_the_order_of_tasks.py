@@ -4,14 +4,13 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('submissions', '0007_verification'),
+        ("submissions", "0007_verification"),
     ]
 
     operations = [
         migrations.AlterModelOptions(
-            name='run',
-            options={'ordering': ['queued_at', 'task_id']},
+            name="run",
+            options={"ordering": ["queued_at", "task_id"]},
         ),
     ]

@@ -6,34 +6,63 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0006_growing_boards'),
-        ('submissions', '0008_runs_in_the_order_of_tasks'),
+        ("catalog", "0006_growing_boards"),
+        ("submissions", "0008_runs_in_the_order_of_tasks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='run',
-            name='fills_board',
-            field=models.BooleanField(default=False, editable=False, help_text="An algorithm on a data set that a team submitted: decides neither the submission's status nor its quota."),
+            model_name="run",
+            name="fills_board",
+            field=models.BooleanField(
+                default=False,
+                editable=False,
+                help_text="An algorithm on a data set that a team submitted: decides neither the submission's status nor its quota.",
+            ),
         ),
         migrations.CreateModel(
-            name='Dataset',
+            name="Dataset",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=60)),
-                ('joined_at', models.DateTimeField()),
-                ('counts_from', models.DateTimeField(blank=True, help_text='Since when it decides ranks: since all rows that were there had been run on it.', null=True)),
-                ('withdrawn_at', models.DateTimeField(blank=True, null=True)),
-                ('submission', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='dataset', to='submissions.submission')),
-                ('task', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='dataset', to='catalog.task')),
-                ('withdrawn_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=60)),
+                ("joined_at", models.DateTimeField()),
+                (
+                    "counts_from",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="Since when it decides ranks: since all rows that were there had been run on it.",
+                        null=True,
+                    ),
+                ),
+                ("withdrawn_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "submission",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="dataset", to="submissions.submission"
+                    ),
+                ),
+                (
+                    "task",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="dataset", to="catalog.task"
+                    ),
+                ),
+                (
+                    "withdrawn_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'data set',
-                'ordering': ['joined_at', 'pk'],
+                "verbose_name": "data set",
+                "ordering": ["joined_at", "pk"],
             },
         ),
     ]

@@ -128,7 +128,9 @@ def cell(entry: Entry, column: DatasetColumn) -> SafeString:
     value = column.shown_in(entry.values)
     if column.dataset.submission.team_id != entry.team_id:
         return format_html("{}", value)
-    return format_html('{} <span class="chip" title="Its own data set: it does not count for its rank.">own</span>', value)
+    return format_html(
+        '{} <span class="chip" title="Its own data set: it does not count for its rank.">own</span>', value
+    )
 
 
 @register.filter

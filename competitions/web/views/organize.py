@@ -1,6 +1,5 @@
 """The organizer's page for bundles: import with progress and report, export, and clone."""
 
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
@@ -56,7 +55,9 @@ def bundle_send(request: HttpRequest) -> HttpResponse:
     if file is None:
         raise NoFile
     now = timezone.now()
-    sent = upload_whole(user=user, file_name=file.name or "bundle.zip", size_bytes=file.size or 0, chunks=file.chunks(), now=now)
+    sent = upload_whole(
+        user=user, file_name=file.name or "bundle.zip", size_bytes=file.size or 0, chunks=file.chunks(), now=now
+    )
     assert sent.file is not None, "it came in one piece"
     chosen = request.POST.get("queue", "")
     queue = next((one for one in _queues(user) if is_number(chosen) and one.pk == int(chosen)), None)
@@ -101,7 +102,9 @@ def bundle_export(request: HttpRequest, slug: str) -> FileResponse:
     if wanted not in ("all", "keys"):
         raise Http404
     file = exported(competition, with_files=wanted == "all")
-    return FileResponse(file, as_attachment=True, filename=f"{competition.slug}{'' if wanted == 'all' else '-keys'}.zip")
+    return FileResponse(
+        file, as_attachment=True, filename=f"{competition.slug}{'' if wanted == 'all' else '-keys'}.zip"
+    )
 
 
 @require_POST
@@ -110,5 +113,3 @@ def bundle_clone(request: HttpRequest, slug: str) -> HttpResponse:
     copy = competition_clone(competition=_managed(request, slug), by=_organizer(request), now=timezone.now())
     messages.success(request, f"“{copy}” is a draft of its own now.")
     return redirect("web:overview", copy.slug)
-
-

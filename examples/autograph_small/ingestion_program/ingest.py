@@ -12,7 +12,9 @@ import numpy as np
 def load(folder: Path) -> SimpleNamespace:
     """The graph of this task."""
     packed = np.load(folder / "graph.npz")
-    return SimpleNamespace(**{name: packed[name] for name in packed.files if name != "classes"}, classes=int(packed["classes"]))
+    return SimpleNamespace(
+        **{name: packed[name] for name in packed.files if name != "classes"}, classes=int(packed["classes"])
+    )
 
 
 def main(given: Path, output: Path, submission: Path) -> None:

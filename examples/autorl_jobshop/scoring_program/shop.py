@@ -18,7 +18,9 @@ class Shop:
         self.waiting: list[list[int]] = [[] for _ in range(self.machines)]
         self.free_at = [0.0] * self.machines
         self.ends: dict[int, float] = {}
-        self.events: list[tuple[float, int, int]] = []  # time, 0 for a job that comes to its next machine or 1 for a look, number
+        self.events: list[
+            tuple[float, int, int]
+        ] = []  # time, 0 for a job that comes to its next machine or 1 for a look, number
 
     def play(self, act: Callable[[dict[str, Any]], int]) -> dict[str, float]:
         """Run to the end; `act` chooses among the jobs that wait for a free machine."""
@@ -65,7 +67,9 @@ class Shop:
 
     def _up_again(self, machine: int, now: float) -> float:
         """When the machine works: now, or at the end of the breakdown it is in."""
-        return max((until for one, begin, until in self.breakdowns if one == machine and begin <= now < until), default=now)
+        return max(
+            (until for one, begin, until in self.breakdowns if one == machine and begin <= now < until), default=now
+        )
 
     def _end_of(self, machine: int, now: float, duration: float) -> float:
         """When an operation ends; each breakdown that begins while it runs makes it longer."""

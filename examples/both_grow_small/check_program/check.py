@@ -26,7 +26,9 @@ def table(path: Path, *, columns: int | None = None) -> Any:
     if columns is not None and found.shape[1] != columns:
         sys.exit(f"{path.parent.name}/{path.name} has {found.shape[1]} columns; {columns} are expected")
     if not np.isfinite(found).all() or not 10 <= len(found) <= MAX_ROWS:
-        sys.exit(f"{path.parent.name}/{path.name} must hold finite numbers, in 10 to {MAX_ROWS} rows; it has {len(found)}")
+        sys.exit(
+            f"{path.parent.name}/{path.name} must hold finite numbers, in 10 to {MAX_ROWS} rows; it has {len(found)}"
+        )
     return found
 
 
@@ -62,7 +64,9 @@ def main(given: Path, output: Path) -> None:
     best = max(guesses, key=lambda one: float((one == truth).mean()))
     usual = float((truth == np.bincount(labels).argmax()).mean())
     if (best == truth).mean() < usual + BETTER_BY:
-        sys.exit(f"no baseline is right more often than always saying the most frequent class ({usual:.2f}): is there anything to learn?")
+        sys.exit(
+            f"no baseline is right more often than always saying the most frequent class ({usual:.2f}): is there anything to learn?"
+        )
     np.savetxt(output / "predictions.txt", best, fmt="%d")
     np.savetxt(output / "labels.txt", truth, fmt="%d")
 

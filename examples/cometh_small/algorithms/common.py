@@ -16,7 +16,9 @@ def read(folder: Path, name: str) -> Any:
     """A matrix of the data set; ends with a sentence for the participant when it is not there."""
     path = folder / name
     if not path.is_file():
-        sys.exit(f"the data set has no {name}; pack mixtures.csv, profiles.csv and proportions.csv at the top level of the zip")
+        sys.exit(
+            f"the data set has no {name}; pack mixtures.csv, profiles.csv and proportions.csv at the top level of the zip"
+        )
     return np.loadtxt(path, delimiter=",", ndmin=2)
 
 
@@ -26,7 +28,9 @@ def run(estimate: Estimate) -> None:
     mixtures, profiles = read(submission, "mixtures.csv"), read(submission, "profiles.csv")
     truth = read(submission, "proportions.csv")
     if truth.shape != (profiles.shape[1], mixtures.shape[1]) or len(profiles) != len(mixtures):
-        sys.exit("the shapes do not fit: mixtures are probes x samples, profiles probes x types, proportions types x samples")
+        sys.exit(
+            "the shapes do not fit: mixtures are probes x samples, profiles probes x types, proportions types x samples"
+        )
     found = np.clip(estimate(mixtures, profiles), 0, None)
     found /= np.maximum(found.sum(axis=0, keepdims=True), 1e-12)
     np.savetxt(output / "estimate.csv", found, delimiter=",")

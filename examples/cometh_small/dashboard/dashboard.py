@@ -1,6 +1,6 @@
 """A dashboard outside of the site, made of what the API says and nothing else.
 
-    python examples/cometh_small/dashboard/dashboard.py https://podium.example.org COMPETITION PHASE page.html
+python examples/cometh_small/dashboard/dashboard.py https://podium.example.org COMPETITION PHASE page.html
 """
 
 from __future__ import annotations

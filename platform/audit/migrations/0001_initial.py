@@ -6,7 +6,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -15,23 +14,37 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='AuditEntry',
+            name="AuditEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(db_index=True)),
-                ('actor_name', models.CharField(help_text='As it was then.', max_length=150)),
-                ('address', models.GenericIPAddressField(null=True)),
-                ('method', models.CharField(max_length=10)),
-                ('view', models.CharField(help_text='Name of the URL.', max_length=100)),
-                ('path', models.CharField(max_length=500)),
-                ('action', models.CharField(blank=True, help_text="Of the admin's actions, which one.", max_length=100)),
-                ('fields', models.JSONField(default=dict, help_text='What was sent, cut, without secrets.')),
-                ('status', models.PositiveSmallIntegerField(help_text='HTTP status of the answer: 4xx is what was refused.')),
-                ('actor', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("at", models.DateTimeField(db_index=True)),
+                ("actor_name", models.CharField(help_text="As it was then.", max_length=150)),
+                ("address", models.GenericIPAddressField(null=True)),
+                ("method", models.CharField(max_length=10)),
+                ("view", models.CharField(help_text="Name of the URL.", max_length=100)),
+                ("path", models.CharField(max_length=500)),
+                (
+                    "action",
+                    models.CharField(blank=True, help_text="Of the admin's actions, which one.", max_length=100),
+                ),
+                ("fields", models.JSONField(default=dict, help_text="What was sent, cut, without secrets.")),
+                (
+                    "status",
+                    models.PositiveSmallIntegerField(help_text="HTTP status of the answer: 4xx is what was refused."),
+                ),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'audit entries',
-                'ordering': ['-pk'],
+                "verbose_name_plural": "audit entries",
+                "ordering": ["-pk"],
             },
         ),
     ]

@@ -123,7 +123,10 @@ def read_manifest(place: Place) -> dict[str, Any]:
 def read_lines(place: Place, table: str) -> Iterator[str]:
     """The lines of one table."""
     try:
-        with place.open(f"{TABLES}/{table}.jsonl.gz") as packed, gzip.open(packed, "rt", encoding="utf-8", newline="\n") as text:
+        with (
+            place.open(f"{TABLES}/{table}.jsonl.gz") as packed,
+            gzip.open(packed, "rt", encoding="utf-8", newline="\n") as text,
+        ):
             for line in text:
                 yield line.rstrip("\n")
     except (OSError, EOFError) as error:
@@ -136,5 +139,3 @@ def sha256_of(stream: IO[bytes]) -> str:
     while chunk := stream.read(1 << 20):
         digest.update(chunk)
     return digest.hexdigest()
-
-

@@ -99,7 +99,9 @@ def restore(path: Path) -> Kept:
 
 def _require_fit(manifest: dict[str, Any]) -> None:
     if get_user_model().objects.exists():
-        raise CannotRestore("This site has accounts already. Restore into an empty one: a new database, then `migrate`.")
+        raise CannotRestore(
+            "This site has accounts already. Restore into an empty one: a new database, then `migrate`."
+        )
     here, there = set(t.migrations()), set(manifest["migrations"])
     if here != there:
         differing = ", ".join(sorted(here ^ there)[:5])

@@ -49,7 +49,13 @@ def lines_of(model: type[models.Model]) -> Iterator[str]:
     names = [field.attname for field in model._meta.concrete_fields]
     rows = model._default_manager.order_by("pk").values_list(*names)
     for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
-        yield json.dumps([_spelled(value) for value in row], default=_plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        yield json.dumps(
+            [_spelled(value) for value in row],
+            default=_plain,
+            ensure_ascii=False,
+            sort_keys=True,
+            separators=(",", ":"),
+        )
 
 
 def _spelled(value: Any) -> Any:

@@ -33,14 +33,22 @@ def filled(algorithms: int, datasets: int) -> World:
     Phase.objects.filter(pk=phase.pk).update(max_datasets=200)
     own, user, file = phase.tasks.get(), person(), store_bytes(b"x")
     teams = Team.objects.bulk_create(
-        Team(competition=site.competition, name=f"Team {number}", captain=user, created_at=site.now) for number in range(algorithms)
+        Team(competition=site.competition, name=f"Team {number}", captain=user, created_at=site.now)
+        for number in range(algorithms)
     )
     at: dict[str, Any] = {"received_at": site.now, "created_at": site.now, "finished_at": site.now}
-    same: dict[str, Any] = at | {"phase": phase, "submitted_by": user, "file": file, "file_name": "f.zip", "status": State.FINISHED}
+    same: dict[str, Any] = at | {
+        "phase": phase,
+        "submitted_by": user,
+        "file": file,
+        "file_name": "f.zip",
+        "status": State.FINISHED,
+    }
     sent = Submission.objects.bulk_create(Submission(team=team, kind=Kind.CODE, **same) for team in teams)
     data = Submission.objects.bulk_create(Submission(team=teams[0], kind=Kind.DATASET, **same) for _ in range(datasets))
     tasks = Task.objects.bulk_create(
-        Task(competition=site.competition, name=f"Data set {number}", scoring_program=own.scoring_program) for number in range(datasets)
+        Task(competition=site.competition, name=f"Data set {number}", scoring_program=own.scoring_program)
+        for number in range(datasets)
     )
     Dataset.objects.bulk_create(
         Dataset(submission=one, task=task, name=task.name, joined_at=site.now, counts_from=site.now)

@@ -77,9 +77,17 @@ def test_an_unknown_suite_is_refused_before_anything_runs() -> None:
 
 def test_the_program_podium_runs_from_any_folder(tmp_path: Path) -> None:
     program = REPOSITORY / ".venv" / "bin" / "podium"
-    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "DJANGO_SETTINGS_MODULE")}
+    environment = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "DJANGO_SETTINGS_MODULE")
+    }
     done = subprocess.run(
-        [program, "verify", "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
+        [program, "verify", "--help"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "--digest" in done.stdout

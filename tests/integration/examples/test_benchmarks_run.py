@@ -82,7 +82,9 @@ class Site:
                 archive.write(path, path.relative_to(files))
         content = packed.read_bytes()
         packed.unlink()
-        upload = upload_whole(user=self.user, file_name="s.zip", size_bytes=len(content), chunks=[content], now=self.now)
+        upload = upload_whole(
+            user=self.user, file_name="s.zip", size_bytes=len(content), chunks=[content], now=self.now
+        )
         return submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
 
     def run_all(self, submission: Submission) -> list[Outcome]:
@@ -219,7 +221,11 @@ def act(hint):
     [
         ("results", {"predictions.txt": RIGHT}, "accuracy"),
         ("code", {"model.py": MODEL}, "accuracy"),
-        ("code", {"predictions.txt": RIGHT}, "accuracy"),  # the ingestion program ends with an error: there is no model.py
+        (
+            "code",
+            {"predictions.txt": RIGHT},
+            "accuracy",
+        ),  # the ingestion program ends with an error: there is no model.py
         ("code", {"metadata": "description: none\n", "model.py": MODEL}, "accuracy"),
         ("concurrent", {"agent.py": AGENT}, "reward"),
     ],
@@ -269,6 +275,8 @@ def test_a_bundle_of_codalab_runs_with_zipped_parts_and_its_own_commands(benchma
     site.run_all(results)
     assert results.runs.get().scores == {"set1_score": 3.0}
     program = "open('/app/output/answer.txt', 'w').write('9')"
-    code = site.submit(files(tmp_path / "code", {"metadata": "command: python3 $program/m.py $input $output\n", "m.py": program}))
+    code = site.submit(
+        files(tmp_path / "code", {"metadata": "command: python3 $program/m.py $input $output\n", "m.py": program})
+    )
     site.run_all(code)
     assert (code.kind, code.runs.get().scores) == (Kind.CODE, {"set1_score": 7.0})

@@ -64,7 +64,9 @@ def run_all(site: Site) -> list[str]:
 
 
 def settle(site: Site) -> None:
-    while datasets_join(now=site.now) + boards_fill(now=site.now) + datasets_begin_to_count(now=site.now) or run_all(site):
+    while datasets_join(now=site.now) + boards_fill(now=site.now) + datasets_begin_to_count(now=site.now) or run_all(
+        site
+    ):
         pass
 
 
@@ -101,7 +103,10 @@ def test_algorithms_and_data_sets_are_submitted_and_every_cell_is_run(
         (team, sent.dataset.task_id, "finished") for team in ("Ann", "Ben", "Cay") for sent in (stripes, wide)
     }
     values = {entry.team.name: entry.values for entry in Entry.objects.select_related("team")}
-    assert values["Ann"][f"accuracy@{stripes.dataset.task_id}"] > values["Ben"][f"accuracy@{stripes.dataset.task_id}"] + 0.2
+    assert (
+        values["Ann"][f"accuracy@{stripes.dataset.task_id}"]
+        > values["Ben"][f"accuracy@{stripes.dataset.task_id}"] + 0.2
+    )
     assert values["Ben"][f"accuracy@{wide.dataset.task_id}"] > values["Cay"][f"accuracy@{wide.dataset.task_id}"] + 0.2
     answer = Client().get(reverse("api:leaderboard", args=[site.competition.slug, site.phase.slug])).json()
     assert [row["team"] for row in answer["rows"]] == ["Ann", "Ben", "Cay"]

@@ -36,7 +36,10 @@ def site() -> World:
     """A site in the middle of its life: scored, running, waiting, failed."""
     made = world(max_submissions_per_day=None)
     made.score(made.submit(), 0.25)
-    made.answer(made.submit(kind=Kind.CODE), {"outcome": "failed", "reason": "time_limit", "code": "time_limit", "detail": "ü\n"})
+    made.answer(
+        made.submit(kind=Kind.CODE),
+        {"outcome": "failed", "reason": "time_limit", "code": "time_limit", "detail": "ü\n"},
+    )
     made.submit()
     made.claim()
     made.submit(phase=made.sealed)
@@ -63,7 +66,10 @@ def test_an_empty_site_becomes_the_one_that_was_backed_up(site: World, tmp_path:
     assert not User.objects.exists()
     assert restore(tmp_path / name) == kept
     compare(manifest_of(tmp_path / name))
-    assert list(Submission.objects.order_by("pk").values_list("pk", "status", "reason", "is_charged", "created_at")) == facts
+    assert (
+        list(Submission.objects.order_by("pk").values_list("pk", "status", "reason", "is_charged", "created_at"))
+        == facts
+    )
     assert RunEvent.objects.count() == events
     assert queue_by_token(site.token) == site.queue
     assert site.team.captain.check_password("x")
@@ -94,13 +100,23 @@ def test_a_later_backup_into_the_same_folder_copies_only_what_is_new(site: World
     compare(manifest_of(tmp_path))
 
 
-ODD_NUMBERS = {"zero": -0.0, "large": 1e16, "huge": 1e23, "small": 1e-300, "one": 1.0, "whole": 3, "nested": [{"minus": -0.0}]}
+ODD_NUMBERS = {
+    "zero": -0.0,
+    "large": 1e16,
+    "huge": 1e23,
+    "small": 1e-300,
+    "one": 1.0,
+    "whole": 3,
+    "nested": [{"minus": -0.0}],
+}
 
 
 @pytest.fixture
 def embedded(tmp_path: Path) -> Callable[..., str]:
     """`manage.py` of an embedded site, on SQLite, in a folder of its own."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))
+    }
     environment["PODIUM_DATA_DIR"] = str(tmp_path / "embedded")
 
     def manage(*words: str) -> str:

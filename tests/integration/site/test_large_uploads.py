@@ -31,7 +31,9 @@ print(token_create(user=user, name="t", scopes=["read", "submit"], expires_at=ti
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[int, str, psutil.Process]]:
     """Port, API token and process of a web server with a site of its own."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))
+    }
     environment |= {"PODIUM_DATA_DIR": str(tmp_path / "data"), "DJANGO_SETTINGS_MODULE": "podium.settings"}
 
     def manage(*words: str) -> str:

@@ -52,7 +52,9 @@ class Client:
 
     def __init__(self, site: str, username: str, password: str) -> None:
         self.site = site
-        answer = requests.post(f"{site}/api/api-token-auth/", data={"username": username, "password": password}, timeout=30)
+        answer = requests.post(
+            f"{site}/api/api-token-auth/", data={"username": username, "password": password}, timeout=30
+        )
         assert answer.status_code == 200, answer.text
         self.headers = {"Authorization": f"Token {answer.json()['token']}"}
 
@@ -75,7 +77,9 @@ class Client:
         fields = {"type": kind, "request_sassy_file_name": f"{kind}.zip", "file_size": len(content)}
         announced = self.call("POST", "/api/datasets/", fields)
         assert announced.status_code == 201, announced.text
-        put = requests.put(announced.json()["sassy_url"], data=content, headers={"Content-Type": "application/zip"}, timeout=60)
+        put = requests.put(
+            announced.json()["sassy_url"], data=content, headers={"Content-Type": "application/zip"}, timeout=60
+        )
         assert put.status_code == 200, put.text
         return str(announced.json()["key"])
 

@@ -79,7 +79,16 @@ def send(site: SmallSite, organizer: User, tmp_path: Path) -> Callable[..., None
         path = tmp_path / f"{name}.zip"
         path.write_bytes(bundle(name))
         if way == "command":
-            arguments = ["import", str(path), "--site", site.url, "--token-file", str(token), "--queue", site.queue.name]
+            arguments = [
+                "import",
+                str(path),
+                "--site",
+                site.url,
+                "--token-file",
+                str(token),
+                "--queue",
+                site.queue.name,
+            ]
             assert main(["bundle", *arguments]) == 0
         elif way == "manage":
             call_command("bundle_import", str(path), owner=organizer.username, queue=site.queue.name)
@@ -106,20 +115,24 @@ def shown(scores: list[dict[str, Any]]) -> dict[str, list[float]]:
 
 
 def test_from_import_to_score(
-    robot: Client, worker: WorkerProcess, send: Callable[..., None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    robot: Client,
+    worker: WorkerProcess,
+    send: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cli, "POLL_S", 0.01)
     printed = {}
     for name, way in WAYS.items():
         send(way, name)
         printed[name] = capsys.readouterr()
-    assert "force_submission_to_leaderboard: becomes the submission rule Force_Last" in printed["codalab_1_5"].out, "all of the report"
+    assert "force_submission_to_leaderboard: becomes the submission rule Force_Last" in printed["codalab_1_5"].out, (
+        "all of the report"
+    )
     for name in ("iris", "own_command"):
         assert any(f"Storing {number} of" in printed[name].err for number in range(1, 8)), "how far the import is"
     Competition.objects.update(is_published=True, registration_policy="open")
-    made = [
-        robot.submit(robot.phases(title)[phase]["id"], submission(name)) for title, phase, name, _, _ in EXPECTED
-    ]
+    made = [robot.submit(robot.phases(title)[phase]["id"], submission(name)) for title, phase, name, _, _ in EXPECTED]
     ended = [robot.ended(pk) for pk in made]
     found = [
         (title, phase, name, row["status"], shown(row["scores"]))
@@ -136,6 +149,7 @@ def test_from_import_to_score(
 
 def _boards(robot: Client) -> None:
     """The rows, by the rules of these bundles: a computed column over all tasks, the last one, every one, none by itself."""
+
     def rows(title: str) -> list[dict[str, str]]:
         board = robot.get(f"/api/phases/{robot.phases(title)[0]['id']}/get_leaderboard/")
         return [row["scores"] for row in board["submissions"]]
@@ -174,7 +188,12 @@ def _organizers_calls(organizer: Client, made: list[int]) -> None:
     rows = organizer.get("/api/submissions/")
     assert {"id", "owner", "task", "created_when"} <= set(rows[0])
     competition = next(row["id"] for row in organizer.get("/api/competitions/") if row["title"] == "Iris challenge")
-    for path in ("/api/queues/", f"/api/participants/?competition={competition}", "/api/user_quota/", "/api/organizations/"):
+    for path in (
+        "/api/queues/",
+        f"/api/participants/?competition={competition}",
+        "/api/user_quota/",
+        "/api/organizations/",
+    ):
         organizer.get(path)
     files = organizer.call("POST", "/api/submissions/download_many/", {"pks": made[:2]}).json()
     fetched = [zipfile.ZipFile(io.BytesIO(requests.get(file["url"], timeout=30).content)).namelist() for file in files]

@@ -151,7 +151,10 @@ def test_faults_of_the_old_shape_are_named_where_they_stand(tmp_path: Path, old:
 
 
 def test_what_follows_from_a_fault_of_the_old_shape_is_not_said_as_well(tmp_path: Path) -> None:
-    without_columns, of_no_board = LEGACY.replace("  columns:\n", "  others:\n"), LEGACY.replace("leaderboard: *main", "leaderboard: {}")
+    without_columns, of_no_board = (
+        LEGACY.replace("  columns:\n", "  others:\n"),
+        LEGACY.replace("leaderboard: *main", "leaderboard: {}"),
+    )
     assert "`leaderboard` must hold a mapping `columns`" in only(write(tmp_path / "a", without_columns))
     assert "no column belongs to the leaderboard" in only(write(tmp_path / "b", of_no_board))
 
@@ -339,7 +342,9 @@ def documented(section: str) -> list[str]:
 def every_fault(folder: Path) -> set[str]:
     """What the cases of this file are told."""
     bundles = [write(folder / f"new-{number}", changed(path, value)) for number, (path, value, _) in enumerate(CASES)]
-    bundles += [write(folder / f"old-{number}", LEGACY.replace(old, new)) for number, (old, new, _) in enumerate(LEGACY_CASES)]
+    bundles += [
+        write(folder / f"old-{number}", LEGACY.replace(old, new)) for number, (old, new, _) in enumerate(LEGACY_CASES)
+    ]
     for number, (files, _) in enumerate(NO_BUNDLES):
         for name, content in files.items():
             path = folder / f"none-{number}" / name
@@ -351,7 +356,9 @@ def every_fault(folder: Path) -> set[str]:
     outside = io.BytesIO()
     with zipfile.ZipFile(outside, "w") as archive:
         archive.writestr("../x", "x")
-    bundles.append(write(folder / "slip", changed("tasks.0.input_data", "input.zip"), FILES | {"input.zip": outside.getvalue()}))
+    bundles.append(
+        write(folder / "slip", changed("tasks.0.input_data", "input.zip"), FILES | {"input.zip": outside.getvalue()})
+    )
     empty = write(folder / "empty", changed("tasks.0.input_data", "nothing"))
     (empty / "nothing").mkdir()
     bundles.append(empty)

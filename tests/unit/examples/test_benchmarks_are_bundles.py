@@ -26,7 +26,11 @@ def test_a_benchmark_is_a_bundle_built_the_same_each_time(tmp_path: Path, name: 
     report = check_bundle(first)
     assert report.faults == []
     assert [note.message for note in report.warnings] == ["there is no `image`; the competition gets no logo"]
-    texts = {path.relative_to(first): path.read_bytes() for path in first.rglob("*") if path.suffix in (".csv", ".txt", ".yaml", ".json")}
+    texts = {
+        path.relative_to(first): path.read_bytes()
+        for path in first.rglob("*")
+        if path.suffix in (".csv", ".txt", ".yaml", ".json")
+    }
     assert texts == {path: (second / path).read_bytes() for path in texts}
     with pytest.raises(ValueError, match="not empty"):
         build(first, now=NOW)

@@ -75,7 +75,11 @@ def test_a_data_set_joins_once_after_its_check_and_is_divided(site: World) -> No
     assert (datasets_join(now=site.now), datasets_join(now=site.now)) == (1, 0)
     task = Dataset.objects.get().task
     like = site.phase.tasks.get()
-    assert (task.scoring_program, task.ingestion_program, task.name) == (like.scoring_program, like.ingestion_program, "mine")
+    assert (task.scoring_program, task.ingestion_program, task.name) == (
+        like.scoring_program,
+        like.ingestion_program,
+        "mine",
+    )
     assert task not in site.phase.tasks.all()
     for resource, names in ((task.input_data, ["rows.csv"]), (task.reference_data, ["labels.csv"])):
         assert resource is not None
@@ -201,7 +205,11 @@ def test_ranks_are_averages_over_data_sets_and_wait_until_all_have_run(three: Wo
 def test_a_failed_cell_is_behind_all_and_one_that_the_platform_failed_is_waited_for(three: World) -> None:
     joined(three, three.join("Dan"), name="new")
     reconcile(three)
-    scores: dict[tuple[str, str], float | str] = {("Ada", "new"): "memory_limit", ("Ben", "new"): 0.1, ("Cay", "new"): 0.2}
+    scores: dict[tuple[str, str], float | str] = {
+        ("Ada", "new"): "memory_limit",
+        ("Ben", "new"): 0.1,
+        ("Cay", "new"): 0.2,
+    }
     run = cells(submission__team=three.teams[2]).get()
     Run.objects.filter(pk=run.pk).update(state=State.FAILED, reason="infrastructure")
     settle(three, scores)
@@ -344,10 +352,15 @@ def test_labels_are_mounted_for_scoring_alone(three: World) -> None:
     assert run.task == dataset.task
     assert run.task.reference_data is not None
     stages = {stage["name"]: stage for stage in job_for(run)["stages"]}
-    digests = {name: {mount["file"]["sha256"] for mount in stage["mounts"] if "file" in mount} for name, stage in stages.items()}
+    digests = {
+        name: {mount["file"]["sha256"] for mount in stage["mounts"] if "file" in mount}
+        for name, stage in stages.items()
+    }
     assert run.task.reference_data.file_id in digests["scoring"]
     assert run.task.reference_data.file_id not in digests["ingestion"]
-    assert all(dataset.submission.file_id not in found for found in digests.values()), "the file that holds both is given to nobody"
+    assert all(dataset.submission.file_id not in found for found in digests.values()), (
+        "the file that holds both is given to nobody"
+    )
 
 
 def test_a_merged_team_has_its_data_sets_as_its_own(three: World) -> None:
@@ -364,9 +377,9 @@ def test_a_row_that_was_not_run_yet_stays_in_the_board_sorted_by_that_data_set(t
     key = f"mae@{dataset.task_id}"
     assert Cell.objects.filter(key=key).count() == 3
     work(three, {}, limit=1)
-    answer = Client().get(
-        reverse("api:leaderboard", args=[three.competition.slug, three.phase.slug]), {"sort": key}
-    ).json()
+    answer = (
+        Client().get(reverse("api:leaderboard", args=[three.competition.slug, three.phase.slug]), {"sort": key}).json()
+    )
     assert [row["rank"] for row in answer["rows"]] == [1, None, None]
     assert [row["cells"][0]["state"] for row in answer["rows"]] == ["scored", "waiting", "waiting"]
 
@@ -378,8 +391,15 @@ def test_json_csv_and_page_say_how_far_each_cell_is(three: World) -> None:
     (column,) = answer["datasets"]
     assert (column["task"], column["name"], column["team"]) == (dataset.task_id, "=new", "Ben")
     key = f"mae@{dataset.task_id}"
-    states = {row["team"]: (row["cells"][0]["state"], row["cells"][0]["reason"], row["scores"].get(key)) for row in answer["rows"]}
-    assert states == {"Ada": ("failed", "time_limit", None), "Ben": ("scored", None, "0.2500"), "Cay": ("scored", None, "0.1250")}
+    states = {
+        row["team"]: (row["cells"][0]["state"], row["cells"][0]["reason"], row["scores"].get(key))
+        for row in answer["rows"]
+    }
+    assert states == {
+        "Ada": ("failed", "time_limit", None),
+        "Ben": ("scored", None, "0.2500"),
+        "Cay": ("scored", None, "0.1250"),
+    }
     lines = list(csv_lines(board_of(three)))
     assert f"{key} =new" in lines[0]
     assert sorted(line.split(",")[-6] for line in lines[1:]) == ["0.1250", "0.2500", "failed"]

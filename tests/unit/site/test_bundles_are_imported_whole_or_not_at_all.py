@@ -148,8 +148,15 @@ def test_a_key_means_a_data_set_of_ones_own(
 
 def test_phases_of_one_name_get_addresses_of_their_own(site: World, tmp_path: Path) -> None:
     phase = {"name": "Round", "tasks": [0]}
-    dates = [("2027-01-01", "2027-01-02"), ("2027-02-01", "2027-02-02"), ("2027-03-01", "2027-03-02"), ("2027-04-01", "2027-04-02")]
-    phases: list[dict[str, Any]] = [phase | {"index": number, "start": start, "end": end} for number, (start, end) in enumerate(dates)]
+    dates = [
+        ("2027-01-01", "2027-01-02"),
+        ("2027-02-01", "2027-02-02"),
+        ("2027-03-01", "2027-03-02"),
+        ("2027-04-01", "2027-04-02"),
+    ]
+    phases: list[dict[str, Any]] = [
+        phase | {"index": number, "start": start, "end": end} for number, (start, end) in enumerate(dates)
+    ]
     phases[1]["name"] = "Round 2"
     phases[3]["podium"] = {"slug": "round-3"}
     competition = import_from(site, write(tmp_path / "b", changed("phases", phases))).competition

@@ -37,14 +37,22 @@ def test_boards_and_results_are_read_and_sealed_ones_are_not(site: World) -> Non
     site.score(site.submit(phase=site.sealed), 0.123456)
     board = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
     assert board["submissions"] == [
-        {"rank": 1, "owner": site.team.name, "submission": made.pk, "scores": {"mae": "0.2500"}, "fact_sheet_answers": {}}
+        {
+            "rank": 1,
+            "owner": site.team.name,
+            "submission": made.pk,
+            "scores": {"mae": "0.2500"},
+            "fact_sheet_answers": {},
+        }
     ]
     assert Client().get(f"/api/phases/{site.sealed.pk}/get_leaderboard/").status_code == 403
     results = Client().get(f"/api/competitions/{site.competition.pk}/results.json").json()
     assert list(results) == [site.phase.name]
     text = Client().get(f"/api/competitions/{site.competition.pk}/results.csv").content.decode()
     assert text.splitlines()[1] == f"test-dev,1,{site.team.name},{made.pk},mae,0.2500"
-    assert Client().get(f"/api/competitions/{site.competition.pk}/results.csv?phase={site.sealed.pk}").status_code == 403
+    assert (
+        Client().get(f"/api/competitions/{site.competition.pk}/results.csv?phase={site.sealed.pk}").status_code == 403
+    )
 
 
 def test_a_team_puts_a_submission_on_the_board_and_takes_it_off(site: World) -> None:
@@ -97,7 +105,9 @@ def test_a_task_is_made_of_a_zip(site: World, tmp_path: Path) -> None:
         "reference_data": {"key": str(labels.key), "zip": "ignored.zip"},
     }  # fmt: skip
     content = task_zip(tmp_path / "task.zip", said, program=PROGRAM).read_bytes()
-    answer = robot(site, site.organizer).post("/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)})
+    answer = robot(site, site.organizer).post(
+        "/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)}
+    )
     assert answer.status_code == 201
     made = Task.objects.get(key=answer.json()["key"])
     assert (made.name, made.competition, made.owner, made.reference_data) == ("Alone", None, site.organizer, labels)
@@ -144,7 +154,10 @@ def test_results_come_as_one_csv_a_phase_and_sealed_ones_are_left_out(site: Worl
     path = f"/api/competitions/{site.competition.pk}/results.zip"
     with zipfile.ZipFile(io.BytesIO(Client().get(path).content)) as archive:
         assert archive.namelist() == ["1-test-dev.csv"]
-        assert archive.read("1-test-dev.csv").decode().splitlines()[1] == f"test-dev,1,{site.team.name},{made.pk},mae,0.2500"
+        assert (
+            archive.read("1-test-dev.csv").decode().splitlines()[1]
+            == f"test-dev,1,{site.team.name},{made.pk},mae,0.2500"
+        )
     assert Client().get(f"{path}?phase={site.sealed.pk}").status_code == 403
 
 
@@ -158,7 +171,10 @@ def test_phases_of_one_name_are_told_apart_in_results(site: World) -> None:
 def test_get_files_says_where_the_competition_is_dumped(site: World) -> None:
     said = robot(site, site.organizer).get(f"/api/competitions/{site.competition.pk}/get_files/").json()
     assert said["bundle"] is None
-    assert [dump["name"] for dump in said["dumps"]] == [f"{site.competition.slug}.zip", f"{site.competition.slug}-keys.zip"]
+    assert [dump["name"] for dump in said["dumps"]] == [
+        f"{site.competition.slug}.zip",
+        f"{site.competition.slug}-keys.zip",
+    ]
     response = Client().get(urlsplit(said["dumps"][1]["url"]).path)
     with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:  # type: ignore[attr-defined]
         assert "competition.yaml" in archive.namelist()
@@ -178,7 +194,8 @@ def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: World)
 
 
 @pytest.mark.parametrize(
-    "why_not", [{"is_late": True}, {"is_verification": True}, {"disqualified_at": NOON, "disqualified_reason": "copied"}]
+    "why_not",
+    [{"is_late": True}, {"is_verification": True}, {"disqualified_at": NOON, "disqualified_reason": "copied"}],
 )
 def test_what_may_not_stand_on_a_board_may_not_after_running_again_either(site: World, why_not: dict[str, Any]) -> None:
     made = site.score(site.submit(), 0.5)
@@ -200,7 +217,9 @@ def test_named_submissions_are_run_again_or_none_of_them(site: World) -> None:
     assert robot(site, site.member()).post(path, {"pks": [first.pk]}).status_code == 403
 
 
-@pytest.mark.parametrize("body", [{}, {"pks": []}, {"pks": ["one"]}, {"pks": "1"}, {"pks": [True]}, [], [[1]], '"text"', 7, None])
+@pytest.mark.parametrize(
+    "body", [{}, {"pks": []}, {"pks": ["one"]}, {"pks": "1"}, {"pks": [True]}, [], [[1]], '"text"', 7, None]
+)
 def test_who_names_no_submissions_is_told_how(site: World, body: object) -> None:
     for name in ("re_run_many_submissions", "download_many"):
         answer = robot(site, site.organizer).post(f"/api/submissions/{name}/", body, content_type="application/json")
@@ -234,7 +253,9 @@ def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: World) -> No
 @pytest.mark.parametrize("name", ["rerun_submissions", "cancel_submission"])
 def test_a_get_that_changes_something_is_not_taken_from_a_signed_in_browser(site: World, name: str) -> None:
     made = site.submit() if name == "cancel_submission" else site.score(site.submit(), 0.5)
-    path = f"/api/phases/{site.phase.pk}/{name}/" if name == "rerun_submissions" else f"/api/submissions/{made.pk}/{name}/"
+    path = (
+        f"/api/phases/{site.phase.pk}/{name}/" if name == "rerun_submissions" else f"/api/submissions/{made.pk}/{name}/"
+    )
     browser = Client()
     browser.force_login(site.organizer)
     assert browser.get(path).status_code == 403

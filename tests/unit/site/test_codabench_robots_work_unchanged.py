@@ -54,7 +54,11 @@ class Script:
         can = self.get(f"/api/can_make_submission/{phase.pk}/").json()
         if not can["can"]:
             return can["reason"]
-        fields = {"type": "submission", "request_sassy_file_name": "submission.zip", "file_size": len(content)} | dataset
+        fields = {
+            "type": "submission",
+            "request_sassy_file_name": "submission.zip",
+            "file_size": len(content),
+        } | dataset
         announced = self.post("/api/datasets/", **fields)
         assert announced.status_code == 201
         url = urlsplit(announced.json()["sassy_url"])
@@ -179,7 +183,9 @@ def test_sealed_scores_are_sealed_for_robots(site: World, robot: Script) -> None
     sealed = site.sealed
     content = prediction_bytes(value=3)
     robot.get(f"/api/can_make_submission/{sealed.pk}/")
-    announced = robot.post("/api/datasets/", type="submission", request_sassy_file_name="y_pred_pcqm4m-v2_test-challenge.npz")
+    announced = robot.post(
+        "/api/datasets/", type="submission", request_sassy_file_name="y_pred_pcqm4m-v2_test-challenge.npz"
+    )
     robot.client.put(urlsplit(announced.json()["sassy_url"]).path, content, content_type="application/zip")
     made = robot.post("/api/submissions/", phase=sealed.pk, data=announced.json()["key"]).json()
     scored(site, made["id"], 0.123456)
@@ -223,7 +229,10 @@ def test_a_person_must_have_confirmed_the_address_and_have_no_second_factor(
 def test_where_an_organizer_decides_nobody_is_enrolled(site: World, phase: Phase, robot: Script) -> None:
     site.competition.registration_policy = "approval"
     site.competition.save()
-    assert "Register" in robot.submit(phase, zip_of({"a": "b"})) or Registration.objects.filter(user=robot.user).count() == 0
+    assert (
+        "Register" in robot.submit(phase, zip_of({"a": "b"}))
+        or Registration.objects.filter(user=robot.user).count() == 0
+    )
     answer = robot.post(f"/api/competitions/{site.competition.pk}/register/")
     assert (answer.status_code, answer.json()["participant_status"]) == (201, "pending")
 
@@ -241,7 +250,9 @@ def test_where_an_organizer_decides_nobody_is_enrolled(site: World, phase: Phase
         ("/api/competitions/999999/register/", {}, 404),
     ],
 )
-def test_nonsense_is_refused_in_words(site: World, robot: Script, path: str, fields: dict[str, str], status: int) -> None:
+def test_nonsense_is_refused_in_words(
+    site: World, robot: Script, path: str, fields: dict[str, str], status: int
+) -> None:
     answer = robot.post(path, **fields)
     assert answer.status_code == status
     assert status == 201 or answer.json()["detail"]
@@ -252,8 +263,12 @@ def test_an_upload_that_is_not_there_is_told_how_to_make_one(site: World, phase:
     for key in ("nonsense", str(theirs.key)):
         answer = robot.post("/api/submissions/", phase=phase.pk, data=key)
         assert (answer.status_code, "POST /api/datasets/" in answer.json()["detail"]) == (400, True)
-    announced = robot.post("/api/datasets/", type="submission", request_sassy_file_name="s.zip", file_size=10).json()["key"]
-    assert robot.post("/api/submissions/", phase=phase.pk, data=announced).status_code in (409, 422), "nothing was put there"
+    announced = robot.post("/api/datasets/", type="submission", request_sassy_file_name="s.zip", file_size=10).json()[
+        "key"
+    ]
+    assert robot.post("/api/submissions/", phase=phase.pk, data=announced).status_code in (409, 422), (
+        "nothing was put there"
+    )
 
 
 def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Script) -> None:
@@ -309,9 +324,9 @@ def test_files_of_every_task_are_fetched(site: World, phase: Phase, robot: Scrip
     details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
     assert [files["task"] for files in details["tasks"]] == [first.pk, second.pk]
     assert details["prediction_result"] == details["tasks"][0]["prediction_result"]
-    assert [log["name"] for log in details["logs"]] == [f"prediction_stdout_task_{task.pk}" for task in (first, second)], (
-        "the scoring program's log may quote labels"
-    )
+    assert [log["name"] for log in details["logs"]] == [
+        f"prediction_stdout_task_{task.pk}" for task in (first, second)
+    ], "the scoring program's log may quote labels"
     texts = [body_of(Client().get(urlsplit(files["prediction_result"]).path)) for files in details["tasks"]]
     assert texts == [f"predictions.zip of {task.pk}" for task in (first, second)]
 

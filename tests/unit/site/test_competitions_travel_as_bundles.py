@@ -126,9 +126,9 @@ def test_a_clone_is_a_draft_of_its_own(site: World, tmp_path: Path) -> None:
     assert not set(copy.tasks.all()) & set(original.tasks.all())
 
 
-names = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=30).filter(
-    lambda text: bool(text.strip())
-)
+names = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=30
+).filter(lambda text: bool(text.strip()))
 columns = st.lists(
     st.fixed_dictionaries({
         "title": names, "key": names, "sorting": st.sampled_from(["asc", "desc"]), "precision": st.integers(0, 10), "hidden": st.booleans(),
@@ -143,7 +143,14 @@ columns = st.lists(
     rule=st.sampled_from(["Add", "Force_Best", "Force_Last", "Force_Latest_Multiple"]),
 )  # fmt: skip
 def test_whatever_is_in_it_a_competition_travels_unchanged(
-    site: World, tmp_path: Path, title: str, columns: list[dict[str, Any]], limit: int, seconds: int, number: int, rule: str
+    site: World,
+    tmp_path: Path,
+    title: str,
+    columns: list[dict[str, Any]],
+    limit: int,
+    seconds: int,
+    number: int,
+    rule: str,
 ) -> None:
     data = second()
     data["title"] = title
@@ -159,7 +166,9 @@ def test_whatever_is_in_it_a_competition_travels_unchanged(
 def test_an_organizer_imports_in_the_browser_and_reads_the_report(site: World, tmp_path: Path) -> None:
     visitor = client_of(site.organizer)
     content = packed(write(tmp_path / "a", LEGACY), tmp_path / "a.zip").read_bytes()
-    sent = visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content), "queue": site.queue.pk})
+    sent = visitor.post(
+        "/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content), "queue": site.queue.pk}
+    )
     page = visitor.get(sent["Location"]).content.decode()
     assert "The bundle has arrived." in page
     ran = visitor.post(sent["Location"] + "run/", headers={"HX-Request": "true"}).content.decode()
@@ -203,7 +212,9 @@ def test_export_and_clone_in_the_browser(site: World, tmp_path: Path) -> None:
 
 
 def test_a_program_imports_and_exports_by_the_api(site: World, tmp_path: Path) -> None:
-    _, secret = token_create(user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031))
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
+    )
     headers = {"Authorization": f"Bearer {secret}"}
     content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
     fields = {"file": SimpleUploadedFile("a.zip", content), "queue": site.queue.name}
@@ -218,7 +229,11 @@ def test_a_program_imports_and_exports_by_the_api(site: World, tmp_path: Path) -
     body_of(export)
     bad = packed(write(tmp_path / "b", changed("title", ...)), tmp_path / "b.zip").read_bytes()
     refused = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
-    assert (refused.status_code, refused.json()["code"], refused.json()["faults"][0]["path"]) == (422, "invalid_bundle", "title")
+    assert (refused.status_code, refused.json()["code"], refused.json()["faults"][0]["path"]) == (
+        422,
+        "invalid_bundle",
+        "title",
+    )
     jobs = Client().get("/api/v1/bundles/", headers=headers).json()
     assert [(job["state"], job["url"], len(job["report"]["faults"])) for job in jobs] == [
         ("failed", None, 1), ("finished", "/competitions/small/", 0),
@@ -235,7 +250,9 @@ def test_the_form_that_the_command_sends_is_read_piece_by_piece_and_says_its_len
     pieces = list(form)
     assert len(form) == sum(map(len, pieces))
     assert max(map(len, pieces[1:-1])) == 100
-    _, secret = token_create(user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031))
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
+    )
     answer = Client().generic(
         "POST", "/api/v1/bundles/", b"".join(pieces), content_type=form.content_type, headers={"Authorization": f"Bearer {secret}"}
     )  # fmt: skip
@@ -244,17 +261,25 @@ def test_the_form_that_the_command_sends_is_read_piece_by_piece_and_says_its_len
 
 
 def test_an_import_that_broke_off_says_so_to_a_robot(site: World) -> None:
-    _, secret = token_create(user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031))
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
+    )
     job = BundleImport.objects.create(
         owner=site.organizer, file=store_bytes(b"x"), file_name="b.zip", state=BundleImport.State.FAILED, created_at=site.now,
         changed_at=site.now, report=Report().as_json(),
     )  # fmt: skip
-    said = Client().get(f"/api/competitions/{job.pk}/creation_status/", headers={"Authorization": f"Token {secret}"}).json()
+    said = (
+        Client()
+        .get(f"/api/competitions/{job.pk}/creation_status/", headers={"Authorization": f"Token {secret}"})
+        .json()
+    )
     assert (said["status"], "nothing was created" in said["details"]) == ("Failed", True)
 
 
 def test_a_robot_of_codabench_sends_a_bundle(site: World, tmp_path: Path) -> None:
-    _, secret = token_create(user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031))
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
+    )
     robot = Client(headers={"Authorization": f"Token {secret}"})
     content = packed(write(tmp_path / "a", changed("queue", site.queue.name)), tmp_path / "a.zip").read_bytes()
     said = robot.post("/api/datasets/", {"type": "competition_bundle", "request_sassy_file_name": "a.zip"}).json()

@@ -109,7 +109,8 @@ def admin_urls() -> list[str]:
     models = [
         m
         for m in apps.get_models()
-        if m._meta.app_label in ("catalog", "teams", "factsheets", "submissions", "leaderboards", "winners", "resources")
+        if m._meta.app_label
+        in ("catalog", "teams", "factsheets", "submissions", "leaderboards", "winners", "resources")
     ]
     known = {name for name, _ in named_patterns()} - {f"admin:{name}_change" for name in ADMINISTRATORS_ONLY}
     return [
@@ -126,7 +127,9 @@ def test_the_admin_shows_an_organizer_nothing_of_other_competitions(town: Town, 
     scored = foreign.score(foreign.submit(), 0.5)
     for submission in (scored, Submission.objects.get(pk=town.arguments["pk"])):
         task = Task.objects.create(
-            competition=submission.phase.competition, name="Data", scoring_program=submission.phase.tasks.get().scoring_program
+            competition=submission.phase.competition,
+            name="Data",
+            scoring_program=submission.phase.tasks.get().scoring_program,
         )
         Dataset.objects.create(submission=submission, task=task, name="Data", joined_at=foreign.now)
     lane = Lane.objects.create(leaderboard=foreign.phase.leaderboard)

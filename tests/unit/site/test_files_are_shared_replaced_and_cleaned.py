@@ -45,7 +45,9 @@ def test_competitions_of_others_keep_the_version_of_a_shared_file_that_they_have
     mine = Task.objects.create(owner=site.organizer, name="Of no competition yet", scoring_program=shared)
     url = reverse("admin:resources_resource_change", args=[shared.pk])
     upload = SimpleUploadedFile("new.zip", zip_of({"metadata": "command: new"}))
-    answer = client_of(site.organizer).post(url, {"name": shared.name, "is_public": "on", "upload": upload}, follow=True)
+    answer = client_of(site.organizer).post(
+        url, {"name": shared.name, "is_public": "on", "upload": upload}, follow=True
+    )
     assert "those keep the version that they have" in answer.content.decode()
     fresh = shared.replaced_by.get()
     assert {task.scoring_program for task in Task.objects.filter(phases=other.phase)} == {shared}
@@ -64,7 +66,9 @@ def test_files_are_usable_by_their_owner_by_those_they_are_shared_with_and_publi
     assert mine in Resource.objects.usable_by(other)
 
 
-def test_room_is_counted_once_for_each_content_and_bounded(site: World, tmp_path: Path, settings: pytest.FixtureRequest) -> None:
+def test_room_is_counted_once_for_each_content_and_bounded(
+    site: World, tmp_path: Path, settings: pytest.FixtureRequest
+) -> None:
     owner = person(is_staff=True)
     for _ in range(2):
         resource(owner, Resource.Kind.INPUT_DATA, b"x" * 1000)

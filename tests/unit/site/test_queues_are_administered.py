@@ -151,7 +151,9 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: World) 
         site.submit()
         run = site.claim(worker)
         body = {"outcome": "finished", "scores": {"mae": 0.5}}
-        dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now + timedelta(seconds=seconds))
+        dispatch.run_complete(
+            **lease(run), result=read_result(body, columns=["mae"]), now=site.now + timedelta(seconds=seconds)
+        )
     for _ in range(5):
         site.submit()
     site.claim(worker)
@@ -171,7 +173,9 @@ def test_the_running_page_shows_processor_memory_and_the_projected_end(site: Wor
     made = site.submit(kind=Kind.CODE)
     run = site.claim()
     meters = {"wall_s": 10.0, "cpu_s": 5.0, "memory_bytes": 2 << 30, "progress": {"fraction": 0.001}}
-    Run.objects.filter(pk=run.pk).update(state=State.INGESTING, started_at=timezone.now() - timedelta(seconds=10), meters=meters)
+    Run.objects.filter(pk=run.pk).update(
+        state=State.INGESTING, started_at=timezone.now() - timedelta(seconds=10), meters=meters
+    )
     Submission.objects.filter(pk=made.pk).update(status=State.INGESTING)
     page = client_of(site.member()).get(reverse("web:submission", args=[made.pk])).content.decode()
     assert 'value="0.500"' in page

@@ -258,7 +258,9 @@ def test_rules_that_were_written_in_html_stay_what_they_are_when_the_form_is_sav
     assert (newest.number, newest.format) == (written.number + 1, Format.HTML)
 
 
-@pytest.mark.parametrize("fields", [{"competition": None}, {"is_public": True}, {}], ids=["by itself", "public", "chosen"])
+@pytest.mark.parametrize(
+    "fields", [{"competition": None}, {"is_public": True}, {}], ids=["by itself", "public", "chosen"]
+)
 def test_a_phase_with_a_task_from_elsewhere_can_be_saved(site: World, fields: dict[str, Any]) -> None:
     other = Competition.objects.create(slug="other", title="Other", queue=site.queue)
     task = site.phase.tasks.get()

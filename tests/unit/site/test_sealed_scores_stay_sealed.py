@@ -101,7 +101,9 @@ def test_no_page_says_the_score_of_a_sealed_portion(portion: Town, letter: str) 
 
 def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: Town) -> None:
     made = Submission.objects.get(pk=portion.arguments["pk"])
-    Entry.objects.filter(score__submission=made, leaderboard__key="main").delete()  # it stands on the sealed board alone
+    Entry.objects.filter(
+        score__submission=made, leaderboard__key="main"
+    ).delete()  # it stands on the sealed board alone
     answer = portion.people["M"].get(reverse("robots:submission", args=[made.pk])).json()
     assert (answer["leaderboard"], answer["on_leaderboard"]) == (None, False)
     assert [one["column_key"] for one in answer["scores"]] == ["mae"]

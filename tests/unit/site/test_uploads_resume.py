@@ -199,7 +199,9 @@ def test_a_full_disk_is_said_and_keeps_what_was_acknowledged(site: World, monkey
     assert append(site, upload, 1000, CONTENT[1000:]).file_id == hashlib.sha256(CONTENT).hexdigest()
 
 
-def test_one_person_begins_so_many_uploads_an_hour_and_others_are_not_concerned(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_person_begins_so_many_uploads_an_hour_and_others_are_not_concerned(
+    site: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(settings, "UPLOADS_PER_HOUR", 3)
     user, other = worlds.person(), worlds.person()
     for _ in range(3):

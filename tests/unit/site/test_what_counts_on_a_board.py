@@ -237,7 +237,9 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: World) -> None:
     for page in pages:
         member, organizer = (client_of(who).get(page).content.decode() for who in (site.member(), site.organizer))
         assert "0.5" in member
-        assert not [told for told in ("77.25", "Kept back", "Secret", "kept-back", "more is sealed") if told in member], page
+        assert not [
+            told for told in ("77.25", "Kept back", "Secret", "kept-back", "more is sealed") if told in member
+        ], page
         assert "77.25" in organizer or page == pages[1]  # whose list is that of an own team
     table = f"{reverse('web:leaderboard-csv', args=[slug, site.phase.slug])}?board=kept-back"
     refused = client_of(site.member()).get(table)

@@ -28,7 +28,12 @@ def test_an_organizers_action_is_kept_with_what_it_was_about(site: World) -> Non
     form = {"action": "cancel", "confirmed": "yes", ACTION_CHECKBOX_NAME: [str(made.pk)]}
     client_of(site.organizer).post(reverse("admin:submissions_submission_changelist"), form)
     entry = AuditEntry.objects.get()
-    assert (entry.actor, entry.actor_name, entry.action, entry.status) == (site.organizer, site.organizer.username, "cancel", 302)
+    assert (entry.actor, entry.actor_name, entry.action, entry.status) == (
+        site.organizer,
+        site.organizer.username,
+        "cancel",
+        302,
+    )
     assert entry.view == "admin:submissions_submission_changelist"
     assert entry.fields[ACTION_CHECKBOX_NAME] == str(made.pk)
     assert entry.address == "127.0.0.1"
@@ -76,7 +81,12 @@ def test_passwords_are_not_kept_and_nul_does_no_harm(site: World) -> None:
 
 def test_the_log_is_the_administrators_to_read_and_nobodys_to_change(site: World) -> None:
     entry = AuditEntry.objects.create(
-        at=timezone.now() - timedelta(days=1), actor=site.organizer, actor_name="o", method="POST", path="/x", status=200
+        at=timezone.now() - timedelta(days=1),
+        actor=site.organizer,
+        actor_name="o",
+        method="POST",
+        path="/x",
+        status=200,
     )
     root = client_of(person(is_staff=True, is_superuser=True))
     listed = reverse("admin:audit_auditentry_changelist")

@@ -79,8 +79,12 @@ def test_the_page_on_programs_has_every_word_that_a_run_is_refused_by() -> None:
         words = set(re.findall(r"`([a-z]+_[a-z_]+)`", (function.__doc__ or "").split("Raises")[1]))
         assert words
         assert words <= named
-    sources = [path.read_text() for folder in ("workers", "competitions") for path in (DOCS.parent / folder).rglob("*.py")]
-    unknown = {word for word in named - {"execution_time_limit"} if not any(f'"{word}"' in source for source in sources)}
+    sources = [
+        path.read_text() for folder in ("workers", "competitions") for path in (DOCS.parent / folder).rglob("*.py")
+    ]
+    unknown = {
+        word for word in named - {"execution_time_limit"} if not any(f'"{word}"' in source for source in sources)
+    }
     assert unknown == set()
 
 
