@@ -157,11 +157,13 @@ class RunHandling:
             outputs = self.execution.collect()
             body = self.execution.result(outputs)
             self.folder.save_result(body, outputs)
-        except OSError as error:
+        except (OSError, SandboxError) as error:
             log.exception("result_not_kept", extra=about(self.job))
             verdict = self.execution.verdict
             if verdict is None or verdict.reason != "infrastructure":
-                self.execution.verdict = _disk_verdict(error)
+                self.execution.verdict = (
+                    infrastructure(error) if isinstance(error, SandboxError) else _disk_verdict(error)
+                )
             return self.execution.result({}), {}
         return body, outputs
 

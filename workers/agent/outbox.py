@@ -56,12 +56,18 @@ class Outbox:
         return None
 
     def collect(self, stages: Iterable[StageRun]) -> dict[str, str]:
-        """Finish packing and write the logs; the files that are not empty, by name and SHA-256."""
+        """Finish packing and write the logs; the files that are not empty, by name and SHA-256.
+
+        Raises
+        ------
+        OSError, SandboxError
+            This host could not write or read one of them: a result without it would be a loss that nobody hears of.
+        """
         started = time.monotonic()
         for archive, packing in self._packing.items():
             try:
                 packing.result()
-            except (OutputRefused, OSError):  # gone unreadable since it was listed: kept out, the verdict stands
+            except OutputRefused:  # gone unreadable since it was listed: kept out, the verdict stands
                 (self.folder / archive).unlink(missing_ok=True)
         for stage in stages:
             stage.write_log(self.folder / f"{stage.name}.log")

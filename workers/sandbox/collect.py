@@ -6,6 +6,7 @@ checked for the whole tree before the first byte is read.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from workers.sandbox.errors import OutputRefused
+from workers.sandbox.errors import OutputRefused, SandboxError
 
 MAX_DEPTH = 32
 MAX_PATH_BYTES = 1024
@@ -25,6 +26,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same archive
 STORED_SUFFIXES = (".npz", ".zip", ".gz", ".bz2", ".xz", ".zst", ".png", ".jpg", ".parquet")
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# What no program can bring about in its output: this host is out of something, or its disk is broken.
+OF_THE_HOST = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS)
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,20 @@ def list_output(root: Path, *, max_files: int, max_bytes: int) -> Listing:
     OutputRefused
         `link_in_output`, `special_file`, `bad_name`, `too_deep`, `unreadable_output` (`output_invalid`);
         `too_many_files`, `output_too_large` (`disk_limit`).
+    SandboxError
+        `output_unreadable`: this host failed to read it.
     """
     try:
         return _list_output(root, max_files, max_bytes)
     except OSError as error:
-        raise OutputRefused(
-            "output_invalid", "unreadable_output", f"The output cannot be read: {error.strerror}."
-        ) from error
+        raise _unreadable(error, "unreadable_output", "The output cannot be read") from error
+
+
+def _unreadable(error: OSError, code: str, what: str) -> OutputRefused | SandboxError:
+    """Whose failure it is that something of an output could not be opened."""
+    if error.errno in OF_THE_HOST:
+        return SandboxError("output_unreadable", f"{what}: {error.strerror}")
+    return OutputRefused("output_invalid", code, f"{what}: {error.strerror}.")
 
 
 def _list_output(root: Path, max_files: int, max_bytes: int) -> Listing:
@@ -158,13 +168,14 @@ def shown(path: str) -> str:
 
 
 def open_regular(root: Path, path: str) -> IO[bytes]:
-    """Open one file of the output for reading; `OutputRefused` unless it still is a regular file with one name."""
+    """Open one file of the output for reading; `OutputRefused` unless it still is a regular file with one name.
+
+    Raises `SandboxError` where this host fails to open it.
+    """
     try:
         descriptor = _open_below(root, path, FILE_FLAGS)
     except OSError as error:
-        raise OutputRefused(
-            "output_invalid", "unreadable_file", f"{shown(path)} cannot be opened: {error.strerror}."
-        ) from error
+        raise _unreadable(error, "unreadable_file", f"{shown(path)} cannot be opened") from error
     try:
         _check_file(path, os.fstat(descriptor))
     except OutputRefused:

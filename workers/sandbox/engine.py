@@ -14,7 +14,7 @@ from typing import Any
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.utils import kwargs_from_env
-from urllib3.exceptions import ReadTimeoutError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 import docker
 from workers.sandbox.errors import SandboxError
@@ -72,7 +72,7 @@ def engine_errors(doing: str) -> Iterator[None]:
         raise SandboxError("container_missing", f"{doing}: {error.explanation}") from error
     except APIError as error:
         raise SandboxError("engine_error", f"{doing}: {error.explanation or error}") from error
-    except (DockerException, requests.RequestException, OSError) as error:
+    except (DockerException, requests.RequestException, HTTPError, OSError) as error:
         raise SandboxError("engine_unreachable", f"{doing}: {error}") from error
 
 
@@ -225,14 +225,15 @@ class Engine:
             return [str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": wanted})]
 
     def log_stream(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
-        """Chunks of standard output and error as they were written; `close()` ends it.
+        """Chunks of standard output and error as they were written; `close()` ends it. Only a program may keep it waiting.
 
         The SDK's own call asks for the container's description first each time, which costs as much as the log.
         """
         chosen = {"stdout": 1, "stderr": 1, "follow": int(follow), "tail": tail or "all"}
         with engine_errors("reading the container's log"):
             url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/logs"
-            with contextlib.closing(self.api.get(url, params=chosen, stream=True, timeout=None)) as answer:
+            timeout = (CALL_TIMEOUT_S, None if follow else CALL_TIMEOUT_S)
+            with contextlib.closing(self.api.get(url, params=chosen, stream=True, timeout=timeout)) as answer:
                 yield from _frames(answer)
 
 

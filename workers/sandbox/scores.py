@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from workers.sandbox.collect import read_bounded
-from workers.sandbox.errors import OutputRefused
+from workers.sandbox.errors import OutputRefused, SandboxError
 from workers.sandbox.plain_yaml import NoAliases
 
 MAX_SCORES_BYTES = 1 << 20
@@ -159,7 +159,7 @@ def read_progress(output: Path) -> float | None:
     """The fraction of the work done, 0 to 1, from `progress.json` (`{"fraction": 0.4}`). Shown, never trusted."""
     try:
         said = json.loads(read_bounded(output, "progress.json", MAX_PROGRESS_BYTES) or b"null")
-    except (OutputRefused, OSError, ValueError, RecursionError):
+    except (OutputRefused, SandboxError, OSError, ValueError, RecursionError):
         return None
     fraction = said.get("fraction") if isinstance(said, dict) else None
     if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:

@@ -205,16 +205,27 @@ class StageRun:
     def _wait(self) -> bool:
         """Wait for the end; True when the engine was away meanwhile, so that an ending of the container says little."""
         lost = False
-        patience = time.monotonic() + LOST_ENGINE_WAIT_S
         while True:
             try:
                 self.engine.wait(self.container)
                 return lost
             except SandboxError as error:
-                if error.code != "engine_unreachable" or time.monotonic() > patience:
+                if error.code != "engine_unreachable":
                     raise
-                lost = True
-                time.sleep(LOST_ENGINE_ROUND_S)  # an engine that restarts answers within seconds
+            lost = True
+            if self._state_once_back().ended:
+                return lost
+
+    def _state_once_back(self) -> ContainerState:
+        """Wait for an engine that went away: one that restarts answers within seconds, however long the container has run."""
+        until = time.monotonic() + LOST_ENGINE_WAIT_S
+        while True:
+            time.sleep(LOST_ENGINE_ROUND_S)
+            try:
+                return self.engine.inspect(self.container)
+            except SandboxError as error:
+                if error.code != "engine_unreachable" or time.monotonic() > until:
+                    raise
 
     def cancel(self, reason: str) -> None:
         """End the stage now, or as soon as it starts."""

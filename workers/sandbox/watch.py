@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 
 from workers.sandbox.errors import SandboxError
+
+log = logging.getLogger("podium.worker")
 
 KILL_AGAIN_S = 0.5
 CHECK_S = 0.5
@@ -14,6 +17,8 @@ CHECK_S = 0.5
 
 class Watch(threading.Thread):
     """A thread for one running container. Its clock is monotonic, so a change of the host's time moves no limit.
+
+    Nothing that it asks or tells may end it before the container: without it no limit of time holds.
 
     Parameters
     ----------
@@ -60,7 +65,7 @@ class Watch(threading.Thread):
                 self._look()
             if self._ended:
                 return
-        self._on_kill(str(self.killed_by))
+        self._tell()
         while not self._ended:
             self._try_kill()
             with self._changed:
@@ -76,11 +81,26 @@ class Watch(threading.Thread):
             return
         if time.monotonic() >= self._deadline:
             self.killed_by = "time_limit"
-        elif self._overgrown is not None and self._overgrown():
+        elif self._outgrown():
             self.killed_by = "output_limit"
+
+    def _outgrown(self) -> bool:
+        try:
+            return self._overgrown is not None and self._overgrown()
+        except OSError as error:
+            log.warning("output_not_measured", extra={"detail": str(error)[:200]})
+            return False
+
+    def _tell(self) -> None:
+        try:
+            self._on_kill(str(self.killed_by))
+        except OSError as error:  # a full disk: a successor would not know why, and tries the run again
+            log.warning("kill_not_written_down", extra={"detail": str(error)[:200]})
 
     def _try_kill(self) -> None:
         try:
             self._kill()
         except SandboxError:
             return  # asked again in half a second; the run's own wait reports an engine that stays away
+        except Exception:
+            log.exception("kill_failed")
