@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import shutil
@@ -13,9 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from workers.agent.archive import unpack
+from workers.agent.host import boot_id
 from workers.agent.protocol import FileRef
 from workers.sandbox.output_volume import remove_tree
 
+SETTLED = "settled"
 Fetch = Callable[[FileRef, Path], None]
 
 
@@ -23,19 +26,62 @@ class StagingCache:
     """Folders by content. `open/` holds what any stage may see; `secret/` what only scoring may: the worker's alone.
 
     Both lie behind a folder that only the worker's user may enter; the engine, which is root, mounts what is inside.
+
+    An entry is used after a start of the host only when `settle` had seen it to the disk: a power cut leaves files of the
+    right names with holes in them, which nobody would notice.
+
+    Parameters
+    ----------
+    max_bytes, reserve_bytes : int
+        `trim` drops what no run needs while more than the one is kept, or less than the other is free on the disk.
+    boot : str
+        Changes with every start of the host.
     """
 
-    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int, reserve_bytes: int = 0, boot: str | None = None) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
+        self._reserve_bytes = reserve_bytes
+        self._boot = boot_id() if boot is None else boot
         self._lock = threading.Lock()
         self._filling: dict[str, threading.Lock] = {}
         self._in_use: Counter[str] = Counter()
         for name in ("open", "secret", "incoming"):
             (folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
             (folder / name).chmod(0o700)
-        for leftover in (folder / "incoming").iterdir():
+        for leftover in [*(folder / "incoming").iterdir(), *self._doubtful()]:
             remove_tree(leftover)
+
+    def _doubtful(self) -> list[Path]:
+        """Entries that may have lost content when the host went down."""
+        entries = [entry for kind in ("open", "secret") for entry in (self._folder / kind).iterdir()]
+        return [entry for entry in entries if self._boot_of(entry) not in (self._boot, SETTLED)]
+
+    @staticmethod
+    def _boot_of(entry: Path) -> str:
+        try:
+            return (entry / "boot").read_text()
+        except OSError:
+            return ""
+
+    def settle(self) -> int:
+        """Have the kernel write out what was fetched since the last call; returns how many entries. Raises `OSError`."""
+        keys = [key for key, _, _ in self._entries()]
+        fresh = [self._folder / key for key in keys if self._boot_of(self._folder / key) == self._boot]
+        if not fresh:
+            return 0
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        finally:
+            os.close(descriptor)
+        for entry in fresh:
+            with contextlib.suppress(FileNotFoundError):  # dropped meanwhile
+                replaced = entry / "boot.new"
+                replaced.write_text(SETTLED)
+                replaced.replace(entry / "boot")
+        return len(fresh)
 
     def acquire(self, file: FileRef, *, unpacked: bool, secret: bool, fetch: Fetch) -> tuple[str, Path]:
         """The key and the folder of a file's content, fetched where it is not there. Pair with `release`.
@@ -63,6 +109,7 @@ class StagingCache:
             self._in_use[key] -= 1
             if self._in_use[key] <= 0:
                 del self._in_use[key]
+                del self._filling[key]  # or one would be kept for every file that ever came
 
     @staticmethod
     def _key(file: FileRef, *, unpacked: bool, secret: bool) -> str:
@@ -86,14 +133,16 @@ class StagingCache:
                 download.chmod(0o644)
                 download.rename(incoming / "tree" / file.name)
             (incoming / "size").write_text(str(_disk_bytes(incoming)))
+            (incoming / "boot").write_text(self._boot)
             incoming.rename(entry)  # whole or not at all
         finally:
             remove_tree(incoming)
 
     def trim(self) -> int:
-        """Delete what was used longest ago until the cap holds; what runs need stays. Returns the bytes freed."""
+        """Delete what was used longest ago until cap and reserve hold; what runs need stays. Returns the bytes freed."""
         entries = sorted(self._entries(), key=lambda entry: entry[1])
         excess = sum(size for _, _, size in entries) - self._max_bytes
+        excess = max(excess, self._reserve_bytes - self.free_bytes())
         freed = 0
         for key, _, size in entries:
             if freed >= excess:

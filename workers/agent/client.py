@@ -205,6 +205,8 @@ def _refusal(answer: requests.Response) -> Exception:
         problem = answer.json()
         code, detail = str(problem["code"]), str(problem.get("detail", ""))
     except (ValueError, KeyError, TypeError, AttributeError):
+        if status == 404:  # a proxy's word while the site behind it is away; the site itself says why
+            return SiteUnreachable(f"{urlsplit(answer.url).netloc} answered 404, and not as a Podium site does")
         code, detail = f"http_{status}", answer.text[:200]
     if status == 409 and code == "lease_lost":
         return LeaseLost(status, code, detail)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import yaml
 
 from workers import __version__
 from workers.agent.context import Worker
+from workers.agent.logs import about
 from workers.agent.outbox import Outbox
 from workers.agent.protocol import FIRST_STEP, Job
 from workers.agent.report import endings, stage_record
@@ -21,6 +24,8 @@ from workers.sandbox.errors import SandboxError
 from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.verdict import Verdict, failed, infrastructure, ingestion_verdict, scoring_verdict
+
+log = logging.getLogger("podium.worker")
 
 PROTOCOL_STATES = {"preparing": "preparing", "submission": "ingesting", "ingestion": "ingesting", "scoring": "scoring"}
 BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
@@ -44,6 +49,7 @@ class RunExecution:
         self._latest: StageRun | None = None
         self._tolerated: Verdict | None = None
         self._cancelled: str | None = None
+        self._broken = False
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
@@ -205,21 +211,33 @@ class RunExecution:
         return failed("program_error", first.code, f"{first.detail} Then nothing could be scored: {verdict.detail}")
 
     def _run(self, stage: StageRun) -> Evidence | None:
-        """Execute one stage; None when it has nothing to run, or the run was cancelled before it started."""
+        """Execute one stage; None when it has nothing to run, or the run was at its end before it started."""
         with self._lock:
-            if stage.idle or (self._cancelled and stage.started_monotonic is None):
+            if stage.idle or ((self._cancelled or self._broken) and stage.started_monotonic is None):
                 return None
             self._running[stage.name] = stage
             self.state = PROTOCOL_STATES["scoring" if "scoring" in self._running else stage.name]
-        evidence = stage.execute(
-            on_start=lambda moment: self.folder.stage_started(stage.name, moment),
-            on_kill=lambda reason: self.folder.stage_killed(stage.name, reason),
-        )
+        try:
+            evidence = stage.execute(
+                on_start=lambda moment: self.folder.stage_started(stage.name, moment),
+                on_kill=lambda reason: self.folder.stage_killed(stage.name, reason),
+            )
+        except Exception:
+            self._end_those_beside(stage)
+            raise
         with self._lock:
             self._evidence.append(evidence)
             self._running.pop(stage.name, None)
             self._latest = stage
         return evidence
+
+    def _end_those_beside(self, broken: StageRun) -> None:
+        """What waits for a program that cannot go on would wait to its own limit, for a result that does not count."""
+        with self._lock:
+            self._broken = True
+            for stage in self._running.values():
+                if stage is not broken:
+                    stage.cancel("stage_beside_failed")
 
     def cancel(self, reason: str) -> None:
         """End the run: kill the container that runs, start no other."""
@@ -295,13 +313,19 @@ class RunExecution:
         return None if fraction is None else {"fraction": fraction}
 
     def destroy(self) -> None:
-        """Remove containers, file systems and the folder; give the cache its files back."""
+        """Remove containers, file systems and the folder; give the cache its files back. What resists is left to the janitor."""
         for stage in self.staged.stages.values():
-            stage.destroy()
+            self._try_to(stage.destroy)
         for key in self.staged.cache_keys:
             self.worker.cache.release(key)
         self.staged.cache_keys.clear()
-        self.folder.remove()
+        self._try_to(self.folder.remove)
+
+    def _try_to(self, remove: Callable[[], None]) -> None:
+        try:
+            remove()
+        except OSError as error:  # such as no memory for another process
+            log.warning("not_removed", extra=about(self.job, detail=str(error)[:200]))
 
 
 def _cancelled() -> Verdict:

@@ -233,8 +233,10 @@ class RunHandling:
 
     def _end(self) -> None:
         self.heartbeat.stop()
-        self.execution.destroy()
-        self._held.drop(self.folder.lease)
+        try:
+            self.execution.destroy()
+        finally:
+            self._held.drop(self.folder.lease)  # what is left is the janitor's from here on
 
 
 def _disk_verdict(error: OSError) -> Verdict:

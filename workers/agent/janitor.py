@@ -23,9 +23,14 @@ def sweep(worker: Worker, live: Live) -> int:
     """Remove leftovers of all leases but the live ones; returns how many things were removed. Safe to run at any time.
 
     `live` is asked after each look at what there is: a run that is claimed during the sweep is held before it leaves a trace.
+    What this host refuses is logged and tried again by the next sweep: the worker goes on.
     """
-    removed = _containers(worker, live) + _folders(worker, live) + _cgroups(worker, live)
-    worker.cache.trim()
+    removed = 0
+    for part in (_containers, _folders, _cgroups, _excess):
+        try:
+            removed += part(worker, live)
+        except (SandboxError, OSError) as error:
+            log.warning("janitor_stopped", extra={"detail": f"{part.__name__.strip('_')}: {str(error)[:200]}"})
     if removed:
         log.info("janitor_removed", extra={"count": removed})
     return removed
@@ -33,14 +38,22 @@ def sweep(worker: Worker, live: Live) -> int:
 
 def _containers(worker: Worker, live: Live) -> int:
     removed = 0
-    try:
-        for container in worker.engine.labelled({LABEL_WORKER: worker.key}):
+    for container in worker.engine.labelled({LABEL_WORKER: worker.key}):
+        try:
             if worker.engine.inspect(container).labels.get("podium.lease") not in live():
                 worker.engine.remove(container)
                 removed += 1
-    except SandboxError as error:
-        log.warning("janitor_stopped", extra={"code": error.code, "detail": error.detail[:200]})
+        except SandboxError as error:
+            if error.code != "container_missing":  # that run came to its end meanwhile
+                raise
     return removed
+
+
+def _excess(worker: Worker, live: Live) -> int:
+    """What the cache drops is no leftover, so it does not count."""
+    worker.cache.trim()
+    worker.cache.settle()
+    return 0
 
 
 def remove_containers(worker: Worker, lease: str) -> None:

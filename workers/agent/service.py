@@ -70,7 +70,7 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
         engine=engine,
         facts=facts,
         client=SiteClient(config.site, config.token, verify=config.ca_file or True),
-        cache=StagingCache(data_dir / "cache", max_bytes=config.cache_bytes),
+        cache=StagingCache(data_dir / "cache", max_bytes=config.cache_bytes, reserve_bytes=config.reserve_bytes),
         gpus=source,
         host=host_record(facts, chosen, quota=quota) | {"runtime": config.runtime or "default"},
         quota=quota,

@@ -69,12 +69,19 @@ class Slot:
     def check_gpu(self) -> str | None:
         """Look at the GPU between runs; a fault is remembered."""
         if self.gpu_uuid is not None:
-            fault = why_unclean(self.worker.gpus, self.gpu_uuid)
+            fault = self._fault(self.gpu_uuid)
             if fault != self.gpu_fault:
                 log.error("gpu_unclean" if fault else "gpu_clean_again", extra={"detail": fault or self.gpu_uuid})
             self.gpu_fault = fault
             self._report(fault)
         return self.gpu_fault
+
+    def _fault(self, uuid: str) -> str | None:
+        try:
+            return why_unclean(self.worker.gpus, uuid)
+        except Exception as error:  # a driver's library that fails in a way of its own must not end whoever looks
+            log.exception("gpu_unreadable", extra={"detail": uuid})
+            return f"the GPU {uuid} cannot be read: {error}"
 
     def _report(self, fault: str | None) -> None:
         """Kept for the next claim, which tells the site."""

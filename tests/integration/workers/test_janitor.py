@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import logging
+import os
+
 import pytest
 
 from tests.integration.workers.harness import Bench
+from workers.agent.cache import StagingCache
 from workers.agent.context import LABEL_WORKER
 from workers.agent.execution import RunExecution
 from workers.agent.handling import HeldRuns
@@ -40,4 +45,58 @@ def test_what_no_lease_stands_behind_is_removed(bench: Bench) -> None:
     held.drop(execution.folder.lease)
     assert sweep(bench.worker, held.snapshot) > 0
     assert bench.worker.engine.labelled({LABEL_WORKER: bench.worker.key}) == []
+    bench.assert_nothing_left()
+
+
+def test_a_run_that_ends_during_a_sweep_keeps_no_leftover_from_being_removed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doomed, ending = [bench.prepared(bench.code_job(PROGRAM)) for _ in range(2)]
+    held = HeldRuns()
+    held.add(ending.folder.lease)
+    listed = Engine.labelled
+
+    def end_meanwhile(engine: Engine, labels: dict[str, str]) -> list[str]:
+        found = listed(engine, labels)
+        mine = [each for each in found if engine.inspect(each).labels["podium.lease"] == ending.folder.lease]
+        ending.destroy()
+        return [*mine, *(each for each in found if each not in mine)]
+
+    monkeypatch.setattr(Engine, "labelled", end_meanwhile)
+    sweep(bench.worker, held.snapshot)
+    monkeypatch.undo()
+    assert bench.worker.engine.labelled({LABEL_WORKER: bench.worker.key}) == []
+    doomed.destroy()  # what it holds of the cache
+    bench.assert_nothing_left()
+
+
+def test_a_disk_that_cannot_be_written_to_ends_no_sweep_and_no_worker(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def read_only(cache: StagingCache) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(StagingCache, "trim", read_only)
+    logger = logging.getLogger("podium.worker")
+    monkeypatch.setattr(logger, "propagate", True)
+    sweep(bench.worker, HeldRuns().snapshot)
+    stopped = [record.__dict__["detail"] for record in caplog.records if record.getMessage() == "janitor_stopped"]
+    assert len(stopped) == 1
+    assert "Read-only file system" in stopped[0]
+
+
+def test_what_a_run_cannot_remove_gives_its_cache_back_and_is_the_janitors(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_use = dict(bench.worker.cache._in_use)
+    execution = bench.prepared(bench.code_job(PROGRAM))
+
+    def no_memory(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("workers.sandbox.output_volume.subprocess.run", no_memory)
+        execution.destroy()
+    assert bench.worker.cache._in_use == in_use
+    assert sweep(bench.worker, HeldRuns().snapshot) > 0
     bench.assert_nothing_left()

@@ -166,6 +166,16 @@ def test_refusals_are_told_apart_by_what_the_worker_has_to_do(
     assert site.seen[0][2]["Authorization"] == "Bearer run-token"
 
 
+def test_a_proxys_404_while_the_site_behind_it_is_away_ends_no_run(site: Site) -> None:
+    site.will(status(404))
+    with pytest.raises(clients.SiteUnreachable, match="not as a Podium site does"):
+        site.client.heartbeat("r", "run-token", {})
+    site.will(
+        status(404), lambda handler: handler.answer(404, b"404 page not found\n"), status(200, {"state": "finished"})
+    )
+    assert site.client.complete("r", "run-token", {}, patience_s=5) == {"state": "finished"}
+
+
 def test_a_result_is_sent_until_it_is_taken(site: Site) -> None:
     site.will(status(502), status(500), status(200, {"state": "finished"}))
     assert site.client.complete("r", "t", {"a": 1}, patience_s=5) == {"state": "finished"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import threading
 import time
@@ -17,7 +18,10 @@ import pytest
 import requests
 
 from tests.unit.workers.test_engine import KILLED, RUNNING, Api, engine_with, gone
+from workers.agent.cache import StagingCache
 from workers.agent.outbox import Outbox
+from workers.agent.protocol import FileRef
+from workers.agent.slots import Slot
 from workers.sandbox import stage as stages
 from workers.sandbox.cgroup import StageCgroup
 from workers.sandbox.collect import list_output
@@ -133,7 +137,7 @@ class Hanging(BaseHTTPRequestHandler):
     def log_message(self, *arguments: object) -> None:
         """Nothing."""
 
-    def do_GET(self) -> None:  # noqa: N802  the standard library's name
+    def do_GET(self) -> None:
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -201,3 +205,64 @@ def test_an_output_that_the_host_fails_to_read_is_not_its_teams_failure(
     with pytest.raises(SandboxError) as error:
         list_output(tmp_path, max_files=10, max_bytes=1000)
     assert error.value.code == "output_unreadable"
+
+
+def cache_in(folder: Path, *, boot: str = "first", free_bytes: int = 1 << 40, reserve_bytes: int = 0) -> StagingCache:
+    cache = StagingCache(folder, max_bytes=1 << 30, reserve_bytes=reserve_bytes, boot=boot)
+    cache.free_bytes = lambda: free_bytes  # type: ignore[method-assign]  # a disk of any size
+    return cache
+
+
+def content_of(cache: StagingCache, content: bytes) -> bytes:
+    file = FileRef("http://x", hashlib.sha256(content).hexdigest(), len(content), "labels.csv")
+    key, path = cache.acquire(
+        file, unpacked=False, secret=True, fetch=lambda _, target: void(target.write_bytes(content))
+    )
+    cache.release(key)
+    return (path / "labels.csv").read_bytes()
+
+
+def void(_: object) -> None:
+    """Nothing of it."""
+
+
+def test_a_cached_file_that_a_power_cut_left_empty_is_never_shown_to_a_container(tmp_path: Path) -> None:
+    content_of(cache_in(tmp_path), b"labels")
+    lost = next(tmp_path.rglob("labels.csv"))
+    os.truncate(lost, 0)
+    assert content_of(cache_in(tmp_path, boot="second"), b"labels") == b"labels"
+
+
+def test_what_was_written_out_before_the_power_cut_is_kept(tmp_path: Path) -> None:
+    cache = cache_in(tmp_path)
+    content_of(cache, b"labels")
+    assert (cache.settle(), cache.settle()) == (1, 0)
+    kept = next(tmp_path.rglob("labels.csv")).stat().st_ino
+    assert content_of(cache_in(tmp_path, boot="second"), b"labels") == b"labels"
+    assert next(tmp_path.rglob("labels.csv")).stat().st_ino == kept
+    assert content_of(cache_in(tmp_path, boot="third"), b"labels") == b"labels"
+    assert next(tmp_path.rglob("labels.csv")).stat().st_ino == kept, "once is enough"
+
+
+def test_a_disk_that_others_fill_takes_from_the_cache_before_it_stops_the_worker(tmp_path: Path) -> None:
+    cache = cache_in(tmp_path, free_bytes=999, reserve_bytes=1000)
+    content_of(cache, b"labels")
+    assert cache.trim() > 0
+    assert list(tmp_path.rglob("labels.csv")) == []
+
+
+def test_a_long_life_leaves_no_lock_for_every_file_that_came(tmp_path: Path) -> None:
+    cache = cache_in(tmp_path)
+    for number in range(5):
+        content_of(cache, str(number).encode())
+    assert (len(cache._filling), len(cache._in_use)) == (0, 0)
+
+
+def test_a_gpu_library_that_fails_in_its_own_way_takes_the_slot_out_of_service_and_ends_nothing() -> None:
+    def broken(uuid: str) -> None:
+        raise RuntimeError("NVML: driver/library version mismatch")
+
+    worker: Any = SimpleNamespace(gpus=SimpleNamespace(sample=broken), stopping=threading.Event(), slot_faults={})
+    slot = Slot(worker, 0, "GPU-0")
+    assert "version mismatch" in str(slot.check_gpu())
+    assert (slot.free_gpus(), worker.slot_faults[0]["gpu_uuid"]) == (0, "GPU-0")
