@@ -7,9 +7,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# The distribution's own comes first: it was built with profile-guided optimization, and pages take a sixth less time
+# than with one that somebody compiled in a hurry. PODIUM_PYTHON names another.
 find_python() {
     local name
-    for name in python3 python3.13 python3.12 python3.11; do
+    for name in ${PODIUM_PYTHON:-/usr/bin/python3} python3 python3.13 python3.12 python3.11; do
         if "$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             command -v "$name"
             return

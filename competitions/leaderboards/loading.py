@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from competitions.catalog.models import Phase
-from competitions.composed import Composed, fill
 from competitions.leaderboards.models import Leaderboard, Pick, Score
 from competitions.leaderboards.rules import PICKED
 from competitions.submissions.models import Submission
+from podium.composed import Composed, fill
 
 
 def _with_columns(boards: QuerySet[Leaderboard]) -> QuerySet[Leaderboard]:

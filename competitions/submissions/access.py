@@ -9,9 +9,9 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import has_sealed_right, organizes, sealed_right_used
-from competitions.composed import Composed
 from competitions.submissions.models import RunLog, Submission
 from competitions.teams.models import Membership
+from podium.composed import Composed
 
 
 def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:

@@ -7,9 +7,9 @@ from uuid import UUID
 from django.db import transaction
 from django.dispatch import Signal
 
-from competitions.composed import fill
 from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.states import FINAL, HELD, NEXT, REASONS, Reason, State
+from podium.composed import fill
 
 # Sent inside the transaction with `submission`, when a submission reached a final status or left one.
 # Boards follow it; a receiver that raises undoes the move, so a score is never half recorded.

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Q
 
 from competitions.catalog.models import Phase
-from competitions.composed import Composed
 from competitions.submissions.models import Submission
+from podium.composed import Composed
 
 
 @dataclass(frozen=True)

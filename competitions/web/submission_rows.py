@@ -13,13 +13,13 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Phase
-from competitions.composed import Composed
 from competitions.leaderboards.loading import attach_standings, several_boards, with_main_score
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.standing import standing_of
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import State
 from competitions.web.progress import Progress, progress_of, runs_with_places
+from podium.composed import Composed
 
 PAGE_SIZE: Final = 20
 LAST: Final = 2**63 - 1  # a number that no submission reaches

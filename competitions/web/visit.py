@@ -14,13 +14,13 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
 from competitions.catalog.rights import sealed_right_used
-from competitions.composed import Composed
 from competitions.compute.models import ComputeWorker
 from competitions.factsheets.models import Question
 from competitions.leaderboards.loading import attach_boards
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.visibility import scores_visible
 from competitions.teams.models import Invitation, Registration, Team
+from podium.composed import Composed
 
 
 @dataclass(frozen=True)

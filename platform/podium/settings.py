@@ -274,6 +274,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- security -------------------------------------------------------------------------------------------------------
+SESSION_ENGINE = "accounts.sessions"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("PODIUM_SSL_REDIRECT", default=True)

@@ -19,7 +19,6 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
-from competitions.composed import Composed
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.loading import attach_standings, phases_of
 from competitions.leaderboards.models import Leaderboard
@@ -38,6 +37,7 @@ from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import require_team
+from podium.composed import Composed
 
 IDEMPOTENCY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key gives the same submission again."

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from competitions.composed import Composed, fill
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
+from podium.composed import Composed, fill
 from tests.worlds import World
 
 

@@ -15,9 +15,11 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.conf import settings as site_settings
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from rest_framework.settings import api_settings
 from rest_framework.throttling import AnonRateThrottle
 
@@ -75,6 +77,34 @@ def test_the_session_of_an_account_that_becomes_a_robots_ends() -> None:
     assert client.get(reverse("accounts:profile")).status_code == 200
     User.objects.filter(pk=user.pk).update(is_robot=True)
     assert client.get(reverse("accounts:profile")).status_code == 302
+
+
+def profile_status(client: Client) -> int:
+    return client.get(reverse("accounts:profile")).status_code
+
+
+def test_a_session_ends_when_it_expires_when_it_is_deleted_and_when_the_password_changes() -> None:
+    clients, user = [Client() for _ in range(4)], verified()
+    for client in clients:
+        client.force_login(user)
+    expired, deleted, kept, old = clients
+    Session.objects.filter(pk=expired.session.session_key).update(expire_date=timezone.now())
+    Session.objects.filter(pk=deleted.session.session_key).delete()
+    assert [profile_status(client) for client in (expired, deleted, kept, old)] == [302, 302, 200, 200]
+    user.set_password("another long secret")
+    user.save()
+    assert profile_status(old) == 302
+
+
+def test_an_account_that_is_deactivated_or_deleted_has_no_session_left() -> None:
+    clients = []
+    for act in (lambda user: User.objects.filter(pk=user.pk).update(is_active=False), User.delete):
+        client, user = Client(), verified()
+        client.force_login(user)
+        assert profile_status(client) == 200
+        act(user)
+        clients.append(client)
+    assert [profile_status(client) for client in clients] == [302, 302]
 
 
 def make_tokens(*users: User) -> Any:
