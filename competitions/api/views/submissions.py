@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from competitions.api import serializers as s
-from competitions.api.pagination import IdCursorPagination
+from competitions.api.pagination import ComposedRows, IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
 from competitions.factsheets.answers import questions_of
@@ -27,7 +27,7 @@ from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
-from competitions.submissions.access import log_streams, submissions_of
+from competitions.submissions.access import log_streams, scope_of, submissions_in, submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.submissions.logs import log_text
@@ -53,6 +53,30 @@ _runs_of = Composed(
 )
 
 
+def _shown(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+    """With the names that an answer tells beside the submission's own fields."""
+    return submissions.annotate(
+        team_name=F("team__name"),
+        submitted_by_name=F("submitted_by__username"),
+        competition_slug=F("phase__competition__slug"),
+    )
+
+
+def _of_all(**lookups: Any) -> QuerySet[Submission]:
+    return _shown(Submission.objects.filter(**lookups))
+
+
+def _of_some(teams: Sequence[int] = (), phases: Sequence[int] = (), **lookups: Any) -> QuerySet[Submission]:
+    return _shown(submissions_in(teams=teams, phases=phases).filter(**lookups))
+
+
+def _rows(scope: dict[str, list[int]] | None, lookups: dict[str, Any]) -> ComposedRows:
+    """Submissions within a scope of `scope_of`, narrowed by these lookups."""
+    if scope is None:
+        return ComposedRows(_of_all, lookups)
+    return ComposedRows(_of_some, {**lookups, **(scope or {"teams": []})})
+
+
 def attach_shown(submissions: Sequence[Submission]) -> None:
     """Give each submission what its answer tells beside its own row: runs, phase, scores and choices; at most four queries."""
     runs: dict[int, list[dict[str, Any]]] = {submission.pk: [] for submission in submissions}
@@ -68,15 +92,8 @@ class SubmissionView(ApiView):
 
     serializer_class = s.SubmissionOut
 
-    def submissions(self) -> QuerySet[Submission]:
-        return submissions_of(self.person()).annotate(
-            team_name=F("team__name"),
-            submitted_by_name=F("submitted_by__username"),
-            competition_slug=F("phase__competition__slug"),
-        )
-
     def submission(self, pk: int) -> Submission:
-        found: Submission = get_object_or_404(self.submissions(), pk=pk)
+        found: Submission = get_object_or_404(_shown(submissions_of(self.person())), pk=pk)
         attach_shown([found])
         return found
 
@@ -111,8 +128,8 @@ class SubmissionList(SubmissionView):
     def get(self, request: Request) -> Response:
         asked = s.SubmissionFilter(data=request.query_params)
         asked.is_valid(raise_exception=True)
-        wanted = self.submissions().filter(**asked.lookups())
-        page = self.paginate_queryset(wanted)
+        rows: Any = _rows(scope_of(self.person()), asked.lookups())  # paging asks nothing else of a queryset
+        page = self.paginate_queryset(rows)
         attach_shown(page or [])
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 

@@ -14,7 +14,7 @@ from accounts.models import ApiToken, Scope, token_create
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Reason
 from tests.town import body_of
-from tests.worlds import FILE_NAME, World, prediction_bytes
+from tests.worlds import FILE_NAME, World, person, prediction_bytes
 
 ALL = list(Scope.values)
 
@@ -184,18 +184,37 @@ def test_a_failed_submission_says_whose_fault_it_is_and_what_to_do(site: World) 
     assert "our fault" in verdict["advice"]
 
 
-def test_pages_of_submissions_follow_a_cursor_without_loss(site: World) -> None:
+def walk(robot: Robot, url: str, towards: str) -> dict[str, list[int]]:
+    """The numbers on each page by its address, from this one on, as far as links lead in this direction."""
+    pages: dict[str, list[int]] = {}
+    following: str | None = url
+    while following:
+        page = robot.call("get", following).json()
+        pages[following] = [row["id"] for row in page["results"]]
+        following = page[towards]
+    return pages
+
+
+@pytest.mark.parametrize("narrowed", ["", "&status=queued", "&phase={phase}", "&competition={slug}&status=queued"])
+def test_pages_of_submissions_follow_a_cursor_without_loss(site: World, narrowed: str) -> None:
     robot = Robot(site)
     site.phase.max_submissions_per_day = None
     site.phase.save()
-    made = {site.submit().pk for _ in range(7)}
-    seen: list[int] = []
-    url = f"{reverse('api:submissions')}?page_size=3"
-    while url:
-        page = robot.call("get", url).json()
-        seen += [row["id"] for row in page["results"]]
-        url = page["next"]
-    assert seen == sorted(made, reverse=True)
+    made = sorted((site.submit().pk for _ in range(7)), reverse=True)
+    site.submit(team=site.join("Other"))
+    url = f"{reverse('api:submissions')}?page_size=3{narrowed.format(phase=site.phase.pk, slug=site.competition.slug)}"
+    pages = walk(robot, url, "next")
+    assert list(pages.values()) == [made[:3], made[3:6], made[6:]]
+    assert list(walk(robot, list(pages)[-1], "previous").values()) == [made[6:], made[3:6], made[:3]]
+
+
+def test_organizers_and_administrators_list_what_they_may_see(site: World) -> None:
+    made = [site.submit().pk, site.submit(team=site.join("Other")).pk]
+    administrator = person(is_staff=True, is_superuser=True)
+    for user, seen in ((site.organizer, made), (administrator, made), (person(), [])):
+        client = Client()
+        client.force_login(user)
+        assert [row["id"] for row in client.get(reverse("api:submissions")).json()["results"]] == seen[::-1]
 
 
 def test_cancelling_twice_is_a_conflict(site: World) -> None:
