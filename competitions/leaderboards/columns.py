@@ -84,10 +84,6 @@ class DatasetColumn(TaskColumn):
 ShownColumn = Column | TaskColumn | DatasetColumn | FactColumn
 
 
-def visible_columns(board: Leaderboard) -> list[Column]:
-    return [column for column in board.columns.all() if not column.is_hidden]
-
-
 def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool = True) -> list[ShownColumn]:
     """The columns of the page and of exports: where the board shows tasks, each score once more for each task, then
     the answers of the fact sheet that stand on boards. `has_facts`: False saves the query where nothing is asked.

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import StreamingHttpResponse
 
 from competitions.leaderboards.board import all_rows
-from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, page_columns, visible_columns
+from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, page_columns
 from competitions.leaderboards.facts import VERIFIED, FactColumn
 from competitions.leaderboards.models import Leaderboard
 from competitions.spreadsheets import safe_cell
@@ -22,7 +22,7 @@ class _Echo:
 
 def csv_lines(board: Leaderboard) -> Iterator[str]:
     """Header and rows. Values are as shown on the page; a baseline has no rank."""
-    columns = page_columns(board, visible_columns(board))
+    columns = page_columns(board, board.visible_columns)
     writer: Any = csv.writer(_Echo())
     yield writer.writerow(
         [

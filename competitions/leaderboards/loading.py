@@ -77,7 +77,7 @@ def with_main_score(submissions: QuerySet[Submission], boards: list[int]) -> Que
 
 
 def attach_standings(submissions: Sequence[Submission], phases: dict[int, Phase], *, is_joined: bool = False) -> None:
-    """Give each submission its phase, its scores, and the boards its team chose it for; at most two queries.
+    """Give each submission its phase with boards, its scores, and the boards its team chose it for; at most two queries.
 
     `is_joined`: they come from `with_main_score`, which saves one.
     """
@@ -85,8 +85,10 @@ def attach_standings(submissions: Sequence[Submission], phases: dict[int, Phase]
     mine: dict[int, list[BoardScore]] = {submission.pk: [] for submission in submissions}
     for score in filter(None, scores):
         mine[score.submission_id].append(score)
+    boards = {pk: list(phase.leaderboards.all()) for pk, phase in phases.items()}
     for submission in submissions:
         submission.phase = phases[submission.phase_id]
+        submission.boards = boards[submission.phase_id]  # type: ignore[attr-defined]  # read by `standing_of`
         submission.board_scores = mine[submission.pk]  # type: ignore[attr-defined]  # read by `standing_of`
     attach_picks(submissions, phases)
 

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils.functional import cached_property
 
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
@@ -78,6 +79,11 @@ class Leaderboard(models.Model):
             raise ValidationError(
                 {"visibility": "The phase's boards grow by data sets, and such a board cannot be sealed."}
             )
+
+    @cached_property
+    def visible_columns(self) -> "list[Column]":
+        """Its columns but the hidden ones."""
+        return [column for column in self.columns.all() if not column.is_hidden]
 
     @property
     def is_sealed(self) -> bool:

@@ -27,8 +27,10 @@ class Choice:
 
 @dataclass
 class Standing:
-    """`values` are those that may be seen; `sealed` says that there are others. `counting`: boards it counts on now."""
+    """`values` are those that may be seen; `sealed` says that there are others. `counting`: boards it counts on now,
+    of `boards`, which are all of its phase."""
 
+    boards: list[Leaderboard]
     values: list[tuple[Column, str]] = field(default_factory=list)
     exact: dict[str, tuple[Column, float]] = field(default_factory=dict)
     sealed: bool = False
@@ -41,11 +43,11 @@ def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> 
 
     Of a hidden board, whoever does not see it is told nothing, not even that there is more.
     """
-    standing = Standing()
+    standing = Standing(submission.boards)  # type: ignore[attr-defined]
     attached: list[BoardScore] = submission.board_scores  # type: ignore[attr-defined]
     scores = {score.leaderboard_id: score for score in attached}
     picked: set[int] = submission.picked_boards  # type: ignore[attr-defined]
-    for board in submission.phase.leaderboards.all():
+    for board in standing.boards:
         score = scores.get(board.pk)
         if board.is_hidden and not sees(board):
             continue
@@ -67,5 +69,5 @@ def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> 
 
 def values_of(board: Leaderboard, values: dict[str, float]) -> list[tuple[Column, str]]:
     """The values of a score as the board shows them."""
-    columns = [column for column in board.columns.all() if not column.is_hidden and column.key in values]
+    columns = [column for column in board.visible_columns if column.key in values]
     return [(column, column.shown_in(values) or "") for column in columns]

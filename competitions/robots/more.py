@@ -50,7 +50,7 @@ def visible_board(request: Request, phase: Phase) -> Leaderboard:
 
 def rows_of(board: Leaderboard) -> list[dict[str, Any]]:
     """Every row: the team, its submission, its values as they are shown, and what it answered for everybody."""
-    columns = [column for column in board.columns.all() if not column.is_hidden]
+    columns = board.visible_columns
     facts = fact_columns(board.phase)
     return [
         {

@@ -72,7 +72,7 @@ def row_of(submission: Submission, *, sees: Callable[[Leaderboard], bool], now: 
         is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
         progress=Progress(sentence="") if is_said else progress_of(submission, now=now),
         scores=tuple(ShownScore(column.title, value, column.unit) for column, value in standing.values),
-        is_sealed=standing.sealed, has_several_boards=len(submission.phase.leaderboards.all()) > 1,
+        is_sealed=standing.sealed, has_several_boards=len(standing.boards) > 1,
         counting=tuple(board.title for board in standing.counting),
         selected=tuple(choice.board.title for choice in picked if choice.is_selection),
         added=tuple(choice.board.title for choice in picked if not choice.is_selection),

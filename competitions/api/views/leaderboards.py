@@ -14,7 +14,7 @@ from rest_framework.serializers import BaseSerializer
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
 from competitions.leaderboards.board import UnknownSort, board_page, read_cursor
-from competitions.leaderboards.columns import page_columns, visible_columns
+from competitions.leaderboards.columns import page_columns
 from competitions.leaderboards.datasets import shown_datasets
 from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Commitment, Leaderboard
@@ -67,7 +67,7 @@ def _sort(board: Leaderboard, asked: str) -> str:
     """What to sort by: a known key, which may stand in a header, or nothing for the board's own order. Raises `UnknownSort`."""
     if not asked:
         return ""
-    columns = visible_columns(board)
+    columns = board.visible_columns
     known = {column.key for column in page_columns(board, columns) if column.is_sortable}
     if asked not in known:
         raise UnknownSort(asked)
@@ -77,7 +77,7 @@ def _sort(board: Leaderboard, asked: str) -> str:
 
 def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, Any]:
     """One page of a board as JSON."""
-    page, visible = board_page(board, cursor=cursor, sort=sort), visible_columns(board)
+    page, visible = board_page(board, cursor=cursor, sort=sort), board.visible_columns
     columns = page_columns(board, visible)
     return {
         "phase": board.phase.slug,

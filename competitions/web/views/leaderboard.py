@@ -34,7 +34,6 @@ from competitions.leaderboards.columns import (
     datasets_page,
     page_columns,
     shown_values,
-    visible_columns,
 )
 from competitions.leaderboards.commitments import newest_commitment
 from competitions.leaderboards.export import csv_response
@@ -137,7 +136,7 @@ def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, s
 
 
 def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, Any]:
-    columns = visible_columns(board)
+    columns = board.visible_columns
     primary = primary_column(list(board.columns.all()))
     sort = request.GET.get("sort", "")
     shown = page_columns(board, columns, has_facts=visited.has_questions)
@@ -255,7 +254,7 @@ def entry(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of a board: its values, what the team says of it in public, and detailed results that are for everybody."""
     found, visited, board = _entry(request, pk)
     submission = found.score.submission
-    columns = page_columns(board, visible_columns(board), has_facts=False)
+    columns = page_columns(board, board.visible_columns, has_facts=False)
     answers = [
         (question, shown_answer(submission.fact_sheet[question.key]))
         for question in questions_of(board.phase)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from competitions.catalog.models import Phase
 from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.board import board_page
-from competitions.leaderboards.columns import page_columns, visible_columns
+from competitions.leaderboards.columns import page_columns
 from competitions.leaderboards.commitments import board_commit, manifest_of, newest_commitment
 from competitions.leaderboards.models import Leaderboard, RankChange
 from competitions.leaderboards.reveal import reveal_preview
@@ -92,7 +92,7 @@ def reveal(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponse:
 
 
 def _top(board: Leaderboard) -> dict[str, object]:
-    return {"rows": board_page(board, size=TOP).rows, "columns": page_columns(board, visible_columns(board))}
+    return {"rows": board_page(board, size=TOP).rows, "columns": page_columns(board, board.visible_columns)}
 
 
 def _act(request: HttpRequest, visited: Visit, phase: Phase) -> HttpResponse:
