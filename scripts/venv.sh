@@ -39,9 +39,14 @@ is_installed() {
 }
 
 # The site runs from the checkout; with this the program `podium` finds it from any folder.
+# It is written in one piece, and only when it differs: programs that start meanwhile read it.
 link() {
-    local folder
-    for folder in .venv/lib/python3*/site-packages; do printf '%s\n' "$PWD" "$PWD/platform" >"$folder/podium.pth"; done
+    local folder wanted="$PWD"$'\n'"$PWD/platform"
+    for folder in .venv/lib/python3*/site-packages; do
+        [ "$(cat "$folder/podium.pth" 2>/dev/null)" = "$wanted" ] && continue
+        printf '%s\n' "$wanted" >"$folder/podium.pth.new"
+        mv "$folder/podium.pth.new" "$folder/podium.pth"
+    done
 }
 
 case "${1:?what to do: python, create or the names of extras}" in

@@ -110,10 +110,13 @@ def described(tmp: Path) -> Stack:
 def stack(tmp_path_factory: pytest.TempPathFactory, docker_engine: None, runtime_image: str) -> Iterator[Stack]:
     tmp = tmp_path_factory.mktemp("compose")
     stack = described(tmp)
-    for script in ("scripts/secrets.sh", "scripts/wheels.sh", "scripts/production.sh"):
+    for script in ("scripts/secrets.sh", "scripts/production.sh"):
         subprocess.run([REPOSITORY / script], env=stack.environment, check=True, capture_output=True)
+    built = subprocess.run(["scripts/stack.sh"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, (built.stdout + built.stderr)[
+        -6000:
+    ]  # `make test` built it before, in the background
     try:
-        stack.compose("build")
         stack.up()
         yield stack
     finally:

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs one suite on a machine that is prepared: lint, unit, integration, hostile, faults or browser. scripts/test.sh calls it.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# No cache of pytest's own: suites that run side by side would write the same file.
+run_pytest() { .venv/bin/python -m pytest -q -p no:cacheprovider --durations=5 "$@" </dev/null; }
+
+# Programs that run in containers are left out of the doctests: they import what lies beside them there.
+run_doctests() {
+    local programs=()
+    for program in baselines algorithms scoring_program ingestion_program; do programs+=(--ignore-glob="*/$program/*"); done
+    run_pytest --doctest-modules scoring examples "${programs[@]}" --ignore-glob='*/baseline*.py'
+}
+
+case ${1:?which suite} in
+lint) exec scripts/lint.sh ;;
+unit) run_pytest -n "${PYTEST_PROCESSES:-2}" tests/unit && run_doctests ;;
+integration | hostile | faults | browser) run_pytest "tests/$1" ;;
+*) echo "suite: no suite is called $1" >&2; exit 2 ;;
+esac

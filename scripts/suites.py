@@ -1,0 +1,164 @@
+"""Runs suites of Podium side by side and ends with one line for each; exit status 1 when one of them failed.
+
+    .venv/bin/python scripts/suites.py SUITE...
+
+Most suites wait more than they compute. So two run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one after the other), those
+that compute alone at a low priority, and the images of the Compose stack are built meanwhile. What a suite prints is shown
+in one piece when it has ended. Ctrl-C ends all that was started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+# In the order in which they begin. Faults come first, beside what is niced: leases of seconds want a machine that is not busy.
+SUITES = ("faults", "lint", "unit", "integration", "browser", "hostile")
+NICED = ("lint", "unit", "images")  # they compute; what waits for real parts goes first
+SAY_EVERY_S = 60.0
+PATIENCE_S = 60.0  # for what was interrupted to stop its servers and containers
+INTERRUPTED = 130
+
+
+@dataclass
+class Running:
+    """One suite on its way; its output goes to a file, or straight to ours when `log` is None."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path | None
+    began: float = field(default_factory=time.monotonic)
+
+    def end(self) -> str:
+        """The line of the summary."""
+        outcome = "passed" if self.process.returncode == 0 else "FAILED"
+        return f"{self.name:<12} {outcome:<7} {time.monotonic() - self.began:4.0f} s"
+
+    def so_far(self) -> str:
+        """The last line of its output."""
+        lines = self.log.read_text(errors="replace").split("\n") if self.log else []
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")[-78:]
+
+
+def command(name: str) -> list[str]:
+    """What runs a suite, or builds the images."""
+    niced = ["nice", "-n", "10"] if name in NICED else []
+    return [*niced, "scripts/stack.sh"] if name == "images" else [*niced, "scripts/suite.sh", name]
+
+
+def say(text: str = "") -> None:
+    """One line at once, also where the output is a file."""
+    print(text, flush=True)
+
+
+class Suites:
+    """Starts what is due, shows what has ended, and stops all of it when it is told to."""
+
+    def __init__(self, names: Sequence[str], *, at_once: int, logs: Path, command: Callable[[str], list[str]]) -> None:
+        self.names = list(dict.fromkeys(names))
+        self.due = [name for name in SUITES if name in names]
+        self.at_once, self.logs, self.command = at_once, logs, command
+        self.shows_live = at_once == 1 or len(self.due) == 1
+        self.running: list[Running] = []
+        self.images: Running | None = None
+        self.summary: dict[str, str] = {}
+        self.failed = False
+
+    def run(self) -> int:
+        """See all suites through; 0 when each of them passed."""
+        if "integration" in self.due and self.at_once > 1:
+            self.images = self.start("images", self.logs / "images.log")
+        said = time.monotonic()
+        while self.due or self.running:
+            while self.due and len(self.running) < self.at_once:
+                self.begin(self.due.pop(0))
+            for one in [one for one in self.running if one.process.poll() is not None]:
+                self.show(one)
+            if not self.shows_live and time.monotonic() - said > SAY_EVERY_S:
+                said = time.monotonic()
+                for one in self.running:
+                    say(f"test: {one.name}, {said - one.began:.0f} s: {one.so_far()}")
+            time.sleep(0.1)
+        say("\n== all suites")
+        for name in self.names:
+            say(self.summary[name])
+        return int(self.failed)
+
+    def begin(self, name: str) -> None:
+        """Start the next suite."""
+        say(f"\n== {name}" if self.shows_live else f"test: {name} begins")
+        self.running.append(self.start(name, None if self.shows_live else self.logs / f"{name}.log"))
+
+    def start(self, name: str, log: Path | None) -> Running:
+        """A process in a group of its own: an interrupt is ours to pass on, once."""
+        output = None if log is None else log.open("wb")
+        process = subprocess.Popen(
+            self.command(name), cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+        if output is not None:
+            output.close()
+        return Running(name, process, log)
+
+    def show(self, one: Running) -> None:
+        """What it printed, under its heading, and its line."""
+        self.running.remove(one)
+        self.failed |= one.process.returncode != 0
+        self.summary[one.name] = one.end()
+        if one.log is not None:
+            say(f"\n== {one.name}")
+            say(one.log.read_text(errors="replace").rstrip("\n"))
+        say(f"test: {self.summary[one.name]}")
+
+    def stop(self) -> None:
+        """Interrupt what runs, as Ctrl-C would, and give it time to stop what it started itself."""
+        groups = [*self.running, *([self.images] if self.images else [])]
+        for one in groups:
+            signal_group(one, signal.SIGINT)
+        give_up = time.monotonic() + PATIENCE_S
+        for one in groups:
+            try:
+                one.process.wait(max(give_up - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                signal_group(one, signal.SIGKILL)
+                one.process.wait()
+
+
+def signal_group(one: Running, number: int) -> None:
+    """Send a signal to the process and its children, unless it has ended."""
+    if one.process.poll() is None:
+        os.killpg(one.process.pid, number)
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGTERM and a closed terminal end the run as Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the suites that are named."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)  # also where a shell started us with SIGINT ignored
+    at_once = int(os.environ.get("PODIUM_SUITES_AT_ONCE", "2"))
+    logs = REPOSITORY / "var" / "suites"
+    logs.mkdir(parents=True, exist_ok=True)
+    suites = Suites(names, at_once=at_once, logs=logs, command=command)
+    try:
+        return suites.run()
+    except KeyboardInterrupt:
+        say(f"\ntest: interrupted; stopping what runs; what it printed so far is in {logs}")
+        return INTERRUPTED
+    finally:
+        suites.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""`make test` runs suites side by side: what each printed is shown in one piece, the exit status is true, Ctrl-C ends all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.services import REPOSITORY
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {scripts!r})
+import suites
+suites.PATIENCE_S = {patience_s}
+suites.command = lambda name: ["bash", "-c", {commands!r}.get(name, "true")]
+suites.REPOSITORY = Path({folder!r})
+sys.exit(suites.main({names!r}))
+"""
+
+
+def started(
+    folder: Path, commands: dict[str, str], *, at_once: int = 2, patience_s: float = 20
+) -> subprocess.Popen[str]:
+    """The runner with other commands in place of the suites'."""
+    code = SCRIPT.format(
+        scripts=str(REPOSITORY / "scripts"),
+        commands=commands,
+        folder=str(folder),
+        names=list(commands),
+        patience_s=patience_s,
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=os.environ | {"PODIUM_SUITES_AT_ONCE": str(at_once)},
+    )  # fmt: skip
+
+
+def run(folder: Path, commands: dict[str, str], *, at_once: int = 2) -> tuple[int, list[str]]:
+    process = started(folder, commands, at_once=at_once)
+    printed, _ = process.communicate(timeout=60)
+    return process.returncode, printed.splitlines()
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 6])
+def test_each_suites_output_stands_in_one_piece_under_its_heading(tmp_path: Path, at_once: int) -> None:
+    talks = "for number in 1 2 3; do echo {name} $number; sleep 0.05; done"
+    names = ("lint", "unit", "hostile")
+    status, printed = run(tmp_path, {name: talks.format(name=name) for name in names}, at_once=at_once)
+    assert status == 0
+    for name in names:
+        heading = printed.index(f"== {name}")
+        assert printed[heading + 1 : heading + 4] == [f"{name} {number}" for number in (1, 2, 3)]
+        assert printed[heading + 4].startswith(f"test: {name}")
+    assert [line.split()[:2] for line in printed[printed.index("== all suites") + 1 :]] == [
+        [name, "passed"] for name in names
+    ]
+
+
+@pytest.mark.parametrize("fails", ["lint", "browser"], ids=["the first to end", "the last to end"])
+def test_one_suite_that_fails_fails_the_run_and_the_others_are_seen_through(tmp_path: Path, fails: str) -> None:
+    commands = {"lint": "echo clean", "browser": "sleep 0.5; echo seen"}
+    status, printed = run(tmp_path, commands | {fails: commands[fails] + "; exit 3"})
+    assert status == 1
+    outcomes = dict(line.split()[:2] for line in printed[printed.index("== all suites") + 1 :])
+    assert outcomes == {"lint": "passed", "browser": "passed"} | {fails: "FAILED"}
+    assert {"clean", "seen"} <= set(printed)
+
+
+def test_two_suites_run_at_once_and_the_third_waits(tmp_path: Path) -> None:
+    meets = f"touch {tmp_path}/{{name}}; until [ -e {tmp_path}/{{other}} ]; do sleep 0.02; done"
+    commands = {
+        "lint": meets.format(name="lint", other="unit"),
+        "unit": meets.format(name="unit", other="lint"),
+        "hostile": f"[ -e {tmp_path}/lint ]",
+    }
+    assert run(tmp_path, commands)[0] == 0
+
+
+@pytest.fixture
+def stubborn(tmp_path: Path) -> dict[str, str]:
+    """Suites that leave a note when they are interrupted, and one that does not listen."""
+    note = f"trap 'echo stopped >{tmp_path}/{{name}}; exit 1' INT; touch {tmp_path}/{{name}}-begun; while :; do sleep 0.05; done"
+    deaf = f"trap '' INT; touch {tmp_path}/deaf-begun; exec sleep 600"
+    return {"lint": note.format(name="lint"), "unit": note.format(name="unit"), "hostile": deaf}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_an_interrupt_reaches_every_suite_and_what_does_not_listen_is_killed(
+    tmp_path: Path, stubborn: dict[str, str], number: int
+) -> None:
+    process = started(tmp_path, stubborn, at_once=3, patience_s=0.5)
+    give_up = time.monotonic() + 30
+    while len(list(tmp_path.glob("*-begun"))) < 3:
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(number)
+    printed, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted" in printed
+    assert [(tmp_path / name).read_text() for name in ("lint", "unit")] == ["stopped\n", "stopped\n"]
+    assert [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE] == []
