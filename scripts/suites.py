@@ -50,7 +50,7 @@ class Running:
 
 def command(name: str) -> list[str]:
     """What runs a suite, or builds the images."""
-    niced = ["nice", "-n", "10"] if name in NICED else []
+    niced = ["nice", "-n", "5"] if name in NICED else []
     return [*niced, "scripts/stack.sh"] if name == "images" else [*niced, "scripts/suite.sh", name]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,10 @@ REPORT_CSP = """
 addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP ${event.violatedDirective}: ${event.blockedURI} ${event.sample} ${event.sourceFile}`));
 """
+OF_COLOURS = (
+    "color-contrast",
+    "link-in-text-block",
+)  # axe's rules that the dark scheme can break where the light one holds
 SERIOUS = ("serious", "critical")
 # Django's own markup: rows of its tabular inlines are labelled by their column's heading alone, icons by a label without role.
 OF_DJANGO = {"label", "label-title-only", "select-name", "aria-prohibited-attr"}
@@ -86,9 +91,14 @@ class Visitor:
         self.page.get_by_label("Team name").fill(name)
         self.page.get_by_role("button", name="Create team").click()
 
-    def accessibility_faults(self) -> list[str]:
-        """What axe calls serious or worse on the page as it is."""
-        options = {"resultTypes": ["violations"], "preload": False}  # preloading writes styles into the page
+    def accessibility_faults(self, rules: Sequence[str] = ()) -> list[str]:
+        """What axe calls serious or worse on the page as it is, by all rules or by these alone."""
+        options: dict[str, Any] = {
+            "resultTypes": ["violations"],
+            "preload": False,
+        }  # it would write styles into the page
+        if rules:
+            options["runOnly"] = {"type": "rule", "values": list(rules)}
         results: dict[str, Any] = Axe().run(self.page, options=options).response
         return [
             f"{self.page.url}: {found['id']} ({found['help']}): {node['html'][:160]}"

@@ -31,7 +31,7 @@ def site(live_server: Any, settings: Any) -> Iterator[SmallSite]:
     the tables are emptied next, which would otherwise deadlock with it."""
     settings.SITE_URL = live_server.url
     yield SmallSite(live_server.url)
-    wait_for(lambda: all(nobody_else_queries() for _ in range(5)), 10, "the database is quiet")
+    wait_for(lambda: all(nobody_else_queries() for _ in range(5)), 20, "the database is quiet")
 
 
 def nobody_else_queries() -> bool:
@@ -57,7 +57,7 @@ def start_worker(site: SmallSite, tmp_path: Path) -> Iterator[Start]:
         return worker
 
     yield start
-    wait_for(lambda: not any(containers_of(site, name) for name in ("w1", "w2")), 10, "containers removed")
+    wait_for(lambda: not any(containers_of(site, name) for name in ("w1", "w2")), 20, "containers removed")
     for worker in started:
         if worker.process is not None and worker.process.poll() is None:
             worker.end(signal.SIGKILL)
@@ -85,7 +85,7 @@ def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallS
     assert run.meters["wall_s"] >= 0
     assert run.meters["memory_peak_bytes"] > 1_000_000
     assert [stage["name"] for stage in run.receipt["stages"]] == ["ingestion", "scoring"]
-    wait_for(lambda: containers_of(site) == [], 5, "containers removed")
+    wait_for(lambda: containers_of(site) == [], 20, "containers removed")
 
 
 def test_a_program_that_fails_is_the_participants_failure_after_one_attempt(
@@ -102,7 +102,7 @@ def test_a_worker_that_is_killed_leaves_its_container_and_the_next_process_adopt
 ) -> None:
     first = start_worker()
     runs = site.submit(SLOW)
-    container = wait_for(lambda: running(site), 10, "the container runs")[0]
+    container = wait_for(lambda: running(site), 30, "the container runs")[0]
     first.end(signal.SIGKILL)
     assert Engine().inspect(container).status == "running"
     second = first.start()
@@ -110,21 +110,23 @@ def test_a_worker_that_is_killed_leaves_its_container_and_the_next_process_adopt
     assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
     assert "run_adopted" in second.events()
     assert RunLog.objects.filter(run=run, text__contains="begun").count() == 1
-    wait_for(lambda: containers_of(site) == [], 5, "containers removed")
+    wait_for(lambda: containers_of(site) == [], 20, "containers removed")
 
 
 def test_a_container_that_ended_while_no_worker_was_there_is_collected_and_scored(
     site: SmallSite, start_worker: Start
 ) -> None:
     worker = start_worker()
+    submitted = time.monotonic()
     runs = site.submit("import time; time.sleep(2)\n" + ANSWER)
-    wait_for(lambda: running(site), 10, "the container runs")
+    wait_for(lambda: running(site), 30, "the container runs")
     worker.end(signal.SIGKILL)
-    wait_for(lambda: not running(site), 10, "the container has ended")
+    wait_for(lambda: not running(site), 30, "the container has ended")
+    alone = time.monotonic() - submitted
     worker.start()
     run = ended(runs)[0]
     assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
-    assert 2 <= run.meters["wall_s"] < 3
+    assert 2 <= run.meters["wall_s"] < alone, "what it waited for a worker is not its time"
 
 
 def test_the_time_limit_goes_on_through_a_restart_of_the_worker(site: SmallSite, start_worker: Start) -> None:
@@ -132,7 +134,7 @@ def test_the_time_limit_goes_on_through_a_restart_of_the_worker(site: SmallSite,
     site.phase.save()
     worker = start_worker()
     runs = site.submit("import time; time.sleep(60)\n")
-    wait_for(lambda: running(site), 10, "the container runs")
+    wait_for(lambda: running(site), 30, "the container runs")
     worker.end(signal.SIGKILL)
     worker.start()
     run = ended(runs, 20)[0]
@@ -145,16 +147,13 @@ def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(
 ) -> None:
     worker = start_worker()
     runs = site.submit(SLOW)
-    container = wait_for(lambda: running(site), 10, "the container runs")[0]
+    container = wait_for(lambda: running(site), 30, "the container runs")[0]
     worker.end(signal.SIGKILL)
     Engine().remove(container)
     worker.start()
 
-    def given_back() -> bool:
-        run = Run.objects.get(pk=runs[0].pk)
-        return run.state == State.QUEUED and run.attempt == 2
-
-    wait_for(given_back, 10, "a second attempt is queued")
+    # It waits in the queue, or the worker has taken it again already.
+    wait_for(lambda: Run.objects.get(pk=runs[0].pk).attempt == 2, 30, "there is a second attempt")
     first = Attempt.objects.get(run=runs[0], attempt=1)
     assert first.reason == "infrastructure"
     assert "inspecting the container" in first.detail
@@ -165,7 +164,7 @@ def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_throug
 ) -> None:
     first = start_worker()
     runs = site.submit(SLOW.replace("sleep(8)", "sleep(20)"))  # longer than a busy machine needs to end a process
-    wait_for(lambda: running(site), 10, "the container runs")
+    wait_for(lambda: running(site), 30, "the container runs")
     assert first.end(signal.SIGTERM, seconds=15) == 0
     waiting = site.submit()[0]
     assert running(site)
@@ -180,7 +179,7 @@ def test_a_run_that_waits_behind_a_long_one_is_given_back_so_that_another_worker
 ) -> None:
     start_worker()
     long = site.submit("import time; time.sleep(12)\n" + ANSWER)
-    wait_for(lambda: running(site), 10, "the container runs")
+    wait_for(lambda: running(site), 30, "the container runs")
     short = site.submit()
     start_worker("w2")
     short_run = ended(short, 11)[0]
@@ -194,22 +193,22 @@ def test_a_run_that_waits_behind_a_long_one_is_given_back_so_that_another_worker
 def test_a_cancelled_run_ends_within_seconds_and_its_container_is_gone(site: SmallSite, start_worker: Start) -> None:
     start_worker()
     runs = site.submit("import time; time.sleep(25)\n")
-    wait_for(lambda: running(site), 10, "the container runs")
+    wait_for(lambda: running(site), 30, "the container runs")
     Run.objects.filter(pk=runs[0].pk).update(cancel_requested_at=datetime.now(UTC))
     site.submit()  # any heartbeat brings the cancel; a run in the queue must not get in its way
     run = ended(runs, 20)[0]
     assert run.state == State.CANCELLED
-    wait_for(lambda: containers_of(site) == [], 10, "containers removed")
+    wait_for(lambda: containers_of(site) == [], 20, "containers removed")
 
 
 def test_a_run_whose_lease_was_taken_away_is_dropped_without_a_word(site: SmallSite, start_worker: Start) -> None:
     worker = start_worker()
     runs = site.submit("import time; time.sleep(20)\n" + ANSWER)
-    wait_for(lambda: running(site), 10, "the container runs")
+    wait_for(lambda: running(site), 30, "the container runs")
     first = Run.objects.get(pk=runs[0].pk)
     Run.objects.filter(pk=first.pk).update(lease_id=uuid.uuid4())
     wait_for(lambda: not running(site), 25, "the container is killed")
-    wait_for(lambda: "heartbeat_refused" in worker.events(), 5, "the refusal is in the log")
+    wait_for(lambda: "heartbeat_refused" in worker.events(), 20, "the refusal is in the log")
     first.refresh_from_db()
     assert first.scores in ({}, None)
 
