@@ -13,6 +13,7 @@ from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import get_template
+from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET
 
@@ -119,6 +120,12 @@ class DrawnPage:
     ranks: dict[int, int | None]  # by number
     next_cursor: str | None
 
+    def around(self, number: int | None) -> tuple[SafeString, SafeString]:
+        """The rows before the one of that number, and those after it; where it is not on the page, all come before."""
+        at = next((at for at, (one, _) in enumerate(self.rows) if one == number), len(self.rows))
+        before, after = self.rows[:at], self.rows[at + 1 :]
+        return SafeString("".join(row for _, row in before)), SafeString("".join(row for _, row in after))
+
 
 def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
@@ -167,7 +174,15 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "mine": mine,
         "detailed": detailed_entries(board, [*undrawn, mine] if mine else undrawn),
         "my_rank": _my_rank(board, mine, page, sort) if mine else None,
+        **(_own_row(page, mine, sort) if isinstance(page, DrawnPage) else {}),
     }
+
+
+def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, Any]:
+    """The drawn rows with a gap where one's own is, which is drawn for nobody else; in another order it has no rank to show."""
+    own = mine.pk if mine and not sort and mine.pk in page.ranks else None
+    before, after = page.around(own)
+    return {"rows_before": before, "rows_after": after, "is_own_here": own is not None}
 
 
 def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:
