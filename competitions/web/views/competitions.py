@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Page, Phase, Series
+from competitions.catalog.models import Announcement, Competition, Page, Phase, Series
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.numbers import is_number
@@ -22,6 +22,7 @@ from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.visit import Visit, visit
+from podium.composed import Composed
 
 DOWNLOADS = ("public_data", "starting_kit")
 
@@ -53,11 +54,15 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "web/series.html", {"series": found, "cards": cards})
 
 
+_overview_pages = Composed(lambda competition: Page.objects.filter(competition=competition, tab=Page.Tab.OVERVIEW))
+_news = Composed(lambda competition: Announcement.objects.filter(competition=competition)[:5])
+
+
 @require_GET
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
-    pages = visited.competition.pages.filter(tab=Page.Tab.OVERVIEW)
-    news = visited.competition.announcements.all()[:5]
+    pages = _overview_pages(competition=visited.competition.pk)
+    news = _news(competition=visited.competition.pk)
     warnings = competition_warnings(visited.competition) if visited.is_organizer else []
     steps = checklist(visited.competition, warnings) if warnings else []
     return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "steps": steps})
