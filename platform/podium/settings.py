@@ -306,7 +306,7 @@ PERMISSIONS_POLICY: dict[str, list[str]] = {
 # --- language, time, logs -------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
-USE_I18N = True
+USE_I18N = False  # English alone: no page has to find out its language
 FORMAT_MODULE_PATH = "podium.formats"
 USE_TZ = True
 LOGGING = {
