@@ -4,8 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ActionForm
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -30,8 +29,8 @@ from competitions.catalog.models import (
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.readiness import competition_warnings
-from competitions.catalog.services import current_rules, phase_reveal, rules_publish
-from competitions.refusals import Refusal
+from competitions.catalog.services import current_rules, rules_publish
+from competitions.catalog.sizes import SizeField
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
@@ -134,11 +133,18 @@ class CompetitionAdmin(OrganizerAdmin):
 
     @admin.display(description="What cannot work yet")
     def warnings(self, competition: Competition) -> SafeString:
-        found = competition_warnings(competition) if competition.pk else []
+        if not competition.pk:
+            return format_html(
+                "<p>{}</p>", "It is listed here once the competition is saved; phases and tasks come after that."
+            )
+        found = competition_warnings(competition)
         if not found:
             return format_html("<p>{}</p>", "Nothing: participants can register, submit and be scored.")
         rows = format_html_join("", "<li><strong>{}</strong>: {}</li>", ((one.where, one.text) for one in found))
         return format_html('<ul class="errorlist">{}</ul>', rows)
+
+    def view_on_site(self, obj: Competition) -> str:
+        return reverse("web:overview", args=[obj.slug])
 
     @admin.display(description="Warnings")
     def warning_count(self, competition: Competition) -> int:
@@ -178,12 +184,6 @@ class SeriesAdmin(admin.ModelAdmin[Series]):
     search_fields = ["title", "slug"]
 
 
-class RevealForm(ActionForm):
-    """Asks before scores are shown while teams can still submit."""
-
-    before_the_end = forms.BooleanField(required=False, label="also before the phase has ended")
-
-
 class PhaseForm(forms.ModelForm[Phase]):
     preset = forms.ChoiceField(
         required=False,
@@ -200,13 +200,32 @@ class PhaseForm(forms.ModelForm[Phase]):
     class Meta:
         model = Phase
         fields = "__all__"
+        field_classes = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), SizeField)
+        labels = {"memory_bytes": "Memory", "output_bytes": "Output", "scoring_memory_bytes": "Scoring memory"}
+        widgets = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), forms.TextInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("tasks", "dataset_check"):
             field = self.fields.get(name)
             if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:
-                field.queryset = field.queryset.filter(dataset=None)  # what a team submitted joins by itself
+                field.queryset = self._tasks(field.queryset)
+                field.label_from_instance = self._task_label  # type: ignore[method-assign]
+
+    def _tasks(self, tasks: QuerySet[Task]) -> QuerySet[Task]:
+        """Those that the phase can have; what a team submitted joins by itself. A new phase names its competition later."""
+        tasks = tasks.filter(dataset=None).select_related("competition").order_by("competition__title", "pk")
+        phase = self.instance
+        if not phase.pk:
+            return tasks
+        fitting = Q(competition=phase.competition_id) | Q(competition=None) | Q(is_public=True) | Q(phases=phase.pk)
+        return tasks.filter(pk__in=Task.objects.filter(fitting).values("pk"))
+
+    def _task_label(self, obj: Task) -> str:
+        """Tasks of many competitions have the same names."""
+        if self.instance.pk and obj.competition_id == self.instance.competition_id:
+            return obj.name
+        return f"{obj.name} ({obj.competition or 'of no competition'})"
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -246,7 +265,7 @@ class PhaseForm(forms.ModelForm[Phase]):
                 None,
                 format_html(
                     "Nothing is saved yet. This phase has begun, and this is what the change does:<ul>{}</ul>"
-                    "Tick “I have read what this changes” and save again.",
+                    'Tick “<a href="#id_impact_read">I have read what this changes</a>” and save again.',
                     told,
                 ),
             )
@@ -289,12 +308,11 @@ class PhaseAdmin(OrganizerAdmin):
     list_select_related = ["competition"]
     prepopulated_fields = {"slug": ["name"]}
     filter_horizontal = ["tasks"]
-    action_form = RevealForm
     actions = ["reveal", rerun_outdated]
     readonly_fields = ["revealed_at", "cost"]
     fieldsets = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
-        ("Dates (UTC)", {"fields": ["opens_at", "closes_at", "accepts_late", "impact_read"]}),
+        ("Dates", {"fields": ["opens_at", "closes_at", "accepts_late", "impact_read"]}),
         (
             "What is submitted",
             {
@@ -349,17 +367,14 @@ class PhaseAdmin(OrganizerAdmin):
     def cost(self, phase: Phase) -> str:
         return " ".join(phase_costs(phase)) if phase.pk else "-"
 
-    @admin.action(description="Reveal the sealed scores to everybody, for good", permissions=["change"])
-    def reveal(self, request: HttpRequest, queryset: QuerySet[Phase]) -> None:
-        confirmed = bool(request.POST.get("before_the_end"))
-        for phase in queryset:
-            try:
-                phase_reveal(phase=phase, now=timezone.now(), before_the_end=confirmed)
-            except Refusal as refusal:
-                self.message_user(request, refusal.detail, messages.ERROR)
-            else:
-                self.log_change(request, phase, "Revealed the scores.")
-                self.message_user(request, f"The scores of “{phase.name}” are public now.")
+    @admin.action(description="Reveal the sealed scores (a preview first)", permissions=["change"])
+    def reveal(self, request: HttpRequest, queryset: QuerySet[Phase]) -> HttpResponse | None:
+        """To the page that shows what would become public, and asks: a reveal cannot be taken back."""
+        phases = list(queryset[:2])
+        if len(phases) > 1:
+            self.message_user(request, "A reveal is for good: choose one phase at a time.", messages.ERROR)
+            return None
+        return redirect("web:reveal", phases[0].competition.slug, phases[0].slug)
 
     def save_model(self, request: HttpRequest, obj: Phase, form: Any, change: bool) -> None:
         if preset := form.cleaned_data.get("preset"):

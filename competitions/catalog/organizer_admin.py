@@ -6,8 +6,9 @@ Rights follow from `CompetitionOrganizer`, not from Django's permission rows, wh
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model, Q, QuerySet
+from django.db.models import DateTimeField, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.text import capfirst
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
@@ -95,6 +96,13 @@ class OwnCompetitions:
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return self.mine(request)
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest | None, **kwargs: Any) -> Any:
+        """The admin reads and shows instants in UTC: the label says so."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
+        if isinstance(db_field, DateTimeField) and field is not None:
+            field.label = f"{capfirst(db_field.verbose_name)} (UTC)"
+        return field
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> "ModelChoiceField[Any]":
         limited = choices_for(request, db_field.related_model)

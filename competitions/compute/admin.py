@@ -3,8 +3,10 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Count, Min, Model, Q, QuerySet
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.timesince import timesince
 
@@ -56,7 +58,7 @@ WORKER_COLUMNS = ["name", "role", "version", "slots", "last_seen", "drained_at",
 class LastSeen:
     """The age of a worker's last word, in words."""
 
-    @admin.display(description="Heard of", ordering="last_seen_at")
+    @admin.display(description="Last answered", ordering="last_seen_at")
     def last_seen(self, worker: ComputeWorker) -> str:
         return f"{timesince(worker.last_seen_at)} ago"
 
@@ -78,7 +80,7 @@ class WorkerInline(OwnQueues, LastSeen, admin.TabularInline[ComputeWorker, Queue
 class QueueAdmin(OwnQueues, admin.ModelAdmin[Queue]):
     """A queue with what waits and runs on it. An organizer who adds one owns it; its token goes to the workers' hosts."""
 
-    list_display = ["name", "owner", "is_paused", "waiting", "oldest", "running", "workers_heard_of", "contact"]
+    list_display = ["name", "owner", "handing_out", "waiting", "oldest", "running", "workers_answering", "contact"]
     list_select_related = ["owner"]
     fields: ClassVar[Any] = [
         "name", "owner", "contact", "is_paused", "max_in_flight_per_team", "allowed_images", "pull_policy", "separate_scoring",
@@ -120,24 +122,46 @@ class QueueAdmin(OwnQueues, admin.ModelAdmin[Queue]):
         since = queue.oldest_at  # type: ignore[attr-defined]  # an annotation
         return timesince(since) if since else "nothing waits"
 
-    @admin.display(description="Workers heard of")
-    def workers_heard_of(self, queue: Queue) -> str:
+    @admin.display(description="State", ordering="is_paused")
+    def handing_out(self, queue: Queue) -> str:
+        return "paused" if queue.is_paused else "open"
+
+    @admin.display(description="Workers that answer")
+    def workers_answering(self, queue: Queue) -> str:
         workers, now = list(queue.workers.all()), timezone.now()
         return f"{sum(not worker.is_silent(now) for worker in workers)} of {len(workers)}"
 
     @admin.action(description="Make a new token for the queue's workers (the old one ends)", permissions=["change"])
-    def issue_token(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+    def issue_token(self, request: HttpRequest, queryset: QuerySet[Queue]) -> TemplateResponse | None:
+        words = "Their tokens end at once: every worker is refused until it has the new one. It is shown once."
+        if queryset.exclude(token_digest="").exists() and (page := self._asks_first(request, queryset, words)):
+            return page
         for queue in queryset:
             secret = queue_issue_token(queue)
             self.message_user(request, f"Token of {queue}, shown only now: {secret}", messages.WARNING)
+        return None
 
-    @admin.action(description="Revoke the token: no worker of the queue is heard any more", permissions=["change"])
-    def revoke_token(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+    @admin.action(description="Revoke the token: no worker of the queue is let in any more", permissions=["change"])
+    def revoke_token(self, request: HttpRequest, queryset: QuerySet[Queue]) -> TemplateResponse | None:
+        words = "No worker of these queues is let in from then on, and what runs there is lost. A new token ends this."
+        if page := self._asks_first(request, queryset, words):
+            return page
         for queue in queryset:
             queue_revoke_token(queue)
         self.message_user(
             request, "Revoked. What runs is lost to its workers when they next call; make a new token to go on."
         )
+        return None
+
+    def _asks_first(self, request: HttpRequest, queryset: QuerySet[Queue], words: str) -> TemplateResponse | None:
+        """The page that says what would end, with what runs now; None once the person has confirmed."""
+        if request.POST.get("confirmed") == "yes":
+            return None
+        context = admin.site.each_context(request) | {
+            "title": "Tokens of queues", "action": request.POST["action"], "words": words,
+            "opts": self.model._meta, "queryset": queryset, "checkbox_name": ACTION_CHECKBOX_NAME,
+        }  # fmt: skip
+        return TemplateResponse(request, "admin/compute/confirm.html", context)
 
     @admin.action(description="Pause: hand out nothing, what runs goes on", permissions=["change"])
     def pause(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:

@@ -89,6 +89,9 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
     actions = ["rerun", "cancel", "move", "disqualify", "reinstate"]
     show_full_result_count = False
 
+    def view_on_site(self, obj: Submission) -> str:
+        return reverse("web:submission", args=[obj.pk])
+
     @admin.display(description="Page and file")
     def page(self, submission: Submission) -> SafeString:
         page = reverse("web:submission", args=[submission.pk])

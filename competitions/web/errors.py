@@ -17,5 +17,10 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "web/403.html", status=403)
 
 
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form without its secret: the page was open while its reader signed in anew, or the browser keeps no cookies."""
+    return render(request, "web/403_csrf.html", status=403)
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     return render(request, "web/500.html", status=500)

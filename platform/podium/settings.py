@@ -276,6 +276,7 @@ SPECTACULAR_SETTINGS = {
 # --- security -------------------------------------------------------------------------------------------------------
 SESSION_ENGINE = "accounts.sessions"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+CSRF_FAILURE_VIEW = "competitions.web.errors.csrf_failure"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("PODIUM_SSL_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0

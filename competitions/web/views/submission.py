@@ -115,7 +115,10 @@ def _run_context(user: User, submission: Submission, run: Run, *, streams: list[
         "run": run,
         "receipt": receipt_for(run, streams=streams),
         "progress": progress_of(submission, now=now, run=run),
-        "logs": [{"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:]} for stream, label, text in logs],
+        "logs": [
+            {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
+            for stream, label, text in logs
+        ],
         "events": list(run.events.all()),
         **_files(user, submission, run, streams),
     }

@@ -116,7 +116,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
             answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra
             return JsonResponse(answer, status=refusal.http_status)
         messages.error(request, refusal.detail)
-        return redirect("web:submissions", slug)
+        return redirect(f"{visited.url('submissions')}?phase={phase.slug}")
     url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{made.pk}"
     if wants_json:
         return JsonResponse({"id": made.pk, "url": url}, status=201)

@@ -5,25 +5,52 @@
   const PART_BYTES = 8 * 1024 * 1024;
   const RETRIES = 8;
 
+  const SIGNED_OUT = "You are signed out. Sign in again in another tab, load this page again and choose the same file: it goes on where it stopped.";
+  const OUT_OF_DATE = "This page is out of date, because you signed in anew since. Load it again and choose the same file: it goes on where it stopped.";
+  const NO_ANSWER = "The site does not answer. What has arrived is kept: press Submit to go on where it stopped, also after loading the page again.";
+
   class Refused extends Error {}
+  class Interrupted extends Error {} // the transfer can go on later
 
   const remembered = (file, url) => `podium-upload:${url}:${file.name}:${file.size}:${file.lastModified}`;
+  const isAway = ({ status }) => status >= 500 || status === 429; // a site that restarts, or asks for patience
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-  const explain = async (response) => {
-    const answer = await response.json().catch(() => ({}));
-    return new Refused(answer.detail || `The site answered ${response.status}. Try again in a minute.`);
+  // `fetch`, whose own error speaks of a "failed fetch"; pages to sign in, which a form is sent to, are no answer either.
+  const ask = async (url, options) => {
+    const response = await fetch(url, options).catch(() => null);
+    if (!response) throw new Interrupted(NO_ANSWER);
+    if (response.redirected) throw new Interrupted(SIGNED_OUT);
+    return response;
   };
+
+  const read = (text) => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return {}; // a page, of a proxy for instance
+    }
+  };
+
+  const refusal = (status, answer) => {
+    if (answer.code === "not_authenticated") return new Interrupted(SIGNED_OUT);
+    if (status === 403 && (!answer.code || answer.code === "permission_denied")) return new Interrupted(OUT_OF_DATE);
+    if (isAway({ status })) return new Interrupted(answer.detail || NO_ANSWER);
+    return new Refused(answer.detail || `The site answered ${status}. Try again in a minute.`);
+  };
+
+  const explain = async (response) => refusal(response.status, read(await response.text().catch(() => "")));
 
   const begin = async (url, file, headers) => {
     const known = localStorage.getItem(remembered(file, url));
     if (known) {
-      const response = await fetch(known, { headers });
+      const response = await ask(known, { headers });
       if (response.ok) return { url: known, offset: (await response.json()).received_bytes };
+      if ([401, 403].includes(response.status) || isAway(response)) throw await explain(response);
       localStorage.removeItem(remembered(file, url));
     }
     const body = JSON.stringify({ file_name: file.name, size_bytes: file.size });
-    const response = await fetch(url, { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body });
+    const response = await ask(url, { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body });
     if (!response.ok) throw await explain(response);
     const made = response.headers.get("Location");
     localStorage.setItem(remembered(file, url), made);
@@ -47,22 +74,20 @@
     let { offset } = start;
     let failures = 0;
     while (offset < file.size) {
-      let answer;
-      try {
-        answer = await sendPart(start.url, file, offset, headers, (sent) => say(sent, ""));
-      } catch (error) {
-        if (++failures > RETRIES) throw error;
+      const answer = await sendPart(start.url, file, offset, headers, (sent) => say(sent, "")).catch(() => null);
+      if (!answer || isAway(answer)) {
+        if (++failures > RETRIES) throw new Interrupted(NO_ANSWER);
         say(offset, "Connection lost, trying again");
         await sleep(Math.min(1000 * 2 ** failures, 30000));
         const state = await fetch(start.url, { headers }).catch(() => null);
         if (state && state.ok) offset = (await state.json()).received_bytes;
         continue;
       }
-      const body = JSON.parse(answer.responseText || "{}");
+      const body = read(answer.responseText);
       if (answer.status === 409 && Number.isInteger(body.expected_offset)) {
         offset = body.expected_offset;
       } else if (answer.status !== 200) {
-        throw new Refused(body.detail || `The site answered ${answer.status}.`);
+        throw refusal(answer.status, body);
       } else {
         offset = body.received_bytes;
         failures = 0;
@@ -75,7 +100,7 @@
     body.delete("file");
     body.set("upload", upload.url.replace(/\/$/, "").split("/").pop());
     body.set("idempotency_key", upload.url);
-    const response = await fetch(form.action, { method: "POST", headers: { ...headers, Accept: "application/json" }, body });
+    const response = await ask(form.action, { method: "POST", headers: { ...headers, Accept: "application/json" }, body });
     if (!response.ok) throw await explain(response);
     return (await response.json()).url;
   };
@@ -92,6 +117,8 @@
     };
   };
 
+  const stay = (event) => event.preventDefault(); // asks before a page is left that is sending
+
   const run = async (form) => {
     const file = form.querySelector('input[type="file"]').files[0];
     const button = form.querySelector('button[type="submit"]');
@@ -99,6 +126,7 @@
     const headers = { "X-CSRFToken": form.querySelector('[name="csrfmiddlewaretoken"]').value };
     error.hidden = true;
     button.disabled = true;
+    addEventListener("beforeunload", stay);
     try {
       const say = show(form)(file.size);
       const upload = await begin(form.dataset.upload, file, headers);
@@ -107,12 +135,15 @@
       say(file.size, "Checking the file");
       const url = await submit(form, upload, headers);
       localStorage.removeItem(remembered(file, form.dataset.upload));
+      removeEventListener("beforeunload", stay);
       if (url.split("#")[0] === location.pathname + location.search) location.reload(); else location.assign(url);
     } catch (problem) {
+      removeEventListener("beforeunload", stay);
       if (problem instanceof Refused) localStorage.removeItem(remembered(file, form.dataset.upload));
       error.textContent = problem.message;
       error.hidden = false;
       button.disabled = false;
+      button.focus(); // a button that was disabled has lost it
       form.querySelector(".upload-progress").hidden = true;
     }
   };

@@ -56,7 +56,10 @@ def test_an_organizer_makes_a_queue_and_its_token_is_shown_once(site: World, org
     secret = next(word for word in page.replace("<", " ").split() if word.startswith("podiumq_"))
     assert queue_by_token(secret) == queue
     assert secret not in organizer.get(reverse("admin:compute_queue_change", args=[queue.pk])).content.decode()
-    act(organizer, "compute_queue", "revoke_token", [queue.pk])
+    for action in ("issue_token", "revoke_token"):
+        assert "0 runs at work, 0 waiting" in act(organizer, "compute_queue", action, [queue.pk])
+        assert queue_by_token(secret) == queue, "it ends once that is confirmed, and not by one click"
+    act(organizer, "compute_queue", "revoke_token", [queue.pk], confirmed="yes")
     assert queue_by_token(secret) is None
 
 

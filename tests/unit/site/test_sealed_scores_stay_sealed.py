@@ -158,9 +158,13 @@ def test_a_phase_is_revealed_after_its_end_or_when_it_is_meant(sealed: Town) -> 
 
 def test_an_organizer_reveals_in_the_admin_and_confirms_when_it_is_early(sealed: Town) -> None:
     url = reverse("admin:catalog_phase_changelist")
+    preview = reverse("web:reveal", args=[sealed.site.competition.slug, sealed.site.sealed.slug])
     form = {"action": "reveal", "_selected_action": [sealed.site.sealed.pk]}
+    assert sealed.people["O"].post(url, form).headers["Location"] == preview
+    both = sealed.people["O"].post(url, form | {"_selected_action": [sealed.site.sealed.pk, sealed.site.phase.pk]})
+    assert both.headers["Location"] == url, "one phase at a time"
     for letter, confirm, revealed in [("X", "on", False), ("O", "", False), ("O", "on", True)]:
-        sealed.people[letter].post(url, form | {"before_the_end": confirm})
+        sealed.people[letter].post(preview, {"act": "reveal"} | ({"before_the_end": confirm} if confirm else {}))
         sealed.site.sealed.refresh_from_db()
         assert (sealed.site.sealed.revealed_at is not None) is revealed
 
