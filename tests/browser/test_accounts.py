@@ -87,6 +87,7 @@ def test_an_api_token_is_shown_once_and_can_be_revoked(new_visitor: NewVisitor) 
     assert visitor.context.request.get(f"{visitor.url}/api/v1/submissions/", headers=headers).status == 200
     page.goto(f"{visitor.url}/profile/")
     expect(visitor.main).not_to_contain_text(token)
-    page.get_by_role("row", name=re.compile("cluster")).get_by_role("button", name="Revoke").click()
+    page.get_by_role("row", name=re.compile("cluster")).get_by_text("Revoke", exact=False).first.click()
+    page.get_by_role("button", name="Revoke “cluster”").click()
     expect(page.locator(".message")).to_contain_text("no longer works")
     assert visitor.context.request.get(f"{visitor.url}/api/v1/submissions/", headers=headers).status == 401

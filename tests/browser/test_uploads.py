@@ -85,6 +85,7 @@ def test_after_the_page_is_loaded_again_the_same_file_goes_on_where_it_stopped(
         send(page, big_code)
     expect(page.locator(".upload-progress output")).to_contain_text("Connection lost")
     page.unroute(UPLOADS)
+    page.once("dialog", lambda dialog: dialog.accept())  # a page that sends asks before it is left
     page.reload()
     offsets: list[str] = []
     page.on(
@@ -105,3 +106,18 @@ def test_an_empty_file_is_refused_and_nothing_is_kept(new_visitor: NewVisitor, t
     send(visitor.page, empty)
     expect(visitor.page.locator("[data-upload-error]")).to_contain_text("empty")
     expect(visitor.page.get_by_role("button", name="Submit", exact=True)).to_be_enabled()
+
+
+def test_a_site_that_is_away_or_a_session_that_ended_is_said_in_words(new_visitor: NewVisitor, tmp_path: Path) -> None:
+    visitor = to_submit(new_visitor, "dan")
+    visitor.expect_on_console("status of 401")
+    page, error = visitor.page, visitor.page.locator("[data-upload-error]")
+    file = tmp_path / "code.zip"
+    file.write_bytes(b"PK")
+    visitor.context.set_offline(True)
+    send(page, file)
+    expect(error).to_contain_text("The site does not answer")
+    visitor.context.set_offline(False)
+    visitor.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(error).to_contain_text("You are signed out")
