@@ -230,7 +230,9 @@ class NeedsAPerson(admin.SimpleListFilter):
 @admin.register(Run)
 class RunAdmin(ReadOnly, OrganizerAdmin):
     competition_path = "submission__phase__competition"
-    list_display = ["short_id", "submission", "task", "state", "attempt", "worker", "queued_at", "lease_expires_at"]
+    list_display = [
+        "short_id", "state", "reason", "code", "submission", "task", "attempt", "worker", "queued_at", "lease_expires_at",
+    ]  # fmt: skip
     list_filter = ["state", NeedsAPerson]
     list_select_related = ["submission", "task", "worker__queue"]
     fields: ClassVar[Any] = RUN_FIELDS

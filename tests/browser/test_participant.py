@@ -217,6 +217,7 @@ def test_a_team_name_that_is_taken_is_said_with_a_way_back(new_visitor: NewVisit
     visitor.create_team("gap", "aromatics")
     expect(visitor.main).to_contain_text("Another team of this competition is called")
     visitor.page.get_by_role("link", name="Back").click()
+    expect(visitor.page.get_by_label("Team name")).to_have_value("aromatics")  # what was typed is still there
     visitor.page.get_by_label("Team name").fill("Roses")
     visitor.page.get_by_role("button", name="Create team").click()
     expect(visitor.page.locator(".message")).to_contain_text("Roses")
