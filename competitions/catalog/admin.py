@@ -73,6 +73,8 @@ class CompetitionForm(forms.ModelForm[Competition]):
     class Meta:
         model = Competition
         fields = "__all__"
+        labels = {"slug": "Address"}
+        help_texts = {"slug": "The last part of its address: /competitions/…/"}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -141,7 +143,9 @@ class CompetitionAdmin(OrganizerAdmin):
         if not found:
             return format_html("<p>{}</p>", "Nothing: participants can register, submit and be scored.")
         rows = format_html_join("", "<li><strong>{}</strong>: {}</li>", ((one.where, one.text) for one in found))
-        return format_html('<ul class="errorlist">{}</ul>', rows)
+        page = reverse("web:overview", args=[competition.slug])
+        told = '<ul class="errorlist">{}</ul><p><a href="{}">The competition\'s page</a> has this list with links.</p>'
+        return format_html(told, rows, page)
 
     def view_on_site(self, obj: Competition) -> str:
         return reverse("web:overview", args=[obj.slug])
@@ -201,7 +205,17 @@ class PhaseForm(forms.ModelForm[Phase]):
         model = Phase
         fields = "__all__"
         field_classes = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), SizeField)
-        labels = {"memory_bytes": "Memory", "output_bytes": "Output", "scoring_memory_bytes": "Scoring memory"}
+        help_texts = {
+            "slug": "Its name in addresses: ?phase=…",
+            "index": "Phases are listed by it, the lowest first.",
+            "pids": "Processes and threads that may be there at once.",
+        }
+        labels = {
+            "slug": "Address",
+            "memory_bytes": "Memory",
+            "output_bytes": "Output",
+            "scoring_memory_bytes": "Scoring memory",
+        }
         widgets = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), forms.TextInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -211,6 +225,9 @@ class PhaseForm(forms.ModelForm[Phase]):
             if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:
                 field.queryset = self._tasks(field.queryset)
                 field.label_from_instance = self._task_label  # type: ignore[method-assign]
+                field.error_messages["invalid_choice"] = (
+                    "The task %(value)s belongs to another competition, or is gone."
+                )
 
     def _tasks(self, tasks: QuerySet[Task]) -> QuerySet[Task]:
         """Those that the phase can have; what a team submitted joins by itself. A new phase names its competition later."""

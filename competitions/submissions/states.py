@@ -89,7 +89,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.OUTPUT_INVALID: ReasonInfo(
         Blame.PARTICIPANT,
         True,
-        "The message says what was wrong with the output. Check the file with the command on the Data page.",
+        "The message says what was wrong with the output. Where the Data page names a command that checks files, run it first.",
     ),
     Reason.SCORING_ERROR: ReasonInfo(
         Blame.ORGANIZER,

@@ -36,7 +36,7 @@ def add_resource(page: Page, url: str, name: str, kind: str, path: Path) -> None
 def add_competition(page: Page, url: str) -> None:
     page.goto(f"{url}/admin/catalog/competition/add/")
     page.get_by_label("Title", exact=False).first.press_sequentially("Solubility 2027")
-    expect(page.get_by_label("Slug")).to_have_value("solubility-2027")
+    expect(page.get_by_label("Address")).to_have_value("solubility-2027")
     page.get_by_label("Registration policy").select_option("approval")
     page.get_by_label("Rules").fill("# Rules\n\nShare your code after the end.")
     page.get_by_label("Queue").select_option(label="default")
