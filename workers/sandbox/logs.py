@@ -88,6 +88,8 @@ class StageLog:
         whole = bytearray()
         for chunk in self._engine.log_stream(self._container, follow=False):
             whole += chunk[: self._head_limit - len(whole) + 1]
+            if len(whole) > self._head_limit:
+                break
         with self._lock:
             if len(whole) > len(self._head):
                 self._head = whole[: self._head_limit]
