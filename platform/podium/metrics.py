@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Upload, UploadFailures
-from competitions.submissions.models import Attempt, Run
+from competitions.submissions.models import Attempt, Run, StepFailures
 from competitions.submissions.states import HELD, State
 
 
@@ -33,6 +33,7 @@ class SiteCollector(Collector):
         yield self.lost_attempts()
         yield from self.workers()
         yield from self.uploads()
+        yield self.reconciler()
 
     def queues(self) -> Iterator[Metric]:
         depth = GaugeMetricFamily("podium_queue_depth", "Runs that wait.", labels=["queue"])
@@ -92,6 +93,14 @@ class SiteCollector(Collector):
         for row in UploadFailures.objects.all():
             failed.add_metric([row.cause], row.count)
         yield failed
+
+    def reconciler(self) -> Metric:
+        failed = CounterMetricFamily(
+            "podium_reconciler_step_failures", "Rounds in which a step of the reconciler failed.", labels=["step"]
+        )
+        for row in StepFailures.objects.all():
+            failed.add_metric([row.step], row.count)
+        return failed
 
 
 def metrics(request: HttpRequest) -> HttpResponse:

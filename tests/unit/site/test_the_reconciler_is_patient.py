@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import OperationalError
+from django.test import Client
 from structlog.testing import capture_logs
 
+from competitions.compute.models import Queue
 from competitions.submissions import reconciler as service
 from competitions.submissions.management.commands import reconciler
 from competitions.submissions.management.commands.reconciler import Command, Patience
+from competitions.submissions.models import Run, StepFailures
 from competitions.submissions.reconciler import Reconciled
-from tests.worlds import NOON
+from competitions.submissions.states import State
+from tests.worlds import NOON, World
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +50,7 @@ def test_a_round_that_failed_is_no_round(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(reconciler, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(reconciler, "close_old_connections", lambda: None)
     command = Command()
-    command.patience, command.tidied_at = Patience(), 10**9
+    command.patience = Patience()
 
     def away(**arguments: Any) -> Reconciled:
         raise OperationalError("the database is away")
@@ -78,5 +83,71 @@ def test_a_database_that_goes_away_in_a_step_ends_the_round(monkeypatch: pytest.
         raise OperationalError("the database is away")
 
     monkeypatch.setattr(service, "_steps", {"first": away})
+    monkeypatch.setattr(service, "_database_answers", lambda: False)
     with pytest.raises(OperationalError):
         service.reconcile(now=NOON)
+
+
+@pytest.mark.django_db
+def test_a_statement_that_the_database_gave_up_fails_its_step_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deadlocked(**arguments: Any) -> int:
+        raise OperationalError("deadlock detected")
+
+    monkeypatch.setattr(service, "_steps", {"first": deadlocked, "second": lambda *, now: 2})
+    assert service.reconcile(now=NOON).further == {"first": 0, "second": 2}
+
+
+def test_a_run_that_cannot_be_taken_back_keeps_no_other_waiting(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        site.submit()
+    runs = sorted((site.claim() for _ in range(3)), key=lambda run: run.pk)
+    lost = service.attempt_lost
+
+    def fails_for_one(run: Run, **arguments: Any) -> State:
+        if run.pk == runs[0].pk:
+            raise ValueError("a board that nobody thought of")
+        return lost(run, **arguments)
+
+    monkeypatch.setattr(service, "attempt_lost", fails_for_one)
+    done = service.reconcile(now=site.now + timedelta(hours=1))
+    assert done.leases_expired == 2
+    assert Run.objects.filter(state=State.LEASED).get() == runs[0]
+    assert StepFailures.objects.get().step == "leases_expired"
+
+
+@pytest.mark.parametrize("broken", ["ring_waiting_queues", "remove_expired_uploads"])
+@pytest.mark.django_db
+def test_the_reconcilers_own_steps_may_fail_like_all_others(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    def fails(**arguments: Any) -> int:
+        raise OSError("Read-only file system")
+
+    monkeypatch.setattr(service, broken, fails)
+    monkeypatch.setattr(service, "_steps", {"further": lambda *, now: 2})
+    assert service.reconcile(now=NOON).further == {"further": 2}
+    assert StepFailures.objects.get().count == 1
+
+
+def test_a_broker_that_takes_no_ring_is_not_asked_for_every_queue(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    for number in range(3):
+        site.competition.queue = Queue.objects.create(name=f"queue-{number}")
+        site.competition.save()
+        site.submit()
+    monkeypatch.setattr(service, "ring", lambda bell: bool(asked.append(bell)))
+    assert service.ring_waiting_queues(now=site.now) == 0
+    assert len(asked) == 1
+
+
+def test_failures_of_steps_are_counted_for_prometheus(
+    site: World, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    def broken(**arguments: Any) -> int:
+        raise ValueError("a board that nobody thought of")
+
+    settings.METRICS_TOKEN = "scrape-me"
+    monkeypatch.setattr(service, "_steps", {"boards_filled": broken, "reveals_told": lambda *, now: 0})
+    for _ in range(2):
+        service.reconcile(now=site.now)
+    said = Client().get("/metrics", headers={"Authorization": "Bearer scrape-me"}).content.decode()
+    assert 'podium_reconciler_step_failures_total{step="boards_filled"} 2.0' in said
+    assert "reveals_told" not in said

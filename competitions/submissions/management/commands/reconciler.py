@@ -12,11 +12,9 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
 from competitions.submissions.reconciler import reconcile
-from competitions.submissions.retention import Removed, remove_old
 
 log = structlog.get_logger(__name__)
 AWAY_SLACK_S = 1.0
-TIDY_S = 600.0
 
 
 class Patience:
@@ -51,22 +49,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
         stop = threading.Event()
         self.patience = Patience()
-        self.tidied_at = -TIDY_S
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         while True:
             self.round(spare=not once)
             if once or stop.wait(settings.RECONCILE_S):
                 return
-
-    def tidy(self) -> None:
-        """Every ten minutes, remove what is not kept."""
-        if time.monotonic() - self.tidied_at < TIDY_S:
-            return
-        self.tidied_at = time.monotonic()
-        removed = remove_old(now=timezone.now())
-        if removed != Removed(0, 0, 0):
-            log.info("tidied", log_pieces=removed.log_pieces, outputs=removed.outputs, files=removed.files)
 
     def round(self, *, spare: bool) -> None:
         """One round; a database that is away is waited for, not died of."""
@@ -75,7 +63,6 @@ class Command(BaseCommand):
             spares = spare and self.patience.spares(time.monotonic())
             done = reconcile(now=timezone.now(), spare_leases=spares)
             self.patience.succeeded(time.monotonic())
-            self.tidy()
         except (OperationalError, InterfaceError) as error:
             log.error("database_away", error=str(error))
             return
