@@ -20,7 +20,7 @@ from competitions.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
-from competitions.resources.orphans import remove_unused
+from competitions.resources.orphans import mark_unneeded
 from competitions.resources.storage import digest_of, store_path
 from competitions.resources.versions import require_room
 
@@ -46,7 +46,7 @@ def bundle_import(
 
     Without a `queue` it is the one that the bundle names, else `default`. Raises `InvalidBundle` with every fault at
     once; then nothing was created. Files are stored before the one transaction that makes the rows, so that it is short;
-    if that fails they are removed again, unless something else has the same content.
+    if that fails they are marked for removal, unless something else has the same content.
     """
     progress("Unpacking")
     with opened(source) as files, tempfile.TemporaryDirectory() as scratch:
@@ -62,7 +62,8 @@ def bundle_import(
             with transaction.atomic():
                 competition = Maker(reader, references, owner, stored).competition(now)
         except BaseException as error:
-            remove_unused(part.file for part in stored.values() if part.is_new)
+            new = [part.file.pk for part in stored.values() if part.is_new]
+            mark_unneeded(StoredFile.objects.filter(pk__in=new), now=now)
             if isinstance(error, ValidationError):
                 raise _refused(reader, error) from error
             raise

@@ -31,6 +31,12 @@ class StoredFile(models.Model):
     sha256 = models.CharField(max_length=64, primary_key=True, validators=[SHA256_HEX])
     size_bytes = models.PositiveBigIntegerField()
     created_at = models.DateTimeField(auto_now_add=True)
+    unneeded_since = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="When nothing was first seen to point at it; it is removed a week later.",
+    )
 
     def __str__(self) -> str:
         return f"sha256:{self.sha256[:12]}… ({self.size_bytes} bytes)"

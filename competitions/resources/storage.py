@@ -28,37 +28,65 @@ def store_path(path: Path, *, link: bool = False) -> StoredFile:
     """Store a finished file on disk; the source is left where it is.
 
     `link` says that the source will never be written to again, so that on one file system no copy is needed.
-    The object is there in full before the row exists, so every row finds its object, also after a crash in between.
+    The object is there in full, and on the disk, before the row exists, so every row finds its object, also after a crash or
+    a power cut in between.
     """
     sha256, size_bytes = digest_of(path)
-    stored = StoredFile(sha256=sha256, size_bytes=size_bytes)
+    _put(path, StoredFile(sha256=sha256, size_bytes=size_bytes), link=link)
+    while True:
+        stored, is_new = StoredFile.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})
+        if not is_new and stored.unneeded_since is None:
+            return stored
+        # It is being removed, or was a moment ago: whoever takes the mark off keeps the row, and its object may be gone.
+        if is_new or StoredFile.objects.filter(pk=sha256).update(unneeded_since=None):
+            _put(path, stored, link=link)
+            stored.unneeded_since = None
+            return stored
+
+
+def _put(path: Path, stored: StoredFile, *, link: bool) -> None:
+    """Make the object unless it is there."""
     storage = storages["objects"]
     if isinstance(storage, FileSystemStorage):
-        _place(path, Path(storage.path(stored.storage_name)), link=link)
-    elif not storage.exists(stored.storage_name) or storage.size(stored.storage_name) != size_bytes:
+        _place(path, Path(storage.path(stored.storage_name)), arriving_folder(storage), link=link)
+    elif not storage.exists(stored.storage_name) or storage.size(stored.storage_name) != stored.size_bytes:
         storage.delete(stored.storage_name)  # the rest of an upload that broke off
         with path.open("rb") as file:
             storage.save(stored.storage_name, File(file))
-    return StoredFile.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})[0]
 
 
-def _place(source: Path, target: Path, *, link: bool) -> None:
-    """Put the file under its final name, whole or not at all: a crash in between leaves nothing that could be taken for it."""
+def arriving_folder(storage: FileSystemStorage) -> Path:
+    """Where objects lie until they are whole; made when first asked for."""
+    folder = Path(storage.location) / "arriving"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _place(source: Path, target: Path, folder: Path, *, link: bool) -> None:
+    """Put the file under its final name, whole and on the disk or not at all: a crash leaves nothing that could be taken for it."""
     if target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix="arriving-")
+    handle, name = tempfile.mkstemp(dir=folder)
     os.close(handle)
     arriving = Path(name)
     try:
         if not (link and _linked(source, arriving)):
             shutil.copyfile(source, arriving)
-            with arriving.open("rb+") as file:
-                os.fsync(file.fileno())
         arriving.chmod(0o644)
+        _sync(arriving)
         arriving.replace(target)
+        _sync(target.parent)
     finally:
         arriving.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _linked(source: Path, target: Path) -> bool:

@@ -4,17 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('submissions', '0009_growing_boards'),
+        ("submissions", "0009_growing_boards"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='StepFailures',
+            name="StepFailures",
             fields=[
-                ('step', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('count', models.PositiveBigIntegerField(default=0)),
+                ("step", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("count", models.PositiveBigIntegerField(default=0)),
             ],
         ),
     ]

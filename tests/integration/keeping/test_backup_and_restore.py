@@ -21,9 +21,12 @@ from accounts.models import User
 from competitions.compute.models import queue_by_token
 from competitions.leaderboards.models import Column
 from competitions.resources.models import StoredFile
+from competitions.resources.orphans import GRACE, remove_orphans
+from competitions.resources.storage import store_bytes
 from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.states import Kind, State
-from podium.keeping.archive import Broken, opened, read_manifest
+from podium.keeping import services
+from podium.keeping.archive import Broken, Place, opened, read_manifest
 from podium.keeping.services import backup, compare, restore
 from tests.services import REPOSITORY
 from tests.worlds import World, lease, world
@@ -73,6 +76,26 @@ def test_an_empty_site_becomes_the_one_that_was_backed_up(site: World, tmp_path:
     assert RunEvent.objects.count() == events
     assert queue_by_token(site.token) == site.queue
     assert site.team.captain.check_password("x")
+
+
+def test_nothing_is_removed_while_a_backup_is_made(
+    site: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orphan = store_bytes(b"nobody points at this any more")
+    remove_orphans(now=site.now)
+    copied = services._put_object
+    removed = []
+
+    def meanwhile(place: Place, sha256: str) -> None:
+        removed.append(remove_orphans(now=site.now + GRACE))
+        copied(place, sha256)
+
+    monkeypatch.setattr(services, "_put_object", meanwhile)
+    kept = backup(tmp_path / "site.tar", now=site.now)
+    assert set(removed) == {0}
+    assert remove_orphans(now=site.now + GRACE) == 1, f"{orphan} goes once it is done"
+    empty_the_site()
+    assert restore(tmp_path / "site.tar") == kept
 
 
 def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: World, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from competitions.bundles.importer import Imported, bundle_import
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
+from competitions.resources.orphans import GRACE, remove_orphans
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from tests.unit.bundles.bundles import LEGACY, changed, packed, second, write
@@ -195,7 +196,12 @@ def test_a_failure_leaves_nothing_behind(site: World, tmp_path: Path, monkeypatc
     monkeypatch.setattr("competitions.bundles.making.boards_create", broken)
     with pytest.raises(RuntimeError, match="the disk burst into flames"):
         import_from(site, write(tmp_path / "b", second()))
-    assert [model.objects.count() for model in (Competition, Resource, StoredFile)] == before
+    marked = set(StoredFile.objects.filter(unneeded_since__isnull=False))
+    assert [Competition.objects.count(), Resource.objects.count(), StoredFile.objects.count() - len(marked)] == before
+    assert all(remove_orphans(now=file.unneeded_since) == 0 for file in marked), (
+        "somebody may be storing the same bytes"
+    )
+    assert remove_orphans(now=max(file.unneeded_since for file in marked) + GRACE) == len(marked)
 
 
 def broken(*args: object, **named: object) -> None:

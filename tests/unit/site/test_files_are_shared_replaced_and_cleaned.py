@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ from django.urls import reverse
 
 from competitions.bundles.importer import bundle_import
 from competitions.catalog.models import Competition, Task
-from competitions.resources.models import Resource, StoredFile
-from competitions.resources.orphans import GRACE, remove_orphans
-from competitions.resources.storage import open_stored, store_bytes
+from competitions.resources.models import Resource
+from competitions.resources.storage import store_bytes
 from competitions.resources.versions import StorageQuotaUsed, resource_replace, storage_used
 from tests.town import client_of
 from tests.unit.bundles.bundles import second, write
@@ -90,15 +88,3 @@ def test_the_list_of_files_says_how_much_room_they_take(site: World, settings: A
     narrowed = client_of(chief).get(url, {"owner__id__exact": owner.pk}).content.decode().replace("\xa0", " ")
     assert f"The files of {owner} take 2.0 KB of 5.0 GB" in narrowed
     assert f"The files of {chief} take 0 bytes;" in client_of(chief).get(url).content.decode().replace("\xa0", " ")
-
-
-def test_what_nothing_points_at_is_removed_after_a_day_and_nothing_else(site: World) -> None:
-    orphan = store_bytes(b"nobody wants this")
-    used = site.phase.tasks.get().scoring_program.file
-    assert remove_orphans(now=orphan.created_at + GRACE - timedelta(seconds=1)) == 0
-    kept = StoredFile.objects.count() - 1
-    assert remove_orphans(now=orphan.created_at + GRACE + timedelta(seconds=1)) == 1
-    assert StoredFile.objects.count() == kept
-    with pytest.raises(FileNotFoundError):
-        open_stored(orphan)
-    open_stored(used).close()

@@ -1,4 +1,4 @@
-"""Retention: old logs and outputs go when the settings say so, and stored files that nothing points at."""
+"""Retention: old logs and outputs go when the settings say so, and a week later the files that nothing points at any more."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.core.files.storage import storages
 
-from competitions.resources.models import StoredFile
+from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
 from competitions.submissions.models import Run, RunLog, RunOutput
-from competitions.submissions.retention import Removed, orphans, remove_old
+from competitions.submissions.retention import Removed, remove_old
 from tests.worlds import World, world
 
 pytestmark = pytest.mark.django_db
@@ -24,19 +24,20 @@ def site() -> World:
     run = made.score(made.submit(), 0.5).runs.get()
     RunLog.objects.create(run=run, attempt=1, stream="ingestion", seq=0, text="hello")
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"predictions"))
-    StoredFile.objects.update(created_at=made.now)
     return made
 
 
 def test_everything_is_kept_unless_a_setting_says_otherwise(site: World) -> None:
-    assert remove_old(now=site.now + LATER) == Removed(0, 0, 0)
+    assert remove_old(now=site.now + LATER) == Removed(0, 0)
 
 
 def test_old_logs_and_outputs_go_and_scores_and_receipts_stay(site: World, settings: Any) -> None:
     settings.KEEP_LOGS_DAYS = settings.KEEP_OUTPUTS_DAYS = 30
     kept = RunOutput.objects.get().file
-    assert remove_old(now=site.now + timedelta(days=29)) == Removed(0, 0, 0)
-    assert remove_old(now=site.now + LATER) == Removed(1, 1, 1)
+    assert remove_old(now=site.now + timedelta(days=29)) == Removed(0, 0)
+    assert remove_old(now=site.now + LATER) == Removed(1, 1)
+    remove_orphans(now=site.now + LATER)
+    remove_orphans(now=site.now + LATER + GRACE)
     assert not storages["objects"].exists(kept.storage_name)
     run = Run.objects.get()
     assert (run.scores, bool(run.receipt["inputs"])) == ({"mae": 0.5}, True)
@@ -50,11 +51,3 @@ def test_what_runs_keeps_its_log(site: World, settings: Any) -> None:
     RunLog.objects.create(run=run, attempt=1, stream="ingestion", seq=0, text="hello")
     remove_old(now=site.now + LATER)
     assert RunLog.objects.get().run == run
-
-
-def test_every_file_that_something_points_at_is_no_orphan(site: World) -> None:
-    assert not orphans(now=site.now + LATER).exists()
-    lost = store_bytes(b"nobody's")
-    StoredFile.objects.filter(pk=lost.pk).update(created_at=site.now)
-    assert list(orphans(now=site.now + LATER)) == [lost]
-    assert not orphans(now=site.now + timedelta(days=6)).exists(), "not before a week has gone by"
