@@ -135,6 +135,15 @@ def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes]
     Raises `WrongOffset`, `UploadTooLarge` (more bytes than announced), `UploadExpired` or `StorageFull`.
     """
     upload = Upload.objects.get(key=key, user=user)
+    try:
+        return _append(upload, offset, chunks, now)
+    except (Upload.DoesNotExist, FileNotFoundError) as error:  # its time was over while the bytes came
+        if Upload.objects.filter(pk=upload.pk).exists():
+            raise
+        raise UploadExpired from error
+
+
+def _append(upload: Upload, offset: int, chunks: Iterable[bytes], now: datetime) -> Upload:
     if upload.expires_at <= now:
         raise UploadExpired
     if upload.is_complete or offset != upload.received_bytes:
@@ -207,15 +216,28 @@ def upload_finish(upload: Upload) -> Upload:
     if upload.is_complete or upload.received_bytes < upload.size_bytes:
         return upload
     try:
-        stored = _store_parts(sorted(path for path in upload.folder.iterdir() if path.name.isdigit()))
-    except FileNotFoundError:  # another request was faster and has cleared the parts away
-        return Upload.objects.get(pk=upload.pk, file__isnull=False)
-    if stored.size_bytes != upload.size_bytes:
-        raise RuntimeError(f"the parts of upload {upload.key} hold {stored.size_bytes} of {upload.size_bytes} bytes")
+        parts = sorted(path for path in upload.folder.iterdir() if path.name.isdigit())
+        if sum(path.stat().st_size for path in parts) != upload.size_bytes:
+            return _finished_by_another(upload)
+        stored = _store_parts(parts)
+    except FileNotFoundError:
+        return _finished_by_another(upload)
     Upload.objects.filter(pk=upload.pk).update(file=stored)
     upload.file = stored
     shutil.rmtree(upload.folder, ignore_errors=True)
     return upload
+
+
+def _finished_by_another(upload: Upload) -> Upload:
+    """The upload as a faster request left it, which clears the parts away. Raises `UploadExpired` when it is gone altogether."""
+    found = Upload.objects.filter(pk=upload.pk).first()
+    if found is None:
+        raise UploadExpired
+    if not found.is_complete:
+        raise RuntimeError(
+            f"parts of upload {upload.key} are missing: they hold less than its {upload.size_bytes} bytes"
+        )
+    return found
 
 
 def _store_parts(parts: list[Path]) -> StoredFile:

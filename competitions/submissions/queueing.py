@@ -38,6 +38,8 @@ def turns(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Iterator[Q
     if any(faults for _, _, _, faults in rows):
         waiting = _elsewhere_first(waiting, worker, now)
         rows = _by_team(waiting)
+    else:
+        waiting = waiting.filter(faults=0)  # what fails here from now on is for the next claim, which knows it
     for priority, team in _ranked(worker.queue, [row[:3] for row in rows]):
         yield waiting.filter(priority=priority, team=team).order_by("queued_at", "pk")
 

@@ -335,8 +335,10 @@ def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 def _columns_asked(run_id: UUID) -> list[str]:
-    """The board's columns as they were when the run was handed out."""
-    known = Run.objects.filter(pk=run_id).values_list("receipt__columns", flat=True).get()
+    """The board's columns as they were when the run was handed out. Raises `LeaseLost` when the run was deleted."""
+    if (found := Run.objects.filter(pk=run_id).values_list("receipt__columns").first()) is None:
+        raise LeaseLost
+    known: list[str] | None = found[0]
     return known or jobs.column_keys(Phase.objects.get(submissions__runs=run_id))
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db.models import QuerySet
 
 from competitions.compute.models import ComputeWorker
-from competitions.submissions import dispatch
+from competitions.submissions import dispatch, queueing
 from competitions.submissions.jobs import job_for
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.reconciler import expire_leases
@@ -91,6 +92,27 @@ def test_a_run_that_failed_here_comes_back_when_no_other_worker_takes_it(site: W
     assert claim(here, site.now + timedelta(seconds=10)) is None
     assert claim(here, site.now + timedelta(seconds=settings.LEASE_S + 60)) is not None, "the other has fallen silent"
     assert there.pk != here.pk
+
+
+def test_a_run_that_fails_here_while_its_worker_claims_goes_elsewhere(
+    site: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, _ = site.worker(), site.worker()
+    first, second = site.submit(), site.submit()
+    run = claim(here, site.now)
+    assert run is not None
+    ask = queueing._by_team
+
+    def fail_meanwhile(waiting: QuerySet[Run]) -> list[tuple[int, int, datetime, int]]:
+        rows = ask(waiting)
+        if Run.objects.get(pk=run.pk).state == State.LEASED:
+            answer(run, site.now, Reason.INFRASTRUCTURE)
+        return rows
+
+    monkeypatch.setattr(queueing, "_by_team", fail_meanwhile)
+    other = claim(here, site.now)
+    assert other is not None
+    assert (run.submission, other.submission) == (first, second)
 
 
 @pytest.mark.parametrize("gpus", [0, 1])

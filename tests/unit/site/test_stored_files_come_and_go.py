@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.core.files.storage import storages
+from django.core.files.storage import FileSystemStorage, storages
 
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import GRACE, LEFT_AFTER, remove_leavings, remove_orphans
@@ -68,7 +68,9 @@ def test_every_object_is_on_the_disk_before_its_row_exists(site: World, monkeypa
 
 def test_what_killed_processes_left_half_written_is_removed_after_two_days(site: World) -> None:
     upload = upload_begin(user=site.member(), file_name="x.zip", size_bytes=10, now=site.now)
-    uploads, arriving = Path(settings.UPLOADS_DIR), arriving_folder(storages["objects"])
+    storage = storages["objects"]
+    assert isinstance(storage, FileSystemStorage)
+    uploads, arriving = Path(settings.UPLOADS_DIR), arriving_folder(storage)
     (uploads / "no-such-upload").mkdir()
     left = [uploads / "spool-abc", uploads / "no-such-upload" / "0", arriving / "tmpabc"]
     for path in left:

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from competitions.compute.models import Queue
 from competitions.submissions import reconciler as service
+from competitions.submissions import retries
 from competitions.submissions.management.commands import reconciler
 from competitions.submissions.management.commands.reconciler import Command, Patience
 from competitions.submissions.models import Run, StepFailures
@@ -101,7 +102,7 @@ def test_a_run_that_cannot_be_taken_back_keeps_no_other_waiting(site: World, mon
     for _ in range(3):
         site.submit()
     runs = sorted((site.claim() for _ in range(3)), key=lambda run: run.pk)
-    lost = service.attempt_lost
+    lost = retries.attempt_lost
 
     def fails_for_one(run: Run, **arguments: Any) -> State:
         if run.pk == runs[0].pk:
@@ -133,7 +134,12 @@ def test_a_broker_that_takes_no_ring_is_not_asked_for_every_queue(site: World, m
         site.competition.queue = Queue.objects.create(name=f"queue-{number}")
         site.competition.save()
         site.submit()
-    monkeypatch.setattr(service, "ring", lambda bell: bool(asked.append(bell)))
+
+    def refused(bell: str) -> bool:
+        asked.append(bell)
+        return False
+
+    monkeypatch.setattr(service, "ring", refused)
     assert service.ring_waiting_queues(now=site.now) == 0
     assert len(asked) == 1
 

@@ -266,3 +266,10 @@ def test_an_output_larger_than_the_phase_allows_is_refused_while_it_arrives(work
     answer = worker.put("predictions.zip", bytes(17 << 20))
     assert (answer.status_code, answer.json()["code"]) == (413, "output_too_large")
     assert not RunOutput.objects.exists()
+
+
+@pytest.mark.parametrize("call", ["heartbeat", "complete", "release"])
+def test_a_run_that_was_deleted_meanwhile_is_a_lost_lease_for_its_worker(worker: Worker, call: str) -> None:
+    worker.made.delete()
+    refused = worker.call(call, BEAT | FINISHED)
+    assert (refused.status_code, refused.json()["code"]) == (409, "lease_lost")

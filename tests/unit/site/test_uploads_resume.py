@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -210,3 +211,49 @@ def test_one_person_begins_so_many_uploads_an_hour_and_others_are_not_concerned(
         uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now)
     assert uploads.upload_begin(user=other, file_name="x", size_bytes=1, now=site.now).pk
     assert uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now + timedelta(hours=1)).pk
+
+
+def test_of_two_requests_that_finish_an_upload_the_slower_finds_it_finished(
+    site: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = begin(site)
+    append(site, upload, 0, CONTENT[:1000])
+    with monkeypatch.context() as patched:
+        patched.setattr(uploads, "upload_finish", lambda whole: whole)
+        append(site, upload, 1000, CONTENT[1000:])
+    faster, slower = (Upload.objects.get(pk=upload.pk) for _ in range(2))
+    clear, met = shutil.rmtree, []
+
+    def slowly(folder: Path, **arguments: Any) -> None:
+        min(folder.iterdir()).unlink()
+        met.append(uploads.upload_finish(slower))
+        clear(folder, **arguments)
+
+    monkeypatch.setattr(shutil, "rmtree", slowly)
+    assert uploads.upload_finish(faster).file == met[0].file
+    assert StoredFile.objects.get(pk=hashlib.sha256(CONTENT).hexdigest()) == met[0].file
+    assert not StoredFile.objects.filter(size_bytes=len(CONTENT) - 1000).exists(), "nothing is stored of a half"
+
+
+@pytest.mark.parametrize("sent", [2000, len(CONTENT)], ids=["a part", "the whole"])
+def test_an_upload_whose_time_is_over_while_its_bytes_come_says_so(site: World, sent: int) -> None:
+    def slow() -> Iterator[bytes]:
+        yield CONTENT[:1000]
+        assert uploads.remove_expired_uploads(now=upload.expires_at) == 1
+        yield CONTENT[1000:sent]
+
+    upload = begin(site)
+    with pytest.raises(uploads.UploadExpired):
+        uploads.upload_append(key=upload.key, user=site.member(), offset=0, chunks=slow(), now=site.now)
+    assert not upload.folder.exists()
+
+
+def test_an_upload_that_is_removed_before_it_is_submitted_says_so(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    upload = begin(site)
+    with monkeypatch.context() as patched:
+        patched.setattr(uploads, "upload_finish", lambda whole: whole)
+        append(site, upload, 0, CONTENT)
+    stale = Upload.objects.get(pk=upload.pk)
+    uploads.remove_expired_uploads(now=upload.expires_at)
+    with pytest.raises(uploads.UploadExpired):
+        uploads.upload_finish(stale)
