@@ -16,6 +16,7 @@ from competitions.submissions.states import Kind
 RUN_TOKEN_SALT = "podium.submissions.run"
 TMP_BYTES = 512 * MIB
 LOG_BYTES = 4 * MIB
+FILE_NAME_BYTES = 200
 
 
 def run_token(run: Run) -> str:
@@ -100,7 +101,16 @@ def column_keys(phase: Phase) -> list[str]:
 def _file(run: Run, stored: StoredFile, name: str) -> dict[str, Any]:
     token = sign_file(FileGrant(sha256=stored.sha256, lease_id=str(run.lease_id)))
     url = reverse("worker-file", args=[token])  # without a host: a worker may reach the site by another name
-    return {"url": url, "sha256": stored.sha256, "size_bytes": stored.size_bytes, "name": name}
+    return {"url": url, "sha256": stored.sha256, "size_bytes": stored.size_bytes, "name": plain_file_name(name)}
+
+
+def plain_file_name(name: str) -> str:
+    """The name under which a worker can place the file: its end, which has the suffix, in at most 200 bytes.
+
+    People may call a file what no file system takes; their run must not fail by it.
+    """
+    cut = name.encode()[-FILE_NAME_BYTES:].decode(errors="ignore")
+    return cut if cut not in ("", ".", "..") else "file"
 
 
 def _mount(run: Run, target: str, resource: Resource, *, secret: bool = False) -> dict[str, Any]:

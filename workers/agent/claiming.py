@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from workers.agent.bell import Bell
 from workers.agent.client import NotWelcome, SiteError, SiteUnreachable
 from workers.agent.context import Worker
-from workers.agent.protocol import Job, parse_job
+from workers.agent.protocol import IDENTIFIER, Job, JobInvalid, parse_job
 from workers.agent.slots import Slot
 from workers.sandbox.errors import SandboxError
 
 log = logging.getLogger("podium.worker")
+
+ANSWER_PATIENCE_S = 30.0
 
 
 class Claimer:
@@ -48,15 +51,30 @@ class Claimer:
             body = self._worker.client.claim(said)
             slot.next_claim()
             self._complained = ""
-            return None if body is None else parse_job(body)
+            return None if body is None else self._understood(body)
         except NotWelcome as error:
             self._complain(f"the site does not give this worker work: {error.detail or error}")
             self._worker.stopping.wait(self._poll_s * 5)
         except (SiteUnreachable, SiteError) as error:
             self._complain(f"the site cannot be asked for work: {error}")
-        except SandboxError as error:
-            log.error("job_refused", extra={"code": error.code, "detail": error.detail})
         return None
+
+    def _understood(self, body: dict[str, Any]) -> Job | None:
+        try:
+            return parse_job(body)
+        except JobInvalid as error:
+            log.error("job_refused", extra={"code": error.code, "detail": error.detail})
+            self._answer_for(body, error)
+            return None
+
+    def _answer_for(self, body: dict[str, Any], error: JobInvalid) -> None:
+        """Say why the job cannot be run here: else it waits until its lease is over, and nobody learns of a worker that is too old."""
+        run_id, token = str(body.get("run_id")), str(body.get("token"))
+        if not IDENTIFIER.match(run_id):
+            return
+        said = {name: body.get(name) for name in ("lease_id", "attempt")}
+        said |= {"outcome": "failed", "reason": "infrastructure", "code": error.code, "detail": error.detail[:1000]}
+        self._worker.client.complete(run_id, token, said, patience_s=ANSWER_PATIENCE_S)
 
     def _why_not(self) -> str | None:
         """A reason not to ask for work at all: it would only fail here."""

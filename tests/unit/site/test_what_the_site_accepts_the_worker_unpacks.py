@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
+from competitions.submissions.jobs import job_for
+from competitions.submissions.states import Kind
+from tests.worlds import World
 from workers.agent.archive import ArchiveRefused, unpack
+from workers.agent.protocol import parse_job
 
 part = st.one_of(
     st.sampled_from(["a", "b", "..", ".", "", "C:", "a\\b", "x" * 256, "é", "a\nb"]), st.text(min_size=1, max_size=8)
@@ -39,3 +43,16 @@ def test_any_names(names: list[str]) -> None:
             pytest.fail(f"the site accepted {accepted!r}, the worker refused: {refusal.detail}")
         found = {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()}
         assert found == set(accepted)
+
+
+@pytest.mark.parametrize(
+    "name", ["..", ".", "x" * 255 + ".zip", "\N{CJK UNIFIED IDEOGRAPH-6A21}" * 240 + ".zip", "a b'.zip"]
+)
+def test_whatever_a_submissions_file_is_called_a_worker_can_place_it(site: World, name: str, tmp_path: Path) -> None:
+    site.submit(kind=Kind.CODE, name=name)
+    job = parse_job(job_for(site.claim()))
+    files = [mount.file for stage in job.stages for mount in stage.mounts if mount.file is not None]
+    assert files
+    for file in files:
+        (tmp_path / file.name).touch()
+    assert any(path.suffix == ".zip" for path in tmp_path.iterdir())

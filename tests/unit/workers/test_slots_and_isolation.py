@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.unit.workers.test_jobs_and_settings import changed
 from tests.unit.workers.test_pieces import FakeNvml
 from workers.agent.bell import Bell
 from workers.agent.claiming import Claimer
@@ -86,6 +87,28 @@ def test_a_claim_keeps_its_id_until_it_is_answered() -> None:
     claimer._try(slot)
     claimer._try(slot)
     assert claims.said[2]["claim_id"] == claims.said[3]["claim_id"]
+
+
+def test_a_job_that_this_worker_does_not_understand_is_answered_for_at_once() -> None:
+    job = changed(lambda said: said["stages"][0].update(name="warm-up"))
+    answers: list[tuple[str, str, dict[str, Any]]] = []
+
+    class Site(Claims):
+        def claim(self, body: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
+            return job
+
+        def complete(self, run_id: str, token: str, body: dict[str, Any], *, patience_s: float) -> None:
+            answers.append((run_id, token, body))
+
+    worker = worker_with(FakeNvml(), Site())
+    claimer = Claimer(worker, Bell(), worker_id="w", poll_s=0.01, reserve_bytes=0)
+    assert claimer._try(Slot(worker, 0, None)) is None
+    run_id, token, body = answers[0]
+    assert (run_id, token, body["lease_id"], body["attempt"]) == (
+        job["run_id"], job["token"], job["lease_id"], job["attempt"],
+    )  # fmt: skip
+    assert (body["outcome"], body["reason"], body["code"]) == ("failed", "infrastructure", "job_invalid")
+    assert "warm-up" in body["detail"]
 
 
 @pytest.mark.parametrize(("cores", "slots", "shares"), [
