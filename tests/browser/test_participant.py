@@ -209,6 +209,22 @@ def test_who_waits_is_told_the_place_and_who_runs_the_workers(new_visitor: NewVi
     expect(row).to_contain_text("Cluster team, room 4.12")
 
 
+def test_a_page_that_follows_says_when_it_cannot(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("fred")
+    visitor.expect_on_console("net::ERR_|htmx:")
+    page = visitor.visit("/competitions/cluster/submissions/?show=running")
+    trouble = visitor.main.get_by_role("status").filter(has_text=re.compile("site does not answer|signed out"))
+    visitor.context.set_offline(True)
+    expect(trouble).to_contain_text("The site does not answer")
+    visitor.context.set_offline(False)
+    expect(trouble).to_have_count(0)
+    visitor.context.clear_cookies()
+    expect(trouble).to_contain_text("You are signed out")
+    expect(page.locator("table.submissions tbody tr")).to_contain_text(
+        "Waiting at place 1"
+    )  # and not a form to sign in
+
+
 def test_a_team_name_that_is_taken_is_said_with_a_way_back(new_visitor: NewVisitor, site: BrowserSite) -> None:
     visitor = new_visitor()
     sign_up(visitor, site, "rosa")

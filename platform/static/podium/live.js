@@ -46,7 +46,7 @@
   const say = () => {
     const news = [];
     for (const one of document.querySelectorAll("[data-status-of]")) {
-      const word = one.textContent.trim();
+      const word = one.lastChild.textContent.trim(); // without its icon
       const name = one.dataset.statusOf;
       if (statuses.has(name) && statuses.get(name) !== word) news.push(`${name}: ${word}`);
       statuses.set(name, word);
