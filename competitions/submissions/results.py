@@ -41,7 +41,7 @@ def read_result(body: dict[str, Any], *, columns: list[str]) -> Result:
     stages = _stages(body.get("stages"))
     common: dict[str, Any] = {
         "code": _text(body.get("code"), 60),
-        "detail": _text(body.get("detail"), 1000),
+        "detail": _sentence(body.get("detail"), 1000),
         "stages": stages,
         "meters": _meters(stages),
         "receipt": _receipt(body, stages),
@@ -83,6 +83,12 @@ def printable(text: str) -> str:
 
 def _text(value: Any, limit: int) -> str:
     return printable(value[:limit]) if isinstance(value, str) else ""
+
+
+def _sentence(value: Any, limit: int) -> str:
+    """A text for people: one that is cut says so."""
+    text = _text(value, limit + 1)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def _stages(value: Any) -> list[dict[str, Any]]:

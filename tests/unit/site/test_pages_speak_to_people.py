@@ -13,6 +13,7 @@ from django.urls import reverse
 from competitions.catalog.models import GIB, MIB, Competition, Phase, Task
 from competitions.catalog.sizes import size_read, size_written
 from competitions.submissions.logs import append_logs, log_text, readable
+from competitions.submissions.results import read_result
 from competitions.submissions.states import Kind
 from tests.unit.site.admin_forms import errors_of, save_form
 from tests.worlds import World, person
@@ -106,6 +107,12 @@ def test_a_refusal_without_script_leads_back_to_the_phase_it_was_about(site: Wor
     url = reverse("web:submit", args=[site.competition.slug])
     answer = client_of(site.member()).post(url, {"phase": site.sealed.slug, "kind": "prediction"})
     assert answer.headers["Location"].endswith(f"?phase={site.sealed.slug}")
+
+
+@pytest.mark.parametrize(("length", "kept"), [(1000, "x" * 1000), (2000, "x" * 999 + "…")])
+def test_an_error_of_two_thousand_letters_says_that_it_is_cut(length: int, kept: str) -> None:
+    body = {"outcome": "failed", "reason": "program_error", "detail": "x" * length}
+    assert read_result(body, columns=[]).detail == kept
 
 
 def test_of_several_tasks_each_says_how_it_is(site: World) -> None:
