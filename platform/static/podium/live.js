@@ -8,6 +8,7 @@
   const place = new Map();
   const statuses = new Map();
   const notices = {};
+  let focused = "";
 
   const follow = (root) => {
     for (const log of root.querySelectorAll("[data-follow]")) {
@@ -67,6 +68,7 @@
       detail.shouldSwap = false;
       return;
     }
+    focused = document.activeElement.id;
     for (const one of document.querySelectorAll("#live details[id]")) open.set(one.id, one.open);
     for (const log of document.querySelectorAll("#live [data-follow]")) {
       const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END_PX;
@@ -75,6 +77,9 @@
   });
   document.addEventListener("htmx:afterSwap", () => {
     for (const one of document.querySelectorAll("#live details[id]")) if (open.has(one.id)) one.open = open.get(one.id);
+    // htmx has tried before, when what holds the element was still closed.
+    const again = document.activeElement === document.body && focused && document.getElementById(focused);
+    if (again) again.focus({ preventScroll: true });
     follow(document);
   });
   document.addEventListener("htmx:afterSettle", say);
