@@ -112,6 +112,7 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "platform" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            "builtins": ["podium.addresses"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
