@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import sys
@@ -16,6 +17,7 @@ from urllib.request import urlopen
 
 from django.conf import settings
 from django.db import OperationalError, connections
+from docker.errors import APIError
 
 from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
 from tests.faults.proxy import Proxy
@@ -196,6 +198,21 @@ class Cluster:
         filters = {"label": f"podium.run={run}", "status": "running"}
         api = self.engine.client().api
         return str(wait_for(lambda: api.containers(quiet=True, filters=filters), 10, "its container runs")[0]["Id"])
+
+    def kill_container(self, runs: dict[uuid.UUID, float], stage: str) -> None:
+        """Kill a container of one of these runs in this stage; one that ends by itself before that is left for the next."""
+        api = self.engine.client().api
+        filters = {"label": f"podium.stage={stage}", "status": "running"}
+
+        def killed() -> bool:
+            for row in api.containers(filters=filters):
+                if uuid.UUID(row["Labels"]["podium.run"]) in runs:
+                    with contextlib.suppress(APIError):
+                        api.kill(row["Id"])
+                        return True
+            return False
+
+        wait_for(killed, 20, lambda: f"a container is killed in the stage {stage}; {self.described(runs)}")
 
     def see_through(self, runs: dict[uuid.UUID, float], seconds: float = 60.0) -> None:
         """Wait until all of these runs have ended."""

@@ -114,12 +114,12 @@ def test_a_child_of_the_worker_that_is_killed_costs_an_attempt_of_ours(cluster: 
 
 
 @repeated
-@pytest.mark.parametrize("state", ["ingesting", "scoring"])
-def test_a_container_that_somebody_kills_is_nobodys_failure(cluster: Cluster, state: str, number: int) -> None:
-    with trial(cluster, f"container killed while {state}", seconds=2.5) as one:
-        run, _ = cluster.holder(one.runs, state)
-        cluster.engine.client().kill(cluster.container(run))
+@pytest.mark.parametrize("stage", ["ingestion", "scoring"])
+def test_a_container_that_somebody_kills_is_nobodys_failure(cluster: Cluster, stage: str, number: int) -> None:
+    with trial(cluster, f"container killed in the stage {stage}", seconds=2.5) as one:
+        cluster.kill_container(one.runs, stage)
         one.hit()
+    assert sorted(cluster.verdict(one.runs).attempts.values()) == [1, 1, 2]
 
 
 @repeated
