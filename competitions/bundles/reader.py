@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, get_args
@@ -17,7 +17,6 @@ from competitions.bundles.faults import InvalidBundle, Note, Report, Where, dott
 from competitions.bundles.legacy import Legacy, is_legacy
 from competitions.bundles.rules import faults_of_meaning, remarks
 from competitions.bundles.schema import (
-    ALLOWED,
     IGNORED,
     PHASE_FILES,
     TASK_FILES,
@@ -26,6 +25,7 @@ from competitions.bundles.schema import (
     Spec,
     TaskSpec,
 )
+from competitions.bundles.sentences import sentence_of
 from competitions.refusals import InvalidFile
 from competitions.resources.archives import check_zip
 
@@ -34,6 +34,9 @@ KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")
 NO_TERMS: Final = "The organizers of this competition have given no terms."
 METADATA: Final = ("metadata.yaml", "metadata")
 MAX_METADATA_BYTES: Final = 64 * 1024
+# What names files, by kind of part; "" is the competition itself.
+NAMED: Final = {"": ("terms", "image"), "pages": ("file",), "tasks": TASK_FILES, "phases": PHASE_FILES}
+Part = tuple[str, Where, Mapping[str, Any]]  # kind, place, values by key
 # Where the parts of version 2 come from in the old shape.
 LEGACY_PARTS: Final = {"leaderboards": "leaderboard.", "phases": "phases", "tasks": "phases", "pages": "html"}
 
@@ -143,14 +146,18 @@ class BundleReader:
                 if old is not None and any(path.startswith(old) for path in said):
                     continue  # it is empty because of what was said of the old keys
                 where = self._origin(raw, tuple(item["loc"]), legacy=legacy)
-                note = self.document.note(where, _sentence(item))
+                note = self.document.note(where, sentence_of(item))
                 if not any(fault.path == note.path and fault.line == note.line for fault in self.report.faults):
                     self.report.faults.append(note)
+            self.report.faults += self._faults_of_files(_parts_of_document(raw))
             return
         _place(spec)
         self.spec = spec
         self.report.faults += faults_of_meaning(spec, self.document, legacy=legacy)
-        self.report.faults += self._faults_of_files(spec)
+        for task in spec.tasks:
+            if task.key is not None:
+                self._key(task.key, ("tasks", "key"))
+        self.report.faults += self._faults_of_files(_parts_of(spec))
         self.report.warnings += [*remarks(spec, self.document), *self._remarks_of_pages(spec)]
 
     @staticmethod
@@ -166,44 +173,39 @@ class BundleReader:
                 return inner if inner and inner[0] in ("phases", "leaderboard", "html") else (*at["where"], *inner)
         return loc
 
-    def _faults_of_files(self, spec: CompetitionSpec) -> Iterator[Note]:
-        checked: dict[str, str] = {}
-        for where, relative, check in self._named(spec):
-            fault = self._missing(relative) or (check(relative) if self.files.exists(relative) else "")
-            if fault:
-                yield self.document.note(where, fault)
-        for task in spec.tasks:
-            if task.key is not None:
-                self._key(task.key, ("tasks", "key"))
-            for name in TASK_FILES:
-                relative = getattr(task, name)
-                if task.key is None and relative is not None and self.files.exists(relative):
-                    if relative not in checked:
-                        checked[relative] = self._fault_of_part(relative) or self._no_archive(relative)
-                    if checked[relative]:
-                        yield self.document.note((*task.where, name), checked[relative])
-                    elif name.endswith("program"):
-                        self._command_of(relative, (*task.where, name))
+    def _faults_of_files(self, parts: Iterable[Part]) -> Iterator[Note]:
+        """Paths that lead to nothing, or to what they cannot lead to."""
+        checked: dict[tuple[str, str], str] = {}
+        for kind, where, values in parts:
+            for name in NAMED[kind]:
+                relative = values.get(name)
+                if not isinstance(relative, str) or relative in ("", "-"):
+                    continue
+                place = self._place_of(kind, where, name)
+                fault = self._missing(relative)
+                if not fault and self.files.exists(relative):
+                    if (kind, relative) not in checked:
+                        checked[kind, relative] = self._fault_of(kind, name, relative)
+                    fault = checked[kind, relative]
+                    if not fault and kind == "tasks" and name.endswith("program"):
+                        self._command_of(relative, place)
+                if fault:
+                    yield self.document.note(place, fault)
 
-    def _named(self, spec: CompetitionSpec) -> Iterator[tuple[Where, str, Callable[[str], str]]]:
-        """Every path that the bundle names, with what it must be."""
-        if spec.terms is not None and spec.terms != "-":
-            yield self._terms_where(), spec.terms, self._terms_fault
-        if spec.image:
-            yield ("image",), spec.image, self._file_fault
-        for page in spec.pages:
-            yield (page.where if page.where[0] == "html" else (*page.where, "file")), page.file, self._page_fault
-        for task in spec.tasks:
-            for name in TASK_FILES:
-                if task.key is None and getattr(task, name) is not None:
-                    yield (*task.where, name), getattr(task, name), _no_fault
-        for phase in spec.phases:
-            for name in PHASE_FILES:
-                if getattr(phase, name) is not None:
-                    yield (*phase.where, name), getattr(phase, name), self._fault_of_part
+    def _place_of(self, kind: str, where: Where, name: str) -> Where:
+        if name == "terms" and self.report.shape != "2":
+            return ("html", "terms")
+        return where if kind == "pages" and where[0] == "html" else (*where, name)
 
-    def _terms_where(self) -> Where:
-        return ("html", "terms") if self.report.shape != "2" else ("terms",)
+    def _fault_of(self, kind: str, name: str, relative: str) -> str:
+        """What is wrong with something that is there."""
+        if kind == "tasks":
+            return self._fault_of_part(relative) or self._no_archive(relative)
+        if kind == "phases":
+            return self._fault_of_part(relative)
+        if name == "image":
+            return self._file_fault(relative)
+        return self._terms_fault(relative) if name == "terms" else self._page_fault(relative)
 
     def _missing(self, relative: str) -> str:
         """Why a path leads to nothing; empty when it leads to a file, a folder, or may be a key."""
@@ -357,6 +359,28 @@ def _place(spec: CompetitionSpec) -> None:
             column.where = column.where or (*board.where, "columns", number)
 
 
+def _parts_of(spec: CompetitionSpec) -> Iterator[Part]:
+    """What names files, and where it stands. The files of a task that is known by its key are on the site."""
+    yield "", (), dict(spec)
+    for page in spec.pages:
+        yield "pages", page.where, dict(page)
+    for task in spec.tasks:
+        if task.key is None:
+            yield "tasks", task.where, dict(task)
+    for phase in spec.phases:
+        yield "phases", phase.where, dict(phase)
+
+
+def _parts_of_document(raw: dict[str, Any]) -> Iterator[Part]:
+    """The same of a document that is not valid: missing files are said beside what else is wrong."""
+    yield "", (), raw
+    for kind in ("pages", "tasks", "phases"):
+        items = raw.get(kind)
+        for number, item in enumerate(items if isinstance(items, list) else ()):
+            if isinstance(item, dict) and item.get("key") is None:
+                yield kind, item.get("where") or (kind, number), item
+
+
 def _models_in(annotation: Any) -> Iterator[type[Spec]]:
     if isinstance(annotation, type) and issubclass(annotation, Spec):
         yield annotation
@@ -368,59 +392,6 @@ def _below(value: Any, step: str | int) -> Any:
     if isinstance(value, dict):
         return value.get(step)
     return value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
-
-
-def _no_fault(relative: str) -> str:
-    return ""
-
-
-SENTENCES: Final[dict[str, str]] = {
-    "missing": "`{name}` is missing",
-    "string_type": "must be text, not {input}",
-    "int_type": "must be a whole number, not {input}",
-    "int_parsing": "must be a whole number, not {input}",
-    "int_from_float": "must be a whole number, not {input}",
-    "float_type": "must be a number, not {input}",
-    "float_parsing": "must be a number, not {input}",
-    "bool_type": "must be true or false, not {input}",
-    "bool_parsing": "must be true or false, not {input}",
-    "list_type": "must be a list, not {input}",
-    "dict_type": "must be a mapping of keys, not {input}",
-    "model_type": "must be a mapping of keys, not {input}",
-    "model_attributes_type": "must be a mapping of keys, not {input}",
-    "string_too_long": "is {length} characters long; at most {max_length} are kept, so shorten it",
-    "string_too_short": "must not be empty",
-    "too_short": "must not be empty; give at least {min_length}",
-    "literal_error": "must be one of {expected}, not {input}",
-    "greater_than": "must be greater than {gt}, not {input}",
-    "greater_than_equal": "must be at least {ge}, not {input}",
-    "less_than_equal": "must be at most {le}, not {input}",
-    "string_pattern_mismatch": "may hold {allowed} alone, not {input}",
-}
-
-
-def _sentence(item: Any) -> str:
-    """What is wrong with a value, for a person; pydantic's own words where there are no better ones."""
-    context = dict(item.get("ctx") or {})
-    if item["type"] == "value_error":
-        return str(context.get("error") or item["msg"])
-    template = SENTENCES.get(item["type"])
-    if template is None:
-        return f"{item['msg']} (found {str(item['input'])[:80]!r})"
-    shown = item["input"]
-    context |= {
-        "name": item["loc"][-1],
-        "input": _called(shown),
-        "length": len(str(shown)),
-        "allowed": ALLOWED.get(str(context.get("pattern")), "other characters"),
-    }
-    return template.format_map(context)
-
-
-def _called(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else "a list"
-    return "empty" if value is None else repr(value)[:80]
 
 
 __all__ = ["NO_TERMS", "BundleReader", "PhaseSpec", "TaskSpec", "dotted", "is_key"]

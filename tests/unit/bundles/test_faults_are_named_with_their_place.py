@@ -120,6 +120,21 @@ def test_all_faults_are_said_at_once(tmp_path: Path) -> None:
     assert len(found) == 3
 
 
+def test_missing_files_are_said_beside_values_of_a_wrong_type(tmp_path: Path) -> None:
+    data = changed("terms", "no.md", changed("pages.0.file", "gone.md", changed("tasks.0.scoring_program", "nowhere")))
+    data = changed("phases.0.max_submissions", "many", changed("title", ["a list"], data))
+    found = {fault.path: str(fault) for fault in faults(write(tmp_path, data)).faults}
+    assert set(found) == {"title", "phases[0].max_submissions", "terms", "pages[0].file", "tasks[0].scoring_program"}
+    assert "the bundle has no 'nowhere'" in found["tasks[0].scoring_program"]
+
+
+def test_missing_files_of_the_old_shape_are_said_beside_what_else_is_wrong(tmp_path: Path) -> None:
+    broken = LEGACY.replace("overview.html", "none.html").replace("    scoring_program: scoring_program\n", "")
+    found = [str(fault) for fault in check_bundle(write(tmp_path, broken)).faults]
+    assert any("the bundle has no 'none.html'" in fault for fault in found), found
+    assert any("`scoring_program` is missing" in fault for fault in found), found
+
+
 LEGACY_CASES = [
     ("html:\n  overview: overview.html\n  terms: terms.md\n", "html: {}\n", "there are no pages"),
     ("  terms: terms.md\n", "", "the page `terms` is missing"),
