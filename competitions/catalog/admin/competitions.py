@@ -1,0 +1,198 @@
+"""The competition with its pages, news, organizers, rules and warnings, and the series it may belong to."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from accounts.models import User
+from competitions.catalog.models import (
+    Announcement,
+    Competition,
+    CompetitionOrganizer,
+    Format,
+    Page,
+    RulesVersion,
+    Series,
+)
+from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
+from competitions.catalog.readiness import competition_warnings
+from competitions.catalog.services import current_rules, rules_publish
+
+
+class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
+    model = Page
+    extra = 0
+
+
+class AnnouncementInline(OwnCompetitions, admin.StackedInline[Announcement, Competition]):
+    model = Announcement
+    extra = 0
+
+
+class OrganizerInline(OwnCompetitions, admin.TabularInline[CompetitionOrganizer, Competition]):
+    """Who organizes. The right to see sealed scores is an administrator's to give, not one's own to take."""
+
+    model = CompetitionOrganizer
+    extra = 0
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return [] if request.user.is_superuser else ["can_see_sealed"]
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "user":
+            kwargs["queryset"] = User.objects.filter(is_staff=True, is_active=True)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+
+class CompetitionForm(forms.ModelForm[Competition]):
+    """The competition with the text of its rules, which is published as a new version when it changed."""
+
+    rules_text = forms.CharField(
+        label="Rules",
+        strip=False,  # what comes back untouched must equal what is in force
+        widget=forms.Textarea(attrs={"rows": 12, "class": "vLargeTextField"}),
+        required=False,
+        help_text="A change is published as a new version, which participants must accept again.",
+    )
+    rules_format = forms.ChoiceField(label="Written in", choices=Format.choices, required=False)
+
+    class Meta:
+        model = Competition
+        fields = "__all__"
+        labels = {"slug": "Address"}
+        help_texts = {"slug": "The last part of its address: /competitions/…/"}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rules = current_rules(self.instance) if self.instance.pk else None
+        self.fields["rules_text"].initial = rules.text if rules else ""
+        self.fields["rules_format"].initial = rules.format if rules else Format.MARKDOWN
+
+
+@admin.register(Competition)
+class CompetitionAdmin(OrganizerAdmin):
+    """The competition, with a list of what cannot work yet."""
+
+    form = CompetitionForm
+    competition_path = "pk"
+    list_display = ["title", "is_published", "registration_policy", "queue", "warning_count"]
+    list_filter = ["is_published"]
+    list_select_related = ["queue"]
+    search_fields = ["title", "slug"]
+    prepopulated_fields = {"slug": ["title"]}
+    inlines = [PageInline, AnnouncementInline, OrganizerInline]
+    readonly_fields = ["warnings"]
+    fieldsets = [
+        (None, {"fields": ["warnings", "title", "slug", "subtitle", "host", "series", "is_published"]}),
+        (
+            "People",
+            {
+                "fields": [
+                    "registration_policy",
+                    "registration_closes_at",
+                    "max_team_size",
+                    "merges_close_at",
+                    "rules_text",
+                    "rules_format",
+                ]
+            },
+        ),
+        ("Running", {"fields": ["queue", "docker_image"]}),
+        (
+            "Details and files",
+            {
+                "fields": [
+                    "competition_type",
+                    "contact_email",
+                    "reward",
+                    "enable_detailed_results",
+                    "show_detailed_results_in_submission_panel",
+                    "show_detailed_results_in_leaderboard",
+                    "make_programs_available",
+                    "make_input_data_available",
+                ]
+            },
+        ),
+    ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Competition | None = None) -> list[str]:
+        """Into a series a competition is taken by an administrator: its page speaks for all tracks."""
+        return [*self.readonly_fields, *([] if request.user.is_superuser else ["series"])]
+
+    @admin.display(description="What cannot work yet")
+    def warnings(self, competition: Competition) -> SafeString:
+        if not competition.pk:
+            return format_html(
+                "<p>{}</p>", "It is listed here once the competition is saved; phases and tasks come after that."
+            )
+        found = competition_warnings(competition)
+        if not found:
+            return format_html("<p>{}</p>", "Nothing: participants can register, submit and be scored.")
+        rows = format_html_join("", "<li><strong>{}</strong>: {}</li>", ((one.where, one.text) for one in found))
+        page = reverse("web:overview", args=[competition.slug])
+        told = '<ul class="errorlist">{}</ul><p><a href="{}">The competition\'s page</a> has this list with links.</p>'
+        return format_html(told, rows, page)
+
+    def view_on_site(self, obj: Competition) -> str:
+        return reverse("web:overview", args=[obj.slug])
+
+    @admin.display(description="Warnings")
+    def warning_count(self, competition: Competition) -> int:
+        return len(competition_warnings(competition))
+
+    def save_model(self, request: HttpRequest, obj: Competition, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change:
+            assert isinstance(request.user, User), "the admin lets nobody else in"
+            CompetitionOrganizer.objects.get_or_create(competition=obj, user=request.user)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        self._publish_rules(request, form.instance, form.cleaned_data)
+        for warning in competition_warnings(form.instance):
+            self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
+
+    def _publish_rules(self, request: HttpRequest, competition: Competition, said: dict[str, Any]) -> None:
+        before, text = current_rules(competition), said.get("rules_text", "").replace("\r\n", "\n")
+        if not text.strip():
+            return
+        written = Format(said.get("rules_format") or (before.format if before else Format.MARKDOWN))
+        rules = rules_publish(competition=competition, text=text, form=written, now=timezone.now())
+        if rules != before:
+            self.message_user(request, f"Version {rules.number} of the rules is in force.")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False  # scores stay reproducible; unpublish it instead
+
+
+@admin.register(Series)
+class SeriesAdmin(admin.ModelAdmin[Series]):
+    """Series of competitions: administrators make them and take competitions in."""
+
+    list_display = ["title", "slug"]
+    prepopulated_fields = {"slug": ["title"]}
+    search_fields = ["title", "slug"]
+
+
+@admin.register(RulesVersion)
+class RulesVersionAdmin(OrganizerAdmin):
+    """Versions of the rules; a new one is published on the competition."""
+
+    list_display = ["competition", "number", "published_at"]
+    list_select_related = ["competition"]
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False

@@ -1,0 +1,132 @@
+"""The form of a phase: presets, tasks that it can have, and what a change to one that has begun does to teams."""
+
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+
+from competitions.catalog.impact import phase_impact
+from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.presets import PRESETS
+from competitions.catalog.sizes import SizeField
+
+
+class PhaseForm(forms.ModelForm[Phase]):
+    preset = forms.ChoiceField(
+        required=False,
+        choices=[("", "—"), *((name, preset.title) for name, preset in PRESETS.items())],
+        help_text="Overwrites budget, quotas, visibility and prediction format with the rules of a known challenge.",
+    )
+
+    impact_read = forms.BooleanField(
+        required=False,
+        label="I have read what this changes",
+        help_text="A phase that has begun is saved only when you have; what would change is listed when you save.",
+    )
+
+    class Meta:
+        model = Phase
+        fields = "__all__"
+        field_classes = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), SizeField)
+        help_texts = {
+            "slug": "Its name in addresses: ?phase=…",
+            "index": "Phases are listed by it, the lowest first.",
+            "pids": "Processes and threads that may be there at once.",
+        }
+        labels = {
+            "slug": "Address",
+            "memory_bytes": "Memory",
+            "output_bytes": "Output",
+            "scoring_memory_bytes": "Scoring memory",
+        }
+        widgets = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), forms.TextInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("tasks", "dataset_check"):
+            field = self.fields.get(name)
+            if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:
+                field.queryset = self._tasks(field.queryset)
+                field.label_from_instance = self._task_label  # type: ignore[method-assign]
+                field.error_messages["invalid_choice"] = (
+                    "The task %(value)s belongs to another competition, or is gone."
+                )
+
+    def _tasks(self, tasks: QuerySet[Task]) -> QuerySet[Task]:
+        """Those that the phase can have; what a team submitted joins by itself. A new phase names its competition later."""
+        tasks = tasks.filter(dataset=None).select_related("competition").order_by("competition__title", "pk")
+        phase = self.instance
+        if not phase.pk:
+            return tasks
+        fitting = Q(competition=phase.competition_id) | Q(competition=None) | Q(is_public=True) | Q(phases=phase.pk)
+        return tasks.filter(pk__in=Task.objects.filter(fitting).values("pk"))
+
+    def _task_label(self, obj: Task) -> str:
+        """Tasks of many competitions have the same names."""
+        if self.instance.pk and obj.competition_id == self.instance.competition_id:
+            return obj.name
+        return f"{obj.name} ({obj.competition or 'of no competition'})"
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if self.instance.pk and not cleaned.get("impact_read"):
+            self._show_impact(cleaned)
+        competition = cleaned.get("competition")
+        check = cleaned.get("dataset_check")
+        for field, task in [*(("tasks", task) for task in cleaned.get("tasks") or []), ("dataset_check", check)]:
+            if competition and task and self._is_foreign(task, competition):
+                self.add_error(field, f"The task “{task}” belongs to another competition.")
+        if check is not None and check in (cleaned.get("tasks") or []):
+            self.add_error("dataset_check", "The check is run on data sets alone: take it out of the phase's tasks.")
+        if check is not None and cleaned.get("preset"):
+            self.add_error(
+                "preset", "A known challenge has a fixed data set, so its board does not grow. Choose one of the two."
+            )
+        if self.instance.pk and self.instance.submissions.exists():
+            self._keep_what_submissions_rest_on(cleaned)
+        return cleaned
+
+    def _is_foreign(self, task: Task, competition: Competition) -> bool:
+        """Of another competition, and neither for everybody nor in this phase already, as a bundle may have put it there."""
+        elsewhere = task.competition_id is not None and task.competition_id != competition.pk
+        return elsewhere and not task.is_public and not (self.instance.pk and task.phases.contains(self.instance))
+
+    def _show_impact(self, cleaned: dict[str, Any]) -> None:
+        """Before anything is saved: what it would do to teams and their submissions."""
+        stored = Phase.objects.get(pk=self.instance.pk)
+        changes = {name: cleaned.get(name) for name in self.changed_data if name in cleaned and hasattr(stored, name)}
+        if preset := PRESETS.get(cleaned.get("preset") or ""):  # it overwrites what the form says
+            changes |= preset.fields()
+            changes = {name: value for name, value in changes.items() if getattr(stored, name) != value}
+        sentences = phase_impact(stored, changes, timezone.now())
+        if sentences:
+            told = format_html_join("", "<li>{}</li>", ((one,) for one in sentences))
+            self.add_error(
+                None,
+                format_html(
+                    "Nothing is saved yet. This phase has begun, and this is what the change does:<ul>{}</ul>"
+                    'Tick “<a href="#id_impact_read">I have read what this changes</a>” and save again.',
+                    told,
+                ),
+            )
+
+    def _keep_what_submissions_rest_on(self, cleaned: dict[str, Any]) -> None:
+        """Teams submitted under these: a form must not unseal their scores, nor hand them to another competition."""
+        phase = self.instance  # as stored; the form writes into it after this
+        if phase.is_sealed and cleaned.get("visibility") == Phase.Visibility.PUBLIC:
+            self.add_error(
+                "visibility",
+                "This phase has submissions whose scores are sealed. To show them, use the action Reveal in the list of phases.",
+            )
+        preset = PRESETS.get(cleaned.get("preset") or "")
+        if preset is not None and preset.visibility != phase.visibility:
+            self.add_error(
+                "preset",
+                f"This phase has submissions and is {phase.visibility}; the preset would make it {preset.visibility}. "
+                "Make a new phase for it, or set its numbers by hand.",
+            )
+        competition = cleaned.get("competition")
+        if competition is not None and competition.pk != phase.competition_id:
+            self.add_error("competition", f"This phase has submissions, so it stays with “{phase.competition}”.")
