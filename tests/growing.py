@@ -97,3 +97,8 @@ def order(site: World) -> list[tuple[str, float]]:
         Entry.objects.filter(leaderboard__phase=site.phase).select_related("team").order_by("rank_value", "team__name")
     )
     return [(row.team.name, round(row.values["rank"], 4)) for row in rows]
+
+
+def cells(**fields: Any) -> Any:
+    """The runs that fill a board; `fields` narrow them."""
+    return Run.objects.filter(fills_board=True, **fields)
