@@ -71,13 +71,20 @@ class SmallSite:
 
     def submit(self, source: str = ANSWER, count: int = 1) -> list[Run]:
         """Queue code submissions and ring."""
+        return self._submit(Kind.CODE, {"main.py": source, "metadata.yaml": METADATA}, count)
+
+    def submit_predictions(self) -> list[Run]:
+        """Queue a submission of predictions and ring."""
+        return self._submit(Kind.PREDICTION, {"answer.txt": "0.25"}, 1)
+
+    def _submit(self, kind: Kind, files: dict[str, str | bytes], count: int) -> list[Run]:
         now = datetime.now(UTC)
-        stored = store_bytes(zipped({"main.py": source, "metadata.yaml": METADATA}))
+        stored = store_bytes(zipped(files))
         runs = []
         for _ in range(count):
             submission = Submission.objects.create(
-                phase=self.phase, team=self.team, submitted_by=self.user, kind=Kind.CODE, file=stored,
-                file_name="code.zip", received_at=now, created_at=now,
+                phase=self.phase, team=self.team, submitted_by=self.user, kind=kind, file=stored,
+                file_name=f"{kind}.zip", received_at=now, created_at=now,
             )  # fmt: skip
             runs.append(
                 Run.objects.create(
