@@ -112,7 +112,7 @@ def test_a_run_that_fails_here_while_its_worker_claims_goes_elsewhere(
     monkeypatch.setattr(queueing, "_by_team", fail_meanwhile)
     other = claim(here, site.now)
     assert other is not None
-    assert (run.submission, other.submission) == (first, second)
+    assert {run.submission, other.submission} == {first, second}, "both came at one instant: either may be the first"
 
 
 @pytest.mark.parametrize("gpus", [0, 1])
