@@ -15,7 +15,7 @@ OUTPUT_TARGET = "/app/output"
 WORKING_DIR = "/app/program"
 MAX_OPEN_FILES = 16384
 # The engine drops the older of two such files: what a flood writes before the worker begins to read must fit, or its first lines are gone.
-MIN_LOG_FILE_BYTES = 32 * MIB
+MIN_LOG_FILE_BYTES = 64 * MIB
 TMP_INODES_PER_MIB = 256
 MIN_SHM_BYTES = 64 * MIB
 
