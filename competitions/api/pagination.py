@@ -10,8 +10,8 @@ from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 
-from competitions.numbers import is_number
-from podium.composed import Argument, Composed
+from core.composed import Argument, Composed
+from core.numbers import is_number
 
 
 class IdCursorPagination(CursorPagination):

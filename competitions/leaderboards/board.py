@@ -12,9 +12,9 @@ from django.db.models import Q, QuerySet
 
 from competitions.leaderboards.cells import MISSING
 from competitions.leaderboards.models import Cell, Entry, Leaderboard, Milestone, Score
-from competitions.refusals import Refusal
 from competitions.teams.models import Team
-from podium.composed import Composed
+from core.composed import Composed
+from core.refusals import Refusal
 
 PAGE_SIZE = 50
 MAX_CURSOR = 200

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from competitions.catalog.models import Phase
-from competitions.compute.bell import ring
+from competitions.compute.wakeups import wake
 from competitions.leaderboards.cells import cell_of
 from competitions.leaderboards.datasets import dataset_tasks, shown_datasets
 from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
@@ -105,7 +105,7 @@ def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> i
         for task in wanted if task not in there
     ]  # fmt: skip
     Run.objects.bulk_create(made)
-    transaction.on_commit(partial(ring, queue.bell))
+    transaction.on_commit(partial(wake, queue.bell))
     return again + len(made)
 
 
@@ -118,7 +118,7 @@ def cells_rerun(*, dataset: Dataset, actor: str, now: datetime) -> int:
         if run_reopen(run=run, actor=actor, now=now, note="run again on this data set")
     ]
     for bell in {run.queue.bell for run in again}:
-        transaction.on_commit(partial(ring, bell))
+        transaction.on_commit(partial(wake, bell))
     return len(again)
 
 

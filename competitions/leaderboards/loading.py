@@ -9,7 +9,7 @@ from competitions.catalog.models import Phase
 from competitions.leaderboards.models import Leaderboard, Pick, Score
 from competitions.leaderboards.rules import PICKED
 from competitions.submissions.models import Submission
-from podium.composed import Composed, fill
+from core.composed import Composed, fill
 
 
 def _with_columns(boards: QuerySet[Leaderboard]) -> QuerySet[Leaderboard]:

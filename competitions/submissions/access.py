@@ -12,7 +12,7 @@ from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import has_sealed_right, organizes, sealed_right_used
 from competitions.submissions.models import RunLog, Submission
 from competitions.teams.models import Membership
-from podium.composed import Composed
+from core.composed import Composed
 
 
 def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:

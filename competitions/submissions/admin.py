@@ -19,8 +19,6 @@ from django.utils.safestring import SafeString
 from accounts.models import User
 from competitions.catalog.organizer_admin import History, OrganizerAdmin, ReadOnly, choices_for
 from competitions.compute.models import Queue
-from competitions.numbers import is_number
-from competitions.refusals import Refusal
 from competitions.submissions.access import log_streams
 from competitions.submissions.bulk import cost_of, runs_move_to_queue
 from competitions.submissions.models import Run, RunEvent, Submission
@@ -33,6 +31,8 @@ from competitions.submissions.services import (
     submission_rerun,
 )
 from competitions.submissions.states import Reason, State
+from core.numbers import is_number
+from core.refusals import Refusal
 
 
 def confirmed_ones(request: HttpRequest, queryset: QuerySet[Submission]) -> QuerySet[Submission]:

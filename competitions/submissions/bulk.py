@@ -7,8 +7,8 @@ from functools import partial
 from django.db import transaction
 from django.db.models import QuerySet
 
-from competitions.compute.bell import ring
 from competitions.compute.models import Queue
+from competitions.compute.wakeups import wake
 from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.states import FINAL, HELD, State
 
@@ -58,5 +58,5 @@ def runs_move_to_queue(*, submissions: QuerySet[Submission], queue: Queue, actor
         )
         for run in moved
     )  # fmt: skip
-    transaction.on_commit(partial(ring, queue.bell))
+    transaction.on_commit(partial(wake, queue.bell))
     return len(moved)

@@ -12,8 +12,8 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
-from competitions.compute.bell import ring
 from competitions.compute.models import ComputeWorker, Queue
+from competitions.compute.wakeups import wake
 from competitions.resources.models import Resource
 from competitions.submissions.models import Attempt, Run, RunOutput
 from competitions.submissions.moves import run_move
@@ -196,7 +196,7 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=actor_of(run), now=now,
         note=note or "released by the worker", worker=None,
     )  # fmt: skip
-    transaction.on_commit(partial(ring, run.queue.bell))
+    transaction.on_commit(partial(wake, run.queue.bell))
     return target
 
 
@@ -255,7 +255,7 @@ def _ingested(run: Run, result: Result, now: datetime) -> State:
         note="ingested; scoring is next", ingested_attempt=run.attempt, meters=result.meters, worker=None, started_at=None,
         receipt=run.receipt | {"ingestion": result.receipt | {"outputs": outputs}}, next_attempt=True,
     )  # fmt: skip
-    transaction.on_commit(partial(ring, run.queue.bell))
+    transaction.on_commit(partial(wake, run.queue.bell))
     return State.QUEUED
 
 

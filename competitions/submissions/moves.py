@@ -9,7 +9,7 @@ from django.dispatch import Signal
 
 from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.states import FINAL, HELD, NEXT, REASONS, Reason, State
-from podium.composed import fill
+from core.composed import fill
 
 # Sent inside the transaction with `submission`, when a submission reached a final status or left one.
 # Boards follow it; a receiver that raises undoes the move, so a score is never half recorded.

@@ -7,7 +7,7 @@ from django.db.models import Count, Q
 
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
-from podium.composed import Composed
+from core.composed import Composed
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F
 
-from competitions.compute.bell import ring
 from competitions.compute.models import Queue
+from competitions.compute.wakeups import wake
 from competitions.resources.uploads import remove_expired_uploads
 from competitions.submissions.models import Run, StepFailures
 from competitions.submissions.retries import attempt_lost
@@ -115,7 +115,7 @@ def _expire(run_id: UUID, *, now: datetime) -> bool:
 def ring_waiting_queues(*, now: datetime) -> int:
     """Ring for every queue that has something to hand out: the bell of its submission may have been lost.
 
-    A broker that does not take one ring is asked no further: each would wait for its time-out, and hold up the round.
+    A broker that does not take one wake-up is asked no further: each would wait for its time-out, and hold up the round.
     """
     waiting = Queue.objects.filter(is_paused=False, runs__state=State.QUEUED, runs__not_before__lte=now).distinct()
-    return sum(1 for _ in takewhile(lambda queue: ring(queue.bell), waiting))
+    return sum(1 for _ in takewhile(lambda queue: wake(queue.bell), waiting))

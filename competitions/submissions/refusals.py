@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from competitions.catalog.models import Phase
-from competitions.refusals import Conflict, NotAllowed, Refusal
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team
+from core.refusals import Conflict, NotAllowed, Refusal
 
 
 class PhaseNotOpen(NotAllowed):

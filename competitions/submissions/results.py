@@ -5,8 +5,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from competitions.refusals import Refusal
 from competitions.submissions.states import Reason, State
+from core.refusals import Refusal
 
 MAX_STAGES = 4
 MAX_SCORE = sys.float_info.max

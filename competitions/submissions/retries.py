@@ -8,7 +8,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from competitions.compute.bell import ring
+from competitions.compute.wakeups import wake
 from competitions.submissions.models import Attempt, Run
 from competitions.submissions.moves import run_move
 from competitions.submissions.results import Result
@@ -74,7 +74,7 @@ def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime,
         changes["reason"] = Reason.INFRASTRUCTURE
     if outcome == State.QUEUED:
         changes = _queued_again(run, now)
-        transaction.on_commit(partial(ring, run.queue.bell))
+        transaction.on_commit(partial(wake, run.queue.bell))
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=outcome, actor=actor, now=now, note=detail,
         **changes,

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
-from competitions.compute.bell import ring
+from competitions.catalog.questions import Answers
+from competitions.compute.wakeups import wake
 from competitions.factsheets.answers import questions_of, read_fact_sheet
-from competitions.questions import Answers
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
@@ -110,7 +110,7 @@ def _accept(
 
 
 def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
-    """Queue a new submission's runs, one for each task; the bell rings after the commit."""
+    """Queue a new submission's runs, one for each task; workers are woken after the commit."""
     phase = submission.phase
     queue = phase.competition.queue
     Run.objects.bulk_create(
@@ -120,7 +120,7 @@ def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime
         )
         for task in tasks
     )  # fmt: skip
-    transaction.on_commit(partial(ring, queue.bell))
+    transaction.on_commit(partial(wake, queue.bell))
 
 
 @transaction.atomic
@@ -198,7 +198,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
         raise refusals.StillRunning
     count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
     for bell in {run.queue.bell for run in runs}:
-        transaction.on_commit(partial(ring, bell))
+        transaction.on_commit(partial(wake, bell))
     return count
 
 

@@ -21,7 +21,6 @@ from django.views.decorators.http import require_http_methods
 
 from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
-from competitions.refusals import Refusal
 from competitions.resources.models import StoredFile
 from competitions.resources.signing import read_file_token
 from competitions.resources.storage import CHUNK_BYTES, open_stored, spooled, store_path
@@ -39,6 +38,7 @@ from competitions.submissions.results import (
     read_result,
 )
 from competitions.submissions.states import HELD, State
+from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
 PROTOCOL = 1

@@ -19,7 +19,7 @@ from competitions.leaderboards.standing import standing_of
 from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import State
 from competitions.web.progress import Progress, progress_of, runs_with_places
-from podium.composed import Composed
+from core.composed import Composed
 
 PAGE_SIZE: Final = 20
 LAST: Final = 2**63 - 1  # a number that no submission reaches

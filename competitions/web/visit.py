@@ -20,7 +20,7 @@ from competitions.leaderboards.loading import attach_boards
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.visibility import scores_visible
 from competitions.teams.models import Invitation, Registration, Team
-from podium.composed import Composed
+from core.composed import Composed
 
 
 @dataclass(frozen=True)

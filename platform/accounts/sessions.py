@@ -4,7 +4,7 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from podium.composed import Composed
+from core.composed import Composed
 
 _ask = Composed(lambda key, now: Session.objects.filter(session_key=key, expire_date__gt=now))
 

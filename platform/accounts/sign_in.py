@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from accounts.models import User
-from podium.composed import Composed
+from core.composed import Composed
 
 _ask = Composed(lambda pk: User.objects.filter(pk=pk))
 ROBOT_SIGNS_IN = ValidationError(

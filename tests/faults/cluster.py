@@ -40,14 +40,14 @@ class Cluster:
         self.engine = OwnEngine(folder)
         self._numbers = itertools.count(1)
         self.environment = dict(os.environ) | {
-            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "podium.settings",
+            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "config.settings",
             "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY, "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
             "PODIUM_LEASE_S": str(LEASE_S), "PODIUM_HEARTBEAT_S": str(HEARTBEAT_S), "PODIUM_RECONCILE_S": str(RECONCILE_S),
             "PODIUM_WORKER_POLL_S": "0.5", "PODIUM_RETRY_PAUSES_S": "0,1,2", "PODIUM_LOG_LEVEL": "WARNING",
         }  # fmt: skip
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        web = [sys.executable, "-m", "gunicorn", "podium.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
+        web = [sys.executable, "-m", "gunicorn", "config.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
                "--workers", "2", "--threads", "6", "--worker-tmp-dir", "/dev/shm"]  # fmt: skip
         self.web = Part("web", folder, web, self.environment)
         self.reconciler = Part("reconciler", folder, [sys.executable, "manage.py", "reconciler"], self.environment)
@@ -56,7 +56,7 @@ class Cluster:
         """Migrate, seed, and start everything."""
         from django.core.management import call_command
 
-        from podium.celery import app, broker_config
+        from core.celery import app, broker_config
 
         call_command("migrate", verbosity=0, interactive=False)
         app.conf.update(**broker_config(self.broker.url))
@@ -130,7 +130,7 @@ class Cluster:
 
     def submit(self, count: int = 3, *, seconds: float = 1.2) -> dict[uuid.UUID, float]:
         """Queue code submissions, each with an answer of its own; the expected score by run."""
-        from competitions.compute.bell import ring
+        from competitions.compute.wakeups import wake
         from competitions.resources.storage import store_bytes
         from competitions.submissions.models import Run, Submission
         from tests.worlds import zip_of
@@ -154,7 +154,7 @@ class Cluster:
                 not_before=now,
             )
             expected[run.pk] = answer
-        ring(self.queue.bell)
+        wake(self.queue.bell)
         return expected
 
     def states(self, runs: dict[uuid.UUID, float]) -> dict[uuid.UUID, str]:

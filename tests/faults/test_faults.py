@@ -144,12 +144,12 @@ def test_the_broker_stops_and_comes_back_empty(cluster: Cluster, number: int) ->
 
 @repeated
 def test_wake_up_messages_are_lost_repeated_and_out_of_order(cluster: Cluster, number: int) -> None:
-    from competitions.compute.bell import ring
+    from competitions.compute.wakeups import wake
 
     with trial(cluster, "wake-up messages repeated 100 times") as one:
         one.hit()
         for _ in range(100):
-            ring(cluster.queue.bell)
+            wake(cluster.queue.bell)
 
 
 @repeated

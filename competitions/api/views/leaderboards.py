@@ -28,7 +28,7 @@ from competitions.leaderboards.values import primary_column
 from competitions.leaderboards.visibility import can_see_board, refusal_of
 from competitions.winners.models import Place
 from competitions.winners.states import State as PlaceState
-from podium.composed import Composed
+from core.composed import Composed
 
 BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 

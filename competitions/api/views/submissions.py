@@ -37,7 +37,7 @@ from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import require_team
-from podium.composed import Composed
+from core.composed import Composed
 
 IDEMPOTENCY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key gives the same submission again."

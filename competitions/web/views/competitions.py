@@ -12,17 +12,17 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
 from competitions.catalog.models import Announcement, Competition, Page, Phase, Series
+from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
-from competitions.numbers import is_number
-from competitions.questions import answers_of_form
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.visit import Visit, visit
-from podium.composed import Composed
+from core.composed import Composed
+from core.numbers import is_number
 
 DOWNLOADS = ("public_data", "starting_kit")
 

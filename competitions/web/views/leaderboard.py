@@ -18,6 +18,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET
 
 from competitions.catalog.models import Phase
+from competitions.catalog.questions import shown_answer
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.board import (
     BoardPage,
@@ -41,12 +42,11 @@ from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
 from competitions.leaderboards.visibility import details_are_public, refusal_of
-from competitions.numbers import is_number
-from competitions.questions import shown_answer
 from competitions.web.details import detailed_entries, detailed_runs, details_response
 from competitions.web.plots import score_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
+from core.numbers import is_number
 
 RELEASE = version("podium")  # a new release may draw the page differently
 

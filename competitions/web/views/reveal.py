@@ -18,12 +18,12 @@ from competitions.leaderboards.commitments import board_commit, manifest_of, new
 from competitions.leaderboards.models import Leaderboard, RankChange
 from competitions.leaderboards.reveal import reveal_preview
 from competitions.leaderboards.visibility import refusal_of
-from competitions.numbers import is_number
 from competitions.web.rank_plot import rank_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.leaderboard import board_of
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
+from core.numbers import is_number
 
 SHOWN = 100
 TOP = 10

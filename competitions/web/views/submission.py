@@ -17,6 +17,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.models import User
+from competitions.catalog.questions import answers_of_form, shown_answer
 from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
@@ -26,7 +27,6 @@ from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_board
-from competitions.questions import answers_of_form, shown_answer
 from competitions.resources.storage import open_stored
 from competitions.submissions.access import log_streams, may_download, submissions_of
 from competitions.submissions.datasets import dataset_withdraw

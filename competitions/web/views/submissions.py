@@ -11,13 +11,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from competitions.catalog.models import Phase
+from competitions.catalog.questions import answers_of_form
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.models import Leaderboard, Pick
 from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.rules import Rule
-from competitions.numbers import is_number
-from competitions.questions import answers_of_form
-from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.quota import allowances
@@ -28,6 +26,8 @@ from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, ro
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
+from core.numbers import is_number
+from core.refusals import Refusal
 
 # Filters of the list: name -> statuses.
 FILTERS: Final[dict[str, tuple[State, ...]]] = {

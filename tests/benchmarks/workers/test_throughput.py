@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from competitions.compute.bell import ring
+from competitions.compute.wakeups import wake
 from competitions.submissions.models import Run
 from competitions.submissions.states import State
 from tests.integration.workers.harness import Bench, make_worker

@@ -25,9 +25,9 @@ from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
 from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.states import Kind, State
-from podium.keeping import services
-from podium.keeping.archive import Broken, Place, opened, read_manifest
-from podium.keeping.services import backup, compare, restore
+from config.backup import services
+from config.backup.archive import Broken, Place, opened, read_manifest
+from config.backup.services import backup, compare, restore
 from tests.services import REPOSITORY
 from tests.worlds import World, lease, world
 

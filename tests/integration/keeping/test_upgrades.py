@@ -83,7 +83,7 @@ print("went on")
 def environment(request: pytest.FixtureRequest, tmp_path: Path, postgres_url: str) -> dict[str, str]:
     """Settings of a site of its own, on one of the two databases."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE"))}
-    kept |= {"DJANGO_SETTINGS_MODULE": "podium.settings", "PODIUM_DATA_DIR": str(tmp_path / "data")}
+    kept |= {"DJANGO_SETTINGS_MODULE": "config.settings", "PODIUM_DATA_DIR": str(tmp_path / "data")}
     if request.param == "postgres":
         import psycopg2
 

@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from competitions.catalog.models import Phase, Task
-from competitions.compute import bell
+from competitions.compute import wakeups
 from competitions.leaderboards.filling import boards_fill, cells_queue, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
 from competitions.submissions import datasets
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> World:
     """Three algorithms that count."""
-    monkeypatch.setattr(bell, "ring", lambda name: True)
+    monkeypatch.setattr(wakeups, "wake", lambda name: True)
     assert connection.vendor == "postgresql"
     made = world(now=timezone.now())
     grow(made)

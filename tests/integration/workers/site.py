@@ -18,8 +18,8 @@ from django.conf import settings
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.compute.bell import ring
 from competitions.compute.models import Queue, queue_issue_token
+from competitions.compute.wakeups import wake
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
@@ -96,7 +96,7 @@ class SmallSite:
                     not_before=now,
                 )
             )
-        ring(self.queue.bell)
+        wake(self.queue.bell)
         return runs
 
 

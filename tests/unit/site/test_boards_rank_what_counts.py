@@ -14,10 +14,10 @@ from competitions.leaderboards.export import csv_lines
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Score
 from competitions.leaderboards.services import board_rebuild
 from competitions.leaderboards.values import column_values
-from competitions.spreadsheets import safe_cell
 from competitions.submissions.models import Run
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason
+from core.spreadsheets import safe_cell
 from tests.worlds import World
 
 

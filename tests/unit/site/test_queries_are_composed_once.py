@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
-from podium.composed import Composed, fill
+from core.composed import Composed, fill
 from tests.worlds import World
 
 

@@ -105,7 +105,7 @@ def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: Town) -> Non
     Entry.objects.filter(
         score__submission=made, leaderboard__key="main"
     ).delete()  # it stands on the sealed board alone
-    answer = portion.people["M"].get(reverse("robots:submission", args=[made.pk])).json()
+    answer = portion.people["M"].get(reverse("codabench:submission", args=[made.pk])).json()
     assert (answer["leaderboard"], answer["on_leaderboard"]) == (None, False)
     assert [one["column_key"] for one in answer["scores"]] == ["mae"]
 

@@ -139,7 +139,7 @@ def test_a_broker_that_takes_no_ring_is_not_asked_for_every_queue(site: World, m
         asked.append(bell)
         return False
 
-    monkeypatch.setattr(service, "ring", refused)
+    monkeypatch.setattr(service, "wake", refused)
     assert service.ring_waiting_queues(now=site.now) == 0
     assert len(asked) == 1
 

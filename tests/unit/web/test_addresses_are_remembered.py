@@ -8,7 +8,7 @@ import pytest
 from django.template import Context, Template
 from django.urls import NoReverseMatch, reverse, set_script_prefix
 
-from podium.addresses import RememberedURLNode
+from core.addresses import RememberedURLNode
 
 SLUG = "small-competition"
 

@@ -12,7 +12,6 @@ from django.urls import reverse
 
 from competitions.catalog.models import Phase
 from competitions.leaderboards.models import Entry
-from competitions.refusals import InvalidFile, NotAllowed
 from competitions.resources.storage import local_copy
 from competitions.submissions import refusals
 from competitions.submissions.datasets import dataset_join, dataset_withdraw, datasets_join, name_of
@@ -23,6 +22,7 @@ from competitions.submissions.services import (
     submission_rerun,
 )
 from competitions.teams.merging import merge_accept, merge_propose
+from core.refusals import InvalidFile, NotAllowed
 from tests.growing import DATASET, board_of, joined, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.worlds import World
 
