@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from competitions.catalog.models import Series
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import RunOutput
+from competitions.runs.models import RunOutput
 from competitions.submissions.states import Kind
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
@@ -246,7 +246,8 @@ def named_patterns() -> Iterator[tuple[str, URLPattern]]:
 
 
 BY_COMPETITION = (
-    "codabench:competition", "codabench:competition-bare", "codabench:register", "codabench:results-json", "codabench:results-csv", "codabench:results-zip",
+    "codabench:competition", "codabench:competition-bare", "codabench:register",
+    "codabench:results-json", "codabench:results-csv", "codabench:results-zip",
     "codabench:dump", "codabench:competition-files",
 )  # fmt: skip
 

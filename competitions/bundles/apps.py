@@ -6,6 +6,6 @@ class BundlesConfig(AppConfig):
 
     def ready(self) -> None:
         from competitions.resources.orphans import orphans_step
-        from competitions.submissions.reconciler import reconcile_step
+        from competitions.runs.reconciler import reconcile_step
 
         reconcile_step("files_removed", orphans_step)

@@ -16,9 +16,9 @@ from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address
-from competitions.submissions.copies import submission_repeat
+from competitions.runs.refusals import StillRunning
+from competitions.runs.reruns import submission_repeat
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import StillRunning
 from core.numbers import is_number
 from core.refusals import NotAllowed, Refusal
 
@@ -152,7 +152,10 @@ class DownloadMany(NamedSubmissions):
     def post(self, request: Request) -> Response:
         self.person()
         files = [
-            {"name": f"{one.pk}_{one.file_name}", "url": address(cast("HttpRequest", request), "codabench:file", one.pk)}
+            {
+                "name": f"{one.pk}_{one.file_name}",
+                "url": address(cast("HttpRequest", request), "codabench:file", one.pk),
+            }
             for one in self.named()
         ]
         return Response(files)

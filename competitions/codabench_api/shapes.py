@@ -13,8 +13,9 @@ from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.rules import CODABENCH_RULES
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Resource
-from competitions.submissions.access import log_streams, may_download
-from competitions.submissions.models import Run, Submission
+from competitions.runs.access import log_streams, may_download
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Reason, State
 
 STATUS: Final = {

@@ -44,7 +44,10 @@ class Datasets(RobotView):
         whole = size.partition(".")[0]  # some scripts announce a number with a point
         announced = int(whole) if is_number(whole) else 0
         upload = upload_begin(user=self.person(), file_name=name, size_bytes=announced or 1, now=timezone.now())
-        made = {"key": str(upload.key), "sassy_url": address(cast("HttpRequest", request), "codabench:upload", upload.pk)}
+        made = {
+            "key": str(upload.key),
+            "sassy_url": address(cast("HttpRequest", request), "codabench:upload", upload.pk),
+        }
         return Response(made, status=201)
 
 

@@ -25,9 +25,11 @@ from competitions.codabench_api.files import read_address
 from competitions.codabench_api.sign_in import sign_in
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
-from competitions.submissions.copies import submission_repeat
-from competitions.submissions.models import RunOutput, Submission
-from competitions.submissions.services import submission_cancel, submission_create
+from competitions.runs.models import RunOutput
+from competitions.runs.reruns import submission_repeat
+from competitions.runs.services import submission_cancel
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from core.numbers import is_number
 from core.refusals import NotAllowed

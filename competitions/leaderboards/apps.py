@@ -16,9 +16,9 @@ class LeaderboardsConfig(AppConfig):
         from competitions.leaderboards.reveal import boards_follow_reveal, reveal_planned
         from competitions.leaderboards.services import board_follow, boards_follow_questions, boards_follow_team
         from competitions.leaderboards.telling import reveals_tell
+        from competitions.runs.reconciler import reconcile_step
         from competitions.submissions.datasets import datasets_changed, datasets_join
-        from competitions.submissions.moves import submission_settled
-        from competitions.submissions.reconciler import reconcile_step
+        from competitions.submissions.signals import submission_settled
         from competitions.teams.merging import teams_merged
         from competitions.teams.services import team_changed
 

@@ -22,8 +22,9 @@ from competitions.leaderboards.relative import average_ranks_refresh
 from competitions.leaderboards.rules import TELLS_NO_SCORE
 from competitions.leaderboards.services import boards_locked, version_raise
 from competitions.leaderboards.values import task_key
-from competitions.submissions.models import Dataset, Run, Submission
-from competitions.submissions.moves import run_move, run_reopen
+from competitions.runs.models import Run
+from competitions.runs.transitions import run_move, run_reopen
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import HELD, Kind, Reason, State
 from competitions.teams.models import Team
 

@@ -8,8 +8,9 @@ from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.outlook import outlook_of
+from competitions.runs.models import Run
+from competitions.runs.outlook import outlook_of
+from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, REASONS, Reason, State
 
 

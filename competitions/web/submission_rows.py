@@ -16,7 +16,8 @@ from competitions.catalog.models import Phase
 from competitions.leaderboards.loading import attach_standings, several_boards, with_main_score
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.standing import standing_of
-from competitions.submissions.models import Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.web.progress import Progress, progress_of, runs_with_places
 from core.composed import Composed

@@ -6,7 +6,7 @@ class WinnersConfig(AppConfig):
     verbose_name = "Winners' lane"
 
     def ready(self) -> None:
-        from competitions.submissions.reconciler import reconcile_step
+        from competitions.runs.reconciler import reconcile_step
         from competitions.teams.merging import teams_merged
         from competitions.winners.merging import places_follow_merge
         from competitions.winners.verification import compare_finished

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Upload, UploadFailures
-from competitions.submissions.models import Attempt, Run, StepFailures
+from competitions.runs.models import Attempt, Run, StepFailures
 from competitions.submissions.states import HELD, State
 
 

@@ -63,6 +63,7 @@ INSTALLED_APPS = [
     "competitions.teams",
     "competitions.factsheets",
     "competitions.submissions",
+    "competitions.runs",
     "competitions.leaderboards",
     "competitions.winners",
     "competitions.bundles",

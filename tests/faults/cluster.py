@@ -132,7 +132,8 @@ class Cluster:
         """Queue code submissions, each with an answer of its own; the expected score by run."""
         from competitions.compute.wakeups import wake
         from competitions.resources.storage import store_bytes
-        from competitions.submissions.models import Run, Submission
+        from competitions.runs.models import Run
+        from competitions.submissions.models import Submission
         from tests.worlds import zip_of
 
         expected = {}
@@ -159,7 +160,7 @@ class Cluster:
 
     def states(self, runs: dict[uuid.UUID, float]) -> dict[uuid.UUID, str]:
         """The state of each run; a database that is away is waited for."""
-        from competitions.submissions.models import Run
+        from competitions.runs.models import Run
 
         until = time.monotonic() + 30
         while True:
@@ -173,7 +174,7 @@ class Cluster:
 
     def holder(self, runs: dict[uuid.UUID, float], *states: str) -> tuple[uuid.UUID, WorkerHost]:
         """The first of these runs that is in one of the states, and the host that holds it."""
-        from competitions.submissions.models import Run
+        from competitions.runs.models import Run
 
         def found() -> tuple[uuid.UUID, str] | None:
             return Run.objects.filter(pk__in=runs, state__in=states).values_list("pk", "worker__name").first()
@@ -227,7 +228,7 @@ class Cluster:
     def verdict(self, runs: dict[uuid.UUID, float]) -> Verdict:
         """What became of the runs: how many were lost, doubled, wrongly blamed, wrongly charged."""
         from competitions.leaderboards.models import Score
-        from competitions.submissions.models import Attempt, Run
+        from competitions.runs.models import Attempt, Run
 
         rows = list(Run.objects.filter(pk__in=runs).select_related("submission"))
         scores = list(Score.objects.filter(submission__runs__in=runs).values_list("submission", flat=True))

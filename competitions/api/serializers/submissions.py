@@ -7,7 +7,8 @@ from rest_framework import serializers
 from competitions.factsheets.models import Question
 from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
-from competitions.submissions.models import Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
 
 

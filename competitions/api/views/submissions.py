@@ -27,14 +27,17 @@ from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
-from competitions.submissions.access import log_streams, scope_of, submissions_in, submissions_of
+from competitions.runs.access import log_streams
+from competitions.runs.logs import log_text
+from competitions.runs.models import Run
+from competitions.runs.receipts import receipt_for
+from competitions.runs.services import submission_cancel
+from competitions.submissions.access import scope_of, submissions_in, submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
-from competitions.submissions.logs import log_text
-from competitions.submissions.models import Run, Submission
+from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.receipts import receipt_for
-from competitions.submissions.services import submission_cancel, submission_create
+from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import require_team
 from core.composed import Composed

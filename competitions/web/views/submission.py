@@ -28,13 +28,15 @@ from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.storage import open_stored
-from competitions.submissions.access import log_streams, may_download, submissions_of
+from competitions.runs.access import log_streams, may_download
+from competitions.runs.logs import log_text
+from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.receipts import receipt_for
+from competitions.runs.services import submission_cancel
+from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
-from competitions.submissions.logs import log_text
-from competitions.submissions.models import Run, RunLog, RunOutput, Submission
-from competitions.submissions.receipts import receipt_for
-from competitions.submissions.services import submission_cancel
+from competitions.submissions.models import Submission
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import DETAILED, details_response

@@ -20,9 +20,10 @@ from competitions.compute.models import ComputeWorker, Queue
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import StoredFile
 from competitions.resources.uploads import upload_whole
-from competitions.submissions import dispatch, jobs
+from competitions.runs import dispatch
+from competitions.runs.worker_api import jobs
+from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
-from competitions.submissions.results import read_result
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.services import register, team_create

@@ -25,10 +25,12 @@ from competitions.leaderboards.commitments import commit_closed_boards
 from competitions.leaderboards.models import Commitment, Entry, Leaderboard, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.rules import Rule
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, RunEvent, Submission
-from competitions.submissions.results import read_result
-from competitions.submissions.services import submission_cancel, submission_create
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.services import submission_cancel
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams import merging
 from competitions.teams import services as teams

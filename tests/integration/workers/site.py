@@ -23,7 +23,8 @@ from competitions.compute.wakeups import wake
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
 from tests.integration.workers.harness import MIB, SCORER, zipped

@@ -16,8 +16,8 @@ from competitions.catalog.services import phase_reveal, rules_publish
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource, Upload
 from competitions.resources.uploads import upload_whole
+from competitions.runs.reconciler import reconcile
 from competitions.submissions.models import Submission
-from competitions.submissions.reconciler import reconcile
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.submissions.states import State as RunState

@@ -41,8 +41,8 @@ from competitions.leaderboards.models import Column, Commitment, Leaderboard, Ra
 from competitions.leaderboards.reveal import reveal_planned, reveal_preview
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.resources.storage import open_stored
-from competitions.submissions.models import Run
-from competitions.submissions.reconciler import reconcile
+from competitions.runs.models import Run
+from competitions.runs.reconciler import reconcile
 from competitions.submissions.services import submission_disqualify
 from competitions.teams.services import team_rename
 from competitions.web.views import reveal

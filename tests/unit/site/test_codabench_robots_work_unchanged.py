@@ -19,7 +19,8 @@ from competitions.catalog.models import CompetitionOrganizer, Phase, Task
 from competitions.codabench_api.shapes import log_name
 from competitions.leaderboards.models import Entry
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import RunOutput, Submission
+from competitions.runs.models import RunOutput
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
 from tests.town import body_of

@@ -10,8 +10,8 @@ from competitions.catalog.models import Phase, Task
 from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.migration import phases_migrate
 from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.runs.reconciler import reconcile
 from competitions.submissions.models import Submission
-from competitions.submissions.reconciler import reconcile
 from competitions.submissions.states import Kind
 from tests.worlds import World
 

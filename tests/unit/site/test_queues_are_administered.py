@@ -12,10 +12,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.outlook import outlook_of
-from competitions.submissions.results import read_result
+from competitions.runs import dispatch
+from competitions.runs.models import Run
+from competitions.runs.outlook import outlook_of
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from tests.town import client_of
 from tests.unit.site.admin_forms import fields_of

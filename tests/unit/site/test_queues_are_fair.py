@@ -10,12 +10,13 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from competitions.compute.models import ComputeWorker
-from competitions.submissions import dispatch, queueing
-from competitions.submissions.jobs import job_for
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.reconciler import expire_leases
-from competitions.submissions.results import read_result
-from competitions.submissions.services import submission_rerun
+from competitions.runs import dispatch, queueing
+from competitions.runs.models import Run
+from competitions.runs.reconciler import expire_leases
+from competitions.runs.services import submission_rerun
+from competitions.runs.worker_api.jobs import job_for
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
 from tests.worlds import World, lease, world
 

@@ -7,14 +7,15 @@ import pytest
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, RunEvent, Submission
-from competitions.submissions.moves import IllegalMove, run_move
-from competitions.submissions.reconciler import expire_leases, reconcile
-from competitions.submissions.refusals import AlreadyEnded, LeaseLost, StillRunning
-from competitions.submissions.results import InvalidResult, Result, read_result
-from competitions.submissions.services import submission_cancel, submission_rerun
-from competitions.submissions.states import FINAL, HELD, NEXT, REASONS, Blame, Kind, Reason, State
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.reconciler import expire_leases, reconcile
+from competitions.runs.refusals import AlreadyEnded, LeaseLost, StillRunning
+from competitions.runs.services import submission_cancel, submission_rerun
+from competitions.runs.transitions import NEXT, IllegalMove, run_move
+from competitions.runs.worker_api.results import InvalidResult, Result, read_result
+from competitions.submissions.models import Submission
+from competitions.submissions.states import FINAL, HELD, REASONS, Blame, Kind, Reason, State
 from tests.worlds import World, lease
 
 FINISHED = {"outcome": "finished", "scores": {"mae": 0.25}}

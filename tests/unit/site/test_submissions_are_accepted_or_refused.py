@@ -8,8 +8,9 @@ import pytest
 
 from competitions.catalog.services import rules_publish
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_begin
+from competitions.runs.models import Run
 from competitions.submissions import refusals
-from competitions.submissions.models import Run, Submission
+from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.refusals import NoTeam, NotRegistered, RulesChanged

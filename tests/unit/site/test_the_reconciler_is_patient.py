@@ -12,12 +12,12 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from competitions.compute.models import Queue
-from competitions.submissions import reconciler as service
-from competitions.submissions import retries
-from competitions.submissions.management.commands import reconciler
-from competitions.submissions.management.commands.reconciler import Command, Patience
-from competitions.submissions.models import Run, StepFailures
-from competitions.submissions.reconciler import Reconciled
+from competitions.runs import reconciler as service
+from competitions.runs import retries
+from competitions.runs.management.commands import reconciler
+from competitions.runs.management.commands.reconciler import Command, Patience
+from competitions.runs.models import Run, StepFailures
+from competitions.runs.reconciler import Reconciled
 from competitions.submissions.states import State
 from tests.worlds import NOON, World
 

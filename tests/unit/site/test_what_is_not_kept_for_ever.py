@@ -10,8 +10,8 @@ from django.core.files.storage import storages
 
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import Run, RunLog, RunOutput
-from competitions.submissions.retention import Removed, remove_old
+from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.retention import Removed, remove_old
 from tests.worlds import World, world
 
 pytestmark = pytest.mark.django_db

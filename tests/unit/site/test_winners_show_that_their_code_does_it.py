@@ -15,11 +15,12 @@ from competitions.catalog.models import Phase
 from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.models import Leaderboard
 from competitions.resources.storage import store_bytes
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, RunOutput, Submission
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunOutput
+from competitions.runs.reconciler import reconcile
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.reconciler import reconcile
-from competitions.submissions.results import read_result
 from competitions.submissions.states import Kind
 from competitions.winners import refusals, services
 from competitions.winners.comparison import CannotCompare, compare, predictions_of

@@ -12,8 +12,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from competitions.catalog.readiness import ReadinessWarning
+from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_cancel, submission_disqualify
+from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import Kind
 from competitions.teams.services import invite, register
 from competitions.web.checklist import checklist

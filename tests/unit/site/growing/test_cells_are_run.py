@@ -12,13 +12,11 @@ from competitions.catalog.models import Phase
 from competitions.leaderboards.filling import FILLING_PRIORITY, cells_queue
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.services import board_rebuild
-from competitions.submissions import dispatch, reconciler, refusals
+from competitions.runs import dispatch, reconciler, refusals
+from competitions.runs.services import submission_cancel
+from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.datasets import dataset_withdraw
-from competitions.submissions.jobs import job_for
-from competitions.submissions.services import (
-    submission_cancel,
-    submission_disqualify,
-)
+from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import State
 from tests.growing import cells, joined, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.worlds import World

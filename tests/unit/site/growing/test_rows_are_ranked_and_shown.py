@@ -16,11 +16,10 @@ from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.columns import DATASETS_PER_PAGE
 from competitions.leaderboards.export import csv_lines
 from competitions.leaderboards.models import Cell, Entry
-from competitions.submissions.models import Dataset, Run, Submission
+from competitions.runs.models import Run
+from competitions.runs.services import submission_rerun
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.services import (
-    submission_rerun,
-)
 from competitions.submissions.states import State
 from tests.growing import board_of, cells, joined, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.worlds import World

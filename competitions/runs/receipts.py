@@ -1,0 +1,45 @@
+"""What goes into a run's receipt: enough to run it again and to say what differs."""
+
+from typing import Any
+
+from competitions.runs.models import Run, RunLog
+from competitions.runs.worker_api.jobs import column_keys
+
+
+def receipt_of_inputs(run: Run) -> dict[str, Any]:
+    """Digests of everything the run is given, as they are when it is handed out, with its image and limits."""
+    task, phase = run.task, run.submission.phase
+    programs = {
+        "submission": run.submission.file,
+        "ingestion_program": task.ingestion_program and task.ingestion_program.file,
+        "input_data": task.input_data and task.input_data.file,
+        "scoring_program": task.scoring_program.file,
+        "reference_data": task.reference_data and task.reference_data.file,
+    }
+    return {
+        "inputs": {name: f"sha256:{stored.sha256}" for name, stored in programs.items() if stored},
+        "columns": column_keys(phase),  # what the scores must be, also when the board changes meanwhile
+        "image": phase.image_name,
+        "attempt": run.attempt,
+        "lease_id": str(run.lease_id),
+        "budget": {
+            "time_limit_s": phase.time_limit_s,
+            "gpus": run.gpus,
+            "cpus": phase.cpus,
+            "memory_bytes": phase.memory_bytes,
+            "output_bytes": phase.output_bytes,
+            "scoring_time_limit_s": phase.scoring_time_limit_s,
+        },
+    }
+
+
+def receipt_for(run: Run, *, streams: list[str]) -> dict[str, Any]:
+    """The receipt for somebody who may read these logs.
+
+    Digests of the scoring program's log and output are left out for whoever may not read them: a score with few
+    possible values can be found by hashing guesses.
+    """
+    shown = dict(run.receipt)
+    if "outputs" in shown and RunLog.Stream.SCORING not in streams:
+        shown["outputs"] = {name: digest for name, digest in shown["outputs"].items() if not name.startswith("scoring")}
+    return shown
