@@ -10,7 +10,6 @@ from competitions.runs.models import Run, RunEvent
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
-from core.composed import fill
 
 _ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
 NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
@@ -96,9 +95,9 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
 
     A run that fills a board has no part in it; the board follows when such a run came to its end, or left it (`is_ended`).
     """
-    submission = Submission.objects.select_for_update().get(runs__pk=run_id)
+    locked = Submission.objects.select_for_update(of=("self",)).filter(runs__pk=run_id)
+    submission = locked.prefetch_related("runs").get()  # boards read the runs next
     runs = list(submission.runs.all())
-    fill(submission, "runs", runs)  # boards read them next
     if any(run.fills_board and run.pk == run_id for run in runs):
         if is_ended:
             submission_settled.send(sender=Submission, submission=submission)

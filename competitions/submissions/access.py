@@ -10,7 +10,6 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.submissions.models import Submission
 from competitions.teams.models import Membership
-from core.composed import Composed
 
 
 def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
@@ -18,9 +17,6 @@ def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
     organized = Phase.objects.filter(competition__in=Competition.objects.managed_by(User(pk=user)))
     teams = Membership.objects.filter(user=user).order_by().values_list(Value("team"), "team")
     return teams.union(organized.order_by().values_list(Value("phase"), "pk"), all=True)
-
-
-_ask_scope = Composed(_teams_and_phases)
 
 
 def scope_of(user: User | AnonymousUser) -> dict[str, list[int]] | None:
@@ -34,7 +30,7 @@ def scope_of(user: User | AnonymousUser) -> dict[str, list[int]] | None:
         return {}
     if user.is_superuser:
         return None
-    found = _ask_scope(user=user.pk)
+    found = list(_teams_and_phases(user.pk))
     named = {f"{kind}s": [pk for what, pk in found if what == kind] for kind in ("team", "phase")}
     return {kind: numbers for kind, numbers in named.items() if numbers}
 

@@ -113,7 +113,6 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "platform" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["core.addresses"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -276,7 +275,6 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- security -------------------------------------------------------------------------------------------------------
-SESSION_ENGINE = "accounts.sessions"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 CSRF_FAILURE_VIEW = "competitions.web.errors.csrf_failure"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"

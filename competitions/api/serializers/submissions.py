@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from competitions.factsheets.models import Question
+from competitions.leaderboards.loading import ScoredSubmission
 from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
 from competitions.runs.models import Run
@@ -60,9 +61,7 @@ class SubmissionFilter(serializers.Serializer[Any]):
 
 
 class RunOut(serializers.ModelSerializer[Run]):
-    """A run, given as plain values of its fields and `task_name`: a list of submissions has many."""
-
-    task = serializers.CharField(source="task_name")
+    task = serializers.CharField(source="task.name")
 
     class Meta:
         model = Run
@@ -70,8 +69,8 @@ class RunOut(serializers.ModelSerializer[Run]):
             "id", "task", "state", "attempt", "queued_at", "started_at", "finished_at", "reason", "code", "detail", "meters",
         ]  # fmt: skip
 
-    def to_representation(self, run: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # not of a `Run`
-        return {name: run["task_name" if name == "task" else name] for name in self.Meta.fields}
+    def to_representation(self, run: Run) -> dict[str, Any]:
+        return _answer(self.Meta.fields, run, {"task": run.task.name})
 
 
 def _answer(fields: list[str], row: Any, found: dict[str, Any]) -> dict[str, Any]:
@@ -96,8 +95,8 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
 
     phase = serializers.CharField(source="phase.slug")
     competition = serializers.CharField(source="phase.competition.slug")
-    team = serializers.CharField(source="team_name")
-    submitted_by = serializers.CharField(source="submitted_by_name")
+    team = serializers.CharField(source="team.name")
+    submitted_by = serializers.CharField(source="submitted_by.username")
     sha256 = serializers.CharField(source="file_id")
     verdict = VerdictOut(allow_null=True)
     scores = serializers.DictField(
@@ -120,14 +119,14 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
             "counts_on", "selected_on", "runs",
         ]  # fmt: skip
 
-    def to_representation(self, submission: Submission) -> dict[str, Any]:
-        standing = standing_of(submission, self.context["can_see_board"])
-        runs: list[dict[str, Any]] = submission.shown_runs  # type: ignore[attr-defined]  # plain values
+    def to_representation(self, scored: ScoredSubmission) -> dict[str, Any]:  # type: ignore[override]  # with its scores
+        submission, standing = scored.submission, standing_of(scored, self.context["can_see_board"])
+        runs = list(submission.runs.all())
         return _answer(self.Meta.fields, submission, {
-            "competition": submission.competition_slug,  # type: ignore[attr-defined]  # an annotation
+            "competition": submission.phase.competition.slug,
             "phase": submission.phase.slug,
-            "team": submission.team_name,  # type: ignore[attr-defined]  # an annotation
-            "submitted_by": submission.submitted_by_name,  # type: ignore[attr-defined]  # an annotation
+            "team": submission.team.name,
+            "submitted_by": submission.submitted_by.username,
             "sha256": submission.file_id,
             "verdict": _verdict(submission, runs),
             "scores": {column.key: value for column, value in standing.values} or None,
@@ -140,14 +139,14 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
 RUN_OUT = RunOut()
 
 
-def _verdict(submission: Submission, runs: list[dict[str, Any]]) -> dict[str, str] | None:
+def _verdict(submission: Submission, runs: list[Run]) -> dict[str, str] | None:
     if not submission.reason:
         return None
     info = REASONS[Reason(submission.reason)]
     return {
         "reason": submission.reason,
         "blame": info.blame,
-        "detail": next((run["detail"] for run in runs if run["reason"]), ""),
+        "detail": next((run.detail for run in runs if run.reason), ""),
         "advice": info.advice,
     }
 

@@ -1,10 +1,10 @@
 """Submissions: make, list, follow, cancel, download."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -16,11 +16,11 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from competitions.api import serializers as s
-from competitions.api.pagination import ComposedRows, IdCursorPagination
+from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
 from competitions.factsheets.answers import questions_of
-from competitions.leaderboards.loading import attach_standings, phases_of
+from competitions.leaderboards.loading import with_scores
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.visibility import can_see_board
@@ -32,7 +32,7 @@ from competitions.runs.logs import log_text
 from competitions.runs.models import Run
 from competitions.runs.receipts import receipt_for
 from competitions.runs.services import submission_cancel
-from competitions.submissions.access import scope_of, submissions_in, submissions_of
+from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.submissions.models import Submission
@@ -40,54 +40,21 @@ from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import require_team
-from core.composed import Composed
 
 IDEMPOTENCY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key gives the same submission again."
 )
 
 
-_runs_of = Composed(
-    lambda submissions: (
-        Run.objects.filter(submission__in=submissions)
-        .annotate(task_name=F("task__name"))
-        .values("submission_id", "task_name", *(name for name in s.RunOut.Meta.fields if name != "task"))
+def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
+    """Submissions that this person may see, with what an answer tells beside their own fields."""
+    runs = Run.objects.select_related("task").defer("receipt", "scores", "task__description")
+    return (
+        submissions_of(user)
+        .filter(**lookups)
+        .select_related("team", "submitted_by", "phase__competition")
+        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns")
     )
-)
-
-
-def _shown(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
-    """With the names that an answer tells beside the submission's own fields."""
-    return submissions.annotate(
-        team_name=F("team__name"),
-        submitted_by_name=F("submitted_by__username"),
-        competition_slug=F("phase__competition__slug"),
-    )
-
-
-def _of_all(**lookups: Any) -> QuerySet[Submission]:
-    return _shown(Submission.objects.filter(**lookups))
-
-
-def _of_some(teams: Sequence[int] = (), phases: Sequence[int] = (), **lookups: Any) -> QuerySet[Submission]:
-    return _shown(submissions_in(teams=teams, phases=phases).filter(**lookups))
-
-
-def _rows(scope: dict[str, list[int]] | None, lookups: dict[str, Any]) -> ComposedRows:
-    """Submissions within a scope of `scope_of`, narrowed by these lookups."""
-    if scope is None:
-        return ComposedRows(_of_all, lookups)
-    return ComposedRows(_of_some, {**lookups, **(scope or {"teams": []})})
-
-
-def attach_shown(submissions: Sequence[Submission]) -> None:
-    """Give each submission what its answer tells beside its own row: runs, phase, scores and choices; at most four queries."""
-    runs: dict[int, list[dict[str, Any]]] = {submission.pk: [] for submission in submissions}
-    for run in _runs_of(submissions=list(runs)):
-        runs[run.pop("submission_id")].append(run)
-    for submission in submissions:
-        submission.shown_runs = runs[submission.pk]  # type: ignore[attr-defined]  # read by the serializer
-    attach_standings(submissions, phases_of(submissions))
 
 
 class SubmissionView(ApiView):
@@ -96,8 +63,7 @@ class SubmissionView(ApiView):
     serializer_class = s.SubmissionOut
 
     def submission(self, pk: int) -> Submission:
-        found: Submission = get_object_or_404(_shown(submissions_of(self.person())), pk=pk)
-        attach_shown([found])
+        found: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
         return found
 
     def get_serializer_context(self) -> dict[str, Any]:
@@ -110,7 +76,8 @@ class SubmissionView(ApiView):
         return {**super().get_serializer_context(), "can_see_board": visible}
 
     def answer(self, submission: Submission, status: int = 200) -> Response:
-        return Response(s.SubmissionOut(submission, context=self.get_serializer_context()).data, status=status)
+        shown = s.SubmissionOut(context=self.get_serializer_context()).to_representation(with_scores([submission])[0])
+        return Response(shown, status=status)
 
 
 class SubmissionList(SubmissionView):
@@ -131,9 +98,7 @@ class SubmissionList(SubmissionView):
     def get(self, request: Request) -> Response:
         asked = s.SubmissionFilter(data=request.query_params)
         asked.is_valid(raise_exception=True)
-        rows: Any = _rows(scope_of(self.person()), asked.lookups())  # paging asks nothing else of a queryset
-        page = self.paginate_queryset(rows)
-        attach_shown(page or [])
+        page = with_scores(self.paginate_queryset(_rows(self.person(), asked.lookups())) or [])
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(

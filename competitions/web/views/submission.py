@@ -22,7 +22,7 @@ from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
 from competitions.leaderboards.facts import comparisons
-from competitions.leaderboards.loading import attach_boards, attach_standings
+from competitions.leaderboards.loading import ScoredSubmission, load_boards, with_scores
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
@@ -50,12 +50,15 @@ LOG_TAIL_CHARS = 100_000
 
 
 def find(request: HttpRequest, pk: int) -> Submission:
-    """A submission that the person may see; any other does not exist."""
+    """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
     rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
     found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs_with_places())), pk=pk)
-    attach_boards([found.phase])
-    attach_standings([found], {found.phase_id: found.phase})
+    load_boards([found.phase])
     return found
+
+
+def _scored(submission: Submission) -> ScoredSubmission:
+    return with_scores([submission])[0]
 
 
 @require_GET
@@ -63,7 +66,7 @@ def find(request: HttpRequest, pk: int) -> Submission:
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
-    shown = row_of(submission, sees=_sees(person(request)), now=timezone.now())
+    shown = row_of(_scored(submission), sees=_sees(person(request)), now=timezone.now())
     return render(request, "web/_submission_row.html", {"row": shown})
 
 
@@ -88,7 +91,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     user, now = person(request), timezone.now()
-    standing = standing_of(submission, _sees(user))
+    standing = standing_of(_scored(submission), _sees(user))
     questions = questions_of(submission.phase)
     streams = log_streams(user, submission.phase)
     runs = list(submission.runs.all())
@@ -148,7 +151,7 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "submission": submission,
         "questions": [(question, submission.fact_sheet.get(question.key)) for question in asked],
-        "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.team_id,
+        "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.facts.team_id,
         "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
     }
     return render_tab(request, visited, "fact_sheet", context)

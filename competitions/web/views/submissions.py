@@ -43,7 +43,7 @@ FILTERS: Final[dict[str, tuple[State, ...]]] = {
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """The team's submissions, newest first, with the panel to make one."""
     visited = visit(request, slug)
-    team_id = visited.team_id
+    team_id = visited.facts.team_id
     phase = visited.phase(request.GET.get("phase"))
     show = request.GET.get("show", "")
     show = show if show in FILTERS else "all"
@@ -56,7 +56,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "show": show,
         "filters": FILTERS,
         "rows": drawn([row_of(one, sees=visited.can_see_board, now=visited.now) for one in found[:PAGE_SIZE]]),
-        "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
+        "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "submissions", context)
@@ -72,7 +72,7 @@ def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
         "selections": selections(visited, phase, team_id),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
-        "questions": [(one, None) for one in questions_of(phase)] if visited.has_questions else [],
+        "questions": [(one, None) for one in questions_of(phase)] if visited.facts.has_questions else [],
     }
 
 

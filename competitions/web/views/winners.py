@@ -48,7 +48,7 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
         return redirect("web:winners", slug, phase_slug, board_key)
     places = lane.places.select_related("team", "submission__phase")
     if not visited.is_organizer:
-        places = places.filter(state=State.CONFIRMED) | places.filter(team=visited.team_id)
+        places = places.filter(state=State.CONFIRMED) | places.filter(team=visited.facts.team_id)
     context = {"phase": board.phase, "board": board, "lane": lane, "places": places}
     return render_tab(request, visited, "winners", context)
 
