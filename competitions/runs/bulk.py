@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from django.db import transaction
 from django.db.models import QuerySet
 
 from competitions.compute.models import Queue
-from competitions.compute.wakeups import wake
 from competitions.runs.models import Run, RunEvent
+from competitions.runs.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, State
 
@@ -59,5 +58,5 @@ def runs_move_to_queue(*, submissions: QuerySet[Submission], queue: Queue, actor
         )
         for run in moved
     )  # fmt: skip
-    transaction.on_commit(partial(wake, queue.bell))
+    enter_queue(Run.objects.filter(pk__in=[run.pk for run in moved]), now=now)
     return len(moved)

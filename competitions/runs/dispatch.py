@@ -5,7 +5,6 @@ The lease id fences: whoever speaks with an old one gets `LeaseLost` and changes
 
 import uuid
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -13,10 +12,10 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from competitions.compute.models import ComputeWorker, Queue
-from competitions.compute.wakeups import wake
 from competitions.resources.models import Resource
+from competitions.runs.matching import INSEPARABLE, fitting_runs
 from competitions.runs.models import Attempt, Run, RunOutput
-from competitions.runs.queueing import INSEPARABLE, team_served, turns
+from competitions.runs.ranking import next_teams, turn_taken
 from competitions.runs.receipts import receipt_of_inputs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
@@ -60,7 +59,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     if not won:
         return None
     run.state = State.LEASED
-    team_served(run=run, now=now)
+    turn_taken(run, now=now)
     return run
 
 
@@ -87,8 +86,9 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
         Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
     if worker.queue.separate_scoring:
         _end_inseparable(worker.queue, now)
-    for of_team in turns(worker, free_gpus=free_gpus, now=now):
-        candidates = of_team.select_related(*FOR_A_JOB)
+    fitting = fitting_runs(worker, free_gpus=free_gpus, now=now)
+    for team, priority in next_teams(worker.queue, fitting):
+        candidates = fitting.filter(team=team, priority=priority).order_by("queued_at", "pk").select_related(*FOR_A_JOB)
         if connection.features.has_select_for_update_skip_locked:
             candidates = candidates.select_for_update(skip_locked=True, of=("self",))
         while (run := candidates.first()) is not None:
@@ -196,7 +196,6 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=actor_of(run), now=now,
         note=note or "released by the worker", worker=None,
     )  # fmt: skip
-    transaction.on_commit(partial(wake, run.queue.bell))
     return target
 
 
@@ -255,7 +254,6 @@ def _ingested(run: Run, result: Result, now: datetime) -> State:
         note="ingested; scoring is next", ingested_attempt=run.attempt, meters=result.meters, worker=None, started_at=None,
         receipt=run.receipt | {"ingestion": result.receipt | {"outputs": outputs}}, next_attempt=True,
     )  # fmt: skip
-    transaction.on_commit(partial(wake, run.queue.bell))
     return State.QUEUED
 
 

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from django.utils import timezone
+
 from competitions.catalog.models import Phase
 from competitions.runs.models import Run
+from competitions.runs.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import MergeOverQuota
 from competitions.teams.models import Team
@@ -25,6 +28,7 @@ def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **k
     moving.filter(idempotency_key__in=list(kept.values_list("idempotency_key", flat=True))).update(idempotency_key="")
     moving.update(team=team)
     Run.objects.filter(team=absorbed).update(team=team)
+    enter_queue(Run.objects.filter(team=team), now=timezone.now())
 
 
 def _require_quota(team: Team, absorbed: Team) -> None:

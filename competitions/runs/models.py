@@ -1,6 +1,8 @@
 """Runs: a submission on a task, held by a compute worker under a lease, and what is written down about it."""
 
 import uuid
+from datetime import UTC, datetime
+from typing import Final
 
 from django.db import models
 from django.db.models import Q
@@ -11,6 +13,9 @@ from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, Reason, State
 from competitions.teams.models import Team
+
+FILLING_PRIORITY: Final = -(2**15)  # of runs that fill a growing board: behind everything else
+NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)  # sorts before every turn
 
 
 class Run(models.Model):
@@ -71,7 +76,7 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["queue", "-priority", "queued_at"], condition=Q(state=State.QUEUED), name="run_waiting"
+                fields=["queue", "team", "priority", "queued_at"], condition=Q(state=State.QUEUED), name="run_waiting"
             ),
             models.Index(fields=["lease_expires_at"], condition=Q(state__in=HELD), name="run_leases"),
             models.Index(fields=["team"], condition=Q(state__in=HELD), name="run_in_flight"),
@@ -91,14 +96,27 @@ class Run(models.Model):
 
 
 class TeamTurn(models.Model):
-    """When a queue last handed out a run of a team: of teams that are level, the one that waits longest is next."""
+    """When a queue last handed out a run of a team, and since when the team waits there with runs of this priority.
+
+    Kept by `ranking`: a claim reads whose turn it is from the index alone.
+    """
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="+")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
-    served_at = models.DateTimeField()
+    priority = models.SmallIntegerField()
+    served_at = models.DateTimeField(default=NEVER, help_text="Of any priority.")
+    waiting_since = models.DateTimeField(null=True, blank=True, help_text="Empty while no run waits.")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["team", "queue"], name="one_turn_per_team_and_queue")]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "queue", "priority"], name="one_turn_per_team_queue_and_priority")
+        ]
+        indexes = [
+            models.Index(
+                fields=["queue", "-priority", "served_at", "waiting_since", "team"],
+                condition=Q(waiting_since__isnull=False), name="turn_next",
+            )
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return f"{self.team} on {self.queue}: {self.served_at}"
@@ -179,13 +197,3 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.attempt}: {self.outcome}"
-
-
-class StepFailures(models.Model):
-    """How many rounds of the reconciler failed in a step: for the metrics, which every process answers alike."""
-
-    step = models.CharField(max_length=40, primary_key=True)
-    count = models.PositiveBigIntegerField(default=0)
-
-    def __str__(self) -> str:
-        return f"{self.step}: {self.count}"

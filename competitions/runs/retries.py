@@ -1,14 +1,11 @@
 """What becomes of an attempt that failed by our own fault: tried again elsewhere, or held for a person; and the breakers."""
 
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 import structlog
 from django.conf import settings
-from django.db import transaction
 
-from competitions.compute.wakeups import wake
 from competitions.runs.models import Attempt, Run
 from competitions.runs.transitions import run_move
 from competitions.runs.worker_api.results import Result
@@ -74,7 +71,6 @@ def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime,
         changes["reason"] = Reason.INFRASTRUCTURE
     if outcome == State.QUEUED:
         changes = _queued_again(run, now)
-        transaction.on_commit(partial(wake, run.queue.bell))
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=outcome, actor=actor, now=now, note=detail,
         **changes,

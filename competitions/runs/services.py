@@ -2,18 +2,17 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
-from competitions.compute.wakeups import wake
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from competitions.runs import refusals
 from competitions.runs.models import Run
+from competitions.runs.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import Submission
 from competitions.submissions.preflight import recognise
@@ -40,7 +39,7 @@ def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime
         )
         for task in tasks
     )  # fmt: skip
-    transaction.on_commit(partial(wake, queue.bell))
+    enter_queue(Run.objects.filter(submission=submission), now=now)
 
 
 @transaction.atomic
@@ -88,10 +87,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
     runs = _locked_runs(submission)
     if not all(run.is_final for run in runs):
         raise refusals.StillRunning
-    count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
-    for bell in {run.queue.bell for run in runs}:
-        transaction.on_commit(partial(wake, bell))
-    return count
+    return sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
 
 
 def _locked_runs(submission: Submission) -> list[Run]:

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import transaction
 
 from competitions.runs.models import Run, RunEvent
+from competitions.runs.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
@@ -59,6 +60,8 @@ def run_move(
         RunEvent.objects.create(
             run_id=run_id, attempt=attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
         )
+        if target == State.QUEUED:
+            enter_queue(Run.objects.filter(pk=run_id), now=now)
         _submission_follow(run_id, now, is_ended=target in FINAL)
         return True
 
@@ -75,6 +78,7 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
         RunEvent.objects.create(
             run=run, attempt=run.attempt, source=run.state, target=State.QUEUED, actor=actor, note=note[:1000], at=now
         )
+        enter_queue(Run.objects.filter(pk=run.pk), now=now)
         _submission_follow(run.pk, now, is_ended=True)
     return bool(moved)
 

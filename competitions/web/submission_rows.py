@@ -1,10 +1,11 @@
 """The rows of a team's list of submissions: fetched in few queries, and drawn once while nothing in them changes."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from django.core.cache import caches
 from django.db.models import Prefetch, prefetch_related_objects
@@ -16,9 +17,11 @@ from competitions.catalog.models import Phase
 from competitions.leaderboards.loading import ScoredSubmission, with_scores
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.standing import standing_of
+from competitions.runs.models import Run
+from competitions.runs.queue_position import QueuePosition, queue_positions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
-from competitions.web.progress import Progress, progress_of, runs_with_places
+from competitions.web.progress import Progress, progress_of
 
 PAGE_SIZE: Final = 20
 LAST: Final = 2**63 - 1  # a number that no submission reaches
@@ -59,8 +62,21 @@ class SubmissionRow:
     added: tuple[str, ...]  # titles of the boards that its team put it on
 
 
-def row_of(scored: ScoredSubmission, *, sees: Callable[[Leaderboard], bool], now: datetime) -> SubmissionRow:
-    """The row of a submission; `sees`: this person may see the scores of a board."""
+def rows_of(
+    page: Sequence[ScoredSubmission], *, sees: Callable[[Leaderboard], bool], now: datetime
+) -> list[SubmissionRow]:
+    """The rows of these submissions; `sees`: this person may see the scores of a board."""
+    live = [scored.submission for scored in page if not scored.submission.is_final]
+    positions = queue_positions(run for submission in live for run in submission.runs.all())
+    return [_row(scored, positions, sees, now) for scored in page]
+
+
+def _row(
+    scored: ScoredSubmission,
+    positions: Mapping[UUID, QueuePosition],
+    sees: Callable[[Leaderboard], bool],
+    now: datetime,
+) -> SubmissionRow:
     submission, standing = scored.submission, standing_of(scored, sees)
     picked = [choice for choice in standing.choices if choice.is_picked]
     is_said = submission.status in SAID_BY_STATUS
@@ -69,7 +85,7 @@ def row_of(scored: ScoredSubmission, *, sees: Callable[[Leaderboard], bool], now
         phase=submission.phase.name, received_at=submission.received_at, status=submission.status,
         is_final=submission.is_final, is_late=submission.is_late, is_verification=submission.is_verification,
         is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
-        progress=Progress(sentence="") if is_said else progress_of(submission, now=now),
+        progress=Progress(sentence="") if is_said else progress_of(submission, positions, now=now),
         scores=tuple(ShownScore(column.title, value, column.unit) for column, value in standing.values),
         is_sealed=standing.sealed, has_several_boards=len(standing.boards) > 1,
         counting=tuple(board.title for board in standing.counting),
@@ -89,7 +105,8 @@ def page_of(*, team: int, statuses: Sequence[str], before: int, phases: Iterable
     for submission in found:
         submission.phase = by_pk[submission.phase_id]
     told = [submission for submission in found if submission.status not in SAID_BY_STATUS]
-    prefetch_related_objects(told, Prefetch("runs", queryset=runs_with_places()))
+    runs = Run.objects.select_related("queue").defer("receipt", "scores")
+    prefetch_related_objects(told, Prefetch("runs", queryset=runs))
     return with_scores(found)
 
 

@@ -123,8 +123,8 @@ class Visit:
         return NextStep("Submit", self.url("submissions"))
 
 
-def _facts(competition: Competition, user: User | AnonymousUser) -> Facts:
-    """All facts in one query."""
+def _annotations(user: User | AnonymousUser) -> dict[str, Any]:
+    """The facts by name, as annotations of a competition."""
     mine: dict[str, Any] = {"competition": OuterRef("pk")}
     rules = RulesVersion.objects.filter(**mine).order_by("-number")
     facts: dict[str, Any] = {
@@ -149,16 +149,18 @@ def _facts(competition: Competition, user: User | AnonymousUser) -> Facts:
             "sees_sealed": Exists(organizer.filter(can_see_sealed=True)),
             "worker_seen_at": Subquery(workers.values("last_seen_at")[:1]),
         }
-    row: Any = Competition.objects.filter(pk=competition.pk).order_by().values(**facts).get()
-    return Facts(**row)
+    return facts
 
 
 def visit(request: HttpRequest, slug: str) -> Visit:
     """The visit of this request's person. A competition that they do not see does not exist: 404."""
     user = request.user
     assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-    competition = get_object_or_404(Competition.objects.visible_to(user).select_related("series", "queue"), slug=slug)
-    return Visit(competition=competition, user=user, facts=_facts(competition, user), now=timezone.now())
+    seen = Competition.objects.visible_to(user).select_related("series", "queue")
+    facts = _annotations(user)
+    competition = get_object_or_404(seen.annotate(**{f"fact_{name}": fact for name, fact in facts.items()}), slug=slug)
+    known = {name: getattr(competition, f"fact_{name}") for name in facts}
+    return Visit(competition=competition, user=user, facts=Facts(**known), now=timezone.now())
 
 
 def team_of_visit(visited: Visit) -> Team | None:

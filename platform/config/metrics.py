@@ -17,8 +17,9 @@ from prometheus_client.registry import Collector
 
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Upload, UploadFailures
-from competitions.runs.models import Attempt, Run, StepFailures
+from competitions.runs.models import Attempt, Run
 from competitions.submissions.states import HELD, State
+from core.models import StepFailures
 
 
 class SiteCollector(Collector):

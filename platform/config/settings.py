@@ -55,6 +55,7 @@ CSRF_TRUSTED_ORIGINS = [SITE_URL]
 
 INSTALLED_APPS = [
     "config",
+    "core",
     "accounts",
     "audit",
     "competitions.resources",

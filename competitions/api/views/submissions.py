@@ -1,7 +1,7 @@
 """Submissions: make, list, follow, cancel, download."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -30,6 +30,7 @@ from competitions.resources.uploads import upload_whole
 from competitions.runs.access import log_streams
 from competitions.runs.logs import log_text
 from competitions.runs.models import Run
+from competitions.runs.ranking import queue_places
 from competitions.runs.receipts import receipt_for
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import submissions_of
@@ -48,7 +49,7 @@ IDEMPOTENCY = OpenApiParameter(
 
 def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
     """Submissions that this person may see, with what an answer tells beside their own fields."""
-    runs = Run.objects.select_related("task").defer("receipt", "scores", "task__description")
+    runs = Run.objects.select_related("task", "queue").defer("receipt", "scores", "task__description")
     return (
         submissions_of(user)
         .filter(**lookups)
@@ -66,18 +67,18 @@ class SubmissionView(ApiView):
         found: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
         return found
 
-    def get_serializer_context(self) -> dict[str, Any]:
-        user = self.request.user
-
-        @cache
-        def visible(board: Leaderboard) -> bool:
-            return can_see_board(user, board)
-
-        return {**super().get_serializer_context(), "can_see_board": visible}
+    def shown(self, submissions: Sequence[Submission]) -> list[dict[str, Any]]:
+        """The submissions as answers tell them."""
+        runs = [run for submission in submissions for run in submission.runs.all()]
+        context = {
+            "can_see_board": cache(partial(can_see_board, self.request.user)),
+            "queue_places": queue_places(runs),
+        }
+        serializer = s.SubmissionOut(context=context)
+        return [serializer.to_representation(scored) for scored in with_scores(submissions)]
 
     def answer(self, submission: Submission, status: int = 200) -> Response:
-        shown = s.SubmissionOut(context=self.get_serializer_context()).to_representation(with_scores([submission])[0])
-        return Response(shown, status=status)
+        return Response(self.shown([submission])[0], status=status)
 
 
 class SubmissionList(SubmissionView):
@@ -98,8 +99,8 @@ class SubmissionList(SubmissionView):
     def get(self, request: Request) -> Response:
         asked = s.SubmissionFilter(data=request.query_params)
         asked.is_valid(raise_exception=True)
-        page = with_scores(self.paginate_queryset(_rows(self.person(), asked.lookups())) or [])
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        page = self.paginate_queryset(_rows(self.person(), asked.lookups()))
+        return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
         operation_id="submissions_create",

@@ -1,7 +1,6 @@
 """A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -31,6 +30,7 @@ from competitions.resources.storage import open_stored
 from competitions.runs.access import log_streams, may_download
 from competitions.runs.logs import log_text
 from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.queue_position import queue_positions
 from competitions.runs.receipts import receipt_for
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import submissions_of
@@ -40,8 +40,8 @@ from competitions.submissions.models import Submission
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import DETAILED, details_response
-from competitions.web.progress import progress_of, runs_with_places, with_outlook
-from competitions.web.submission_rows import row_of
+from competitions.web.progress import Progress, progress_of, with_expected_start
+from competitions.web.submission_rows import rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
@@ -52,7 +52,8 @@ LOG_TAIL_CHARS = 100_000
 def find(request: HttpRequest, pk: int) -> Submission:
     """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
     rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
-    found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs_with_places())), pk=pk)
+    runs = Run.objects.select_related("task", "queue")
+    found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)
     load_boards([found.phase])
     return found
 
@@ -66,8 +67,8 @@ def _scored(submission: Submission) -> ScoredSubmission:
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
-    shown = row_of(_scored(submission), sees=_sees(person(request)), now=timezone.now())
-    return render(request, "web/_submission_row.html", {"row": shown})
+    rows = rows_of([_scored(submission)], sees=_sees(person(request)), now=timezone.now())
+    return render(request, "web/_submission_row.html", {"row": rows[0]})
 
 
 def _sees(user: User) -> Callable[[Leaderboard], bool]:
@@ -95,11 +96,15 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
     questions = questions_of(submission.phase)
     streams = log_streams(user, submission.phase)
     runs = list(submission.runs.all())
+    positions = queue_positions(runs)
     growing = growing_context(submission, request.GET.get("run", ""))
     return growing | {
         "submission": submission,
-        "progress": with_outlook(progress_of(submission, now=now), runs, now=now),
-        "runs": [_run_context(user, submission, run, streams=streams, now=now) for run in growing["shown_runs"]],
+        "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),
+        "runs": [
+            _run_context(user, submission, run, progress_of(submission, positions, now=now, run=run), streams)
+            for run in growing["shown_runs"]
+        ],
         "scores": standing.values,
         "is_sealed": standing.sealed,
         "counting": standing.counting,
@@ -114,12 +119,14 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
     }
 
 
-def _run_context(user: User, submission: Submission, run: Run, *, streams: list[str], now: datetime) -> dict[str, Any]:
+def _run_context(
+    user: User, submission: Submission, run: Run, progress: Progress, streams: list[str]
+) -> dict[str, Any]:
     logs = [(stream, RunLog.Stream(stream).label, log_text(run, stream)) for stream in streams]
     return {
         "run": run,
         "receipt": receipt_for(run, streams=streams),
-        "progress": progress_of(submission, now=now, run=run),
+        "progress": progress,
         "logs": [
             {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
             for stream, label, text in logs

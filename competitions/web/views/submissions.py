@@ -22,7 +22,7 @@ from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
-from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, row_of
+from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
@@ -55,7 +55,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": drawn([row_of(one, sees=visited.can_see_board, now=visited.now) for one in found[:PAGE_SIZE]]),
+        "rows": drawn(rows_of(found[:PAGE_SIZE], sees=visited.can_see_board, now=visited.now)),
         "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }

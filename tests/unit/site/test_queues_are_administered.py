@@ -14,7 +14,8 @@ from django.utils import timezone
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.outlook import outlook_of
+from competitions.runs.queue_position import expected_start
+from competitions.runs.ranking import queue_places
 from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
@@ -163,11 +164,11 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: World) 
     site.claim(worker)
     late = site.submit(team=site.join("Other"))
     run = late.runs.get()
-    outlook = outlook_of(run, now=site.now)
-    assert outlook.place == 1, "the other team has four that wait and one that runs"
-    assert outlook.earliest_s is not None
-    assert outlook.latest_s is not None
-    assert 0 <= outlook.earliest_s < 35 < outlook.latest_s < 90
+    place = queue_places([run])[run.pk]
+    assert place == 1, "the other team has four that wait and one that runs"
+    start = expected_start(run, place, now=site.now)
+    assert start is not None
+    assert 0 <= start[0] < 35 < start[1] < 90
     page = client_of(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()
     assert "Waiting at place 1 of the queue" in page
     assert "what was received by the deadline counts" in page

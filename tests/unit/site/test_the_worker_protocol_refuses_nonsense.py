@@ -15,7 +15,7 @@ from competitions.compute.models import ComputeWorker
 from competitions.leaderboards.models import Column
 from competitions.runs.logs import CUT_NOTICE, append_logs, log_text
 from competitions.runs.models import Run, RunOutput
-from competitions.runs.reconciler import expire_leases
+from competitions.runs.upkeep import expire_leases
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import Kind, State
 from tests.worlds import World

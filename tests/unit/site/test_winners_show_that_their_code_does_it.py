@@ -17,7 +17,6 @@ from competitions.leaderboards.models import Leaderboard
 from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunOutput
-from competitions.runs.reconciler import reconcile
 from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
@@ -27,6 +26,7 @@ from competitions.winners.comparison import CannotCompare, compare, predictions_
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, State
 from competitions.winners.verification import verification_start
+from core.reconciler import reconcile
 from tests.town import client_of
 from tests.worlds import CODE, FILE_NAME, World, lease, prediction_bytes, zip_of
 
@@ -80,7 +80,7 @@ def verified(
         )
     body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": wall_s}]}
     dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
-    assert reconcile(now=site.now).further["winners_compared"] == 1
+    assert reconcile(now=site.now)["winners_compared"] == 1
     return Place.objects.get(pk=place.pk)
 
 

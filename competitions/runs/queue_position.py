@@ -1,60 +1,59 @@
-"""Where a waiting run stands and when it may start: an estimate with an interval, from what its queue did lately."""
+"""Where a waiting run stands in its queue, who would take it, and when it may start."""
 
 import math
 import statistics
-from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Max, OuterRef, Subquery
 
-from competitions.runs.models import Run, RunEvent, TeamTurn
-from competitions.runs.queueing import able_workers
+from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
+from competitions.runs.matching import able_workers
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.ranking import queue_places
 from competitions.submissions.states import FINAL, HELD, State
 
 LATELY: Final = 50  # ended runs that the estimate is made of
 ENOUGH: Final = 3
 Z_90: Final = 1.645  # nine of ten starts fall into the interval, if run times scatter as they did
-MAX_COUNTED: Final = 5000
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """`place` 1 is next, in the order of fair turns. The seconds are None while there is too little to go by."""
+class QueuePosition:
+    """Of a run that waits: `place` 1 is next. `worker_seen_at`: when a worker of the queue was last heard of."""
 
     place: int
-    earliest_s: float | None = None
-    latest_s: float | None = None
+    worker_seen_at: datetime | None
+
+    def is_silent(self, now: datetime) -> bool:
+        """No worker of the queue has been heard of lately."""
+        return self.worker_seen_at is None or (now - self.worker_seen_at).total_seconds() > WORKER_SILENT_AFTER_S
 
 
-def fair_places(queue_id: int) -> dict[UUID, int]:
-    """Places of a queue's waiting runs, as turns would go if nothing else came: three queries, the first 5000 runs."""
-    waiting = Run.objects.filter(queue=queue_id, state=State.QUEUED).order_by("-priority", "queued_at", "pk")
-    rows = list(waiting.values_list("pk", "team", "priority", "queued_at")[:MAX_COUNTED])
-    running = Run.objects.filter(team__in={row[1] for row in rows}, state__in=HELD, fills_board=False)
-    in_flight = Counter(running.values_list("team", flat=True))
-    served = dict(TeamTurn.objects.filter(queue=queue_id).values_list("team", "served_at"))
-    turns: dict[tuple[int, int], int] = defaultdict(int)
-    keys = []
-    for pk, team, priority, queued_at in rows:
-        level = in_flight[team] + turns[team, priority]
-        turns[team, priority] += 1
-        keys.append((-priority, level, served[team].timestamp() if team in served else 0.0, queued_at, pk))
-    return {key[-1]: place for place, key in enumerate(sorted(keys), start=1)}
+def queue_positions(runs: Iterable[Run]) -> dict[UUID, QueuePosition]:
+    """Positions of those of the runs that wait, by run; no query when none does."""
+    waiting = {run.pk: run for run in runs if run.state == State.QUEUED}
+    if not waiting:
+        return {}
+    workers = ComputeWorker.objects.filter(queue__in={run.queue_id for run in waiting.values()}, quarantined_at=None)
+    seen_at = dict(workers.order_by().values_list("queue").annotate(at=Max("last_seen_at")))
+    return {
+        pk: QueuePosition(place, seen_at.get(waiting[pk].queue_id))
+        for pk, place in queue_places(waiting.values()).items()
+    }
 
 
-def outlook_of(run: Run, *, now: datetime) -> Outlook:
-    """Place and expected start of a waiting run."""
-    place = fair_places(run.queue_id).get(run.pk, MAX_COUNTED)
+def expected_start(run: Run, place: int, *, now: datetime) -> tuple[float, float] | None:
+    """Seconds until a run at this place starts, as a 90 % interval; None while there is too little to go by."""
     slots = sum(worker.slots for worker in able_workers(run.queue_id, now=now))
-    held = Run.objects.filter(queue=run.queue_id, state__in=HELD).count()
     times = _recent_times(run.queue_id)
     if run.queue.is_paused or not slots or len(times) < ENOUGH:
-        return Outlook(place)
-    earliest, latest = expected_wait(place=place, slots=slots, held=held, times=times)
-    return Outlook(place, earliest, latest)
+        return None
+    held = Run.objects.filter(queue=run.queue_id, state__in=HELD).count()
+    return expected_wait(place=place, slots=slots, held=held, times=times)
 
 
 def expected_wait(*, place: int, slots: int, held: int, times: list[float]) -> tuple[float, float]:
