@@ -30,10 +30,9 @@ def fitting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Que
     waiting = Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
     waiting = _fit_for(worker, waiting)
     retried = waiting.filter(faults__gt=0)
+    welcome = list(_elsewhere_first(retried, worker, now).values_list("pk", flat=True)) if retried.exists() else []
     # What fails here from now on is for the next claim, which knows it.
-    return waiting.filter(
-        Q(faults=0) | Q(pk__in=list(_elsewhere_first(retried, worker, now).values_list("pk", flat=True)))
-    )
+    return waiting.filter(Q(faults=0) | Q(pk__in=welcome)) if welcome else waiting.filter(faults=0)
 
 
 def _fit_for(worker: ComputeWorker, waiting: QuerySet[Run]) -> QuerySet[Run]:

@@ -132,23 +132,22 @@ def _oldest_first(queue: Queue, wanted: list[Run], waiting: list[WaitingTeam]) -
 
 def waiting_teams(queue: Queue) -> tuple[list[WaitingTeam], dict[int, int]]:
     """Everybody who waits in a queue, and how many runs each of them has in flight; one query."""
-    turn = TeamTurn.objects.filter(queue=queue, team=OuterRef("team"), priority=OuterRef("priority"))
-    held = Run.objects.filter(team=OuterRef("team"), state__in=HELD, fills_board=False).order_by().values("team")
-    rows = (
-        Run.objects.filter(queue=queue, state=State.QUEUED)
-        .order_by()
-        .values("team", "priority")
-        .annotate(
-            runs=Count("*"),
-            waiting_since=Subquery(turn.values("waiting_since")),
-            served_at=Subquery(turn.values("served_at")),
-            in_flight=Coalesce(Subquery(held.annotate(n=Count("*")).values("n")), 0),
-        )
+    runs = Run.objects.filter(queue=queue, team=OuterRef("team"), priority=OuterRef("priority"), state=State.QUEUED)
+    held = Run.objects.filter(team=OuterRef("team"), state__in=HELD, fills_board=False)
+    rows = TeamTurn.objects.filter(queue=queue, waiting_since__isnull=False).annotate(
+        runs=_count(runs), in_flight=_count(held)
     )
     fields = ("team", "priority", "waiting_since", "served_at", "runs", "in_flight")
-    found = list(rows.values_list(*fields))
-    waiting = [WaitingTeam(*row[:-1]) for row in found if row[2] is not None]
-    return waiting, {row[0]: row[-1] for row in found}
+    found = [row for row in rows.values_list(*fields) if row[4]]
+    waiting = [
+        WaitingTeam(team, priority, since, served, count) for team, priority, since, served, count, _ in found if since
+    ]
+    return waiting, {row[0]: row[5] for row in found}
+
+
+def _count(runs: QuerySet[Run]) -> Coalesce:
+    """The number of these runs, as an annotation of a team's turn."""
+    return Coalesce(Subquery(runs.order_by().values("team").annotate(n=Count("*")).values("n")), 0)
 
 
 def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
