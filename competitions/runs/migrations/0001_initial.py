@@ -7,165 +7,412 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('catalog', '0001_initial'),
-        ('compute', '0001_initial'),
-        ('resources', '0001_initial'),
-        ('submissions', '0001_initial'),
-        ('teams', '0001_initial'),
+        ("catalog", "0001_initial"),
+        ("compute", "0001_initial"),
+        ("resources", "0001_initial"),
+        ("submissions", "0001_initial"),
+        ("teams", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('priority', models.SmallIntegerField(default=0)),
-                ('gpus', models.PositiveSmallIntegerField(default=0)),
-                ('state', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='queued', max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=1, help_text='1 for the first try.')),
-                ('faults', models.PositiveSmallIntegerField(default=0, help_text="Attempts lost by the platform's fault since it was queued.")),
-                ('queued_at', models.DateTimeField()),
-                ('not_before', models.DateTimeField(help_text='Back-off: not handed out earlier.')),
-                ('lease_id', models.UUIDField(blank=True, null=True)),
-                ('claim_id', models.CharField(blank=True, editable=False, help_text='The claim that leased it.', max_length=64)),
-                ('lease_expires_at', models.DateTimeField(blank=True, null=True)),
-                ('cancel_requested_at', models.DateTimeField(blank=True, null=True)),
-                ('started_at', models.DateTimeField(blank=True, help_text="When the current stage's container started.", null=True)),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('reason', models.CharField(blank=True, choices=[('program_error', 'the program failed'), ('time_limit', 'over the time limit'), ('memory_limit', 'out of memory'), ('disk_limit', 'too much output'), ('output_invalid', 'the output is not valid'), ('scoring_error', 'the scoring program failed'), ('infrastructure', 'the platform failed')], max_length=20)),
-                ('code', models.CharField(blank=True, max_length=60)),
-                ('detail', models.CharField(blank=True, max_length=1000)),
-                ('fills_board', models.BooleanField(default=False, editable=False, help_text="An algorithm on a data set that a team submitted: decides neither the submission's status nor its quota.")),
-                ('ingested_attempt', models.PositiveSmallIntegerField(blank=True, help_text='Attempt whose predictions wait for a worker that only scores.', null=True)),
-                ('meters', models.JSONField(blank=True, default=dict)),
-                ('scores', models.JSONField(blank=True, default=dict)),
-                ('receipt', models.JSONField(blank=True, default=dict)),
-                ('queue', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='compute.queue')),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='submissions.submission')),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='catalog.task')),
-                ('team', models.ForeignKey(help_text='For fair share: whose turn it is.', on_delete=django.db.models.deletion.PROTECT, related_name='+', to='teams.team')),
-                ('worker', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='compute.computeworker')),
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ("priority", models.SmallIntegerField(default=0)),
+                ("gpus", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("attempt", models.PositiveSmallIntegerField(default=1, help_text="1 for the first try.")),
+                (
+                    "faults",
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="Attempts lost by the platform's fault since it was queued."
+                    ),
+                ),
+                ("queued_at", models.DateTimeField()),
+                ("not_before", models.DateTimeField(help_text="Back-off: not handed out earlier.")),
+                ("lease_id", models.UUIDField(blank=True, null=True)),
+                (
+                    "claim_id",
+                    models.CharField(blank=True, editable=False, help_text="The claim that leased it.", max_length=64),
+                ),
+                ("lease_expires_at", models.DateTimeField(blank=True, null=True)),
+                ("cancel_requested_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "started_at",
+                    models.DateTimeField(
+                        blank=True, help_text="When the current stage's container started.", null=True
+                    ),
+                ),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("program_error", "the program failed"),
+                            ("time_limit", "over the time limit"),
+                            ("memory_limit", "out of memory"),
+                            ("disk_limit", "too much output"),
+                            ("output_invalid", "the output is not valid"),
+                            ("scoring_error", "the scoring program failed"),
+                            ("infrastructure", "the platform failed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("code", models.CharField(blank=True, max_length=60)),
+                ("detail", models.CharField(blank=True, max_length=1000)),
+                (
+                    "fills_board",
+                    models.BooleanField(
+                        default=False,
+                        editable=False,
+                        help_text="An algorithm on a data set that a team submitted: decides neither the submission's status nor its quota.",
+                    ),
+                ),
+                (
+                    "ingested_attempt",
+                    models.PositiveSmallIntegerField(
+                        blank=True, help_text="Attempt whose predictions wait for a worker that only scores.", null=True
+                    ),
+                ),
+                ("meters", models.JSONField(blank=True, default=dict)),
+                ("scores", models.JSONField(blank=True, default=dict)),
+                ("receipt", models.JSONField(blank=True, default=dict)),
+                (
+                    "queue",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="compute.queue"
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="submissions.submission"
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="catalog.task"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        help_text="For fair share: whose turn it is.",
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="runs",
+                        to="compute.computeworker",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['queued_at', 'task_id'],
+                "ordering": ["queued_at", "task_id"],
             },
         ),
         migrations.CreateModel(
-            name='Attempt',
+            name="Attempt",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveSmallIntegerField()),
-                ('lease_id', models.UUIDField(unique=True)),
-                ('ended_at', models.DateTimeField()),
-                ('is_answered', models.BooleanField(help_text='By its worker; otherwise the lease ran out.')),
-                ('has_run', models.BooleanField(default=False, help_text='One of its containers had started.')),
-                ('outcome', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], help_text='State the run took.', max_length=10)),
-                ('reason', models.CharField(blank=True, choices=[('program_error', 'the program failed'), ('time_limit', 'over the time limit'), ('memory_limit', 'out of memory'), ('disk_limit', 'too much output'), ('output_invalid', 'the output is not valid'), ('scoring_error', 'the scoring program failed'), ('infrastructure', 'the platform failed')], max_length=20)),
-                ('detail', models.CharField(blank=True, max_length=1000)),
-                ('worker', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='compute.computeworker')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='runs.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("attempt", models.PositiveSmallIntegerField()),
+                ("lease_id", models.UUIDField(unique=True)),
+                ("ended_at", models.DateTimeField()),
+                ("is_answered", models.BooleanField(help_text="By its worker; otherwise the lease ran out.")),
+                ("has_run", models.BooleanField(default=False, help_text="One of its containers had started.")),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        help_text="State the run took.",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("program_error", "the program failed"),
+                            ("time_limit", "over the time limit"),
+                            ("memory_limit", "out of memory"),
+                            ("disk_limit", "too much output"),
+                            ("output_invalid", "the output is not valid"),
+                            ("scoring_error", "the scoring program failed"),
+                            ("infrastructure", "the platform failed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("detail", models.CharField(blank=True, max_length=1000)),
+                (
+                    "worker",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="compute.computeworker",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="attempts", to="runs.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='RunEvent',
+            name="RunEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveSmallIntegerField()),
-                ('source', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], max_length=10)),
-                ('target', models.CharField(choices=[('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], max_length=10)),
-                ('actor', models.CharField(max_length=200)),
-                ('note', models.CharField(blank=True, max_length=1000)),
-                ('at', models.DateTimeField()),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='runs.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("attempt", models.PositiveSmallIntegerField()),
+                (
+                    "source",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "target",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("leased", "starting"),
+                            ("preparing", "preparing"),
+                            ("ingesting", "running"),
+                            ("scoring", "scoring"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("actor", models.CharField(max_length=200)),
+                ("note", models.CharField(blank=True, max_length=1000)),
+                ("at", models.DateTimeField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="events", to="runs.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='RunLog',
+            name="RunLog",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveSmallIntegerField()),
-                ('stream', models.CharField(choices=[('submission', "your submission's own command"), ('ingestion', 'your program'), ('scoring', 'scoring'), ('worker', 'platform')], max_length=10)),
-                ('seq', models.PositiveIntegerField()),
-                ('text', models.TextField()),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='log_pieces', to='runs.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("attempt", models.PositiveSmallIntegerField()),
+                (
+                    "stream",
+                    models.CharField(
+                        choices=[
+                            ("submission", "your submission's own command"),
+                            ("ingestion", "your program"),
+                            ("scoring", "scoring"),
+                            ("worker", "platform"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("seq", models.PositiveIntegerField()),
+                ("text", models.TextField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="log_pieces", to="runs.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['seq'],
+                "ordering": ["seq"],
             },
         ),
         migrations.CreateModel(
-            name='RunOutput',
+            name="RunOutput",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveSmallIntegerField()),
-                ('name', models.CharField(max_length=50)),
-                ('file', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.storedfile')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='outputs', to='runs.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("attempt", models.PositiveSmallIntegerField()),
+                ("name", models.CharField(max_length=50)),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="resources.storedfile"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="outputs", to="runs.run"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='TeamTurn',
+            name="TeamTurn",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('priority', models.SmallIntegerField()),
-                ('served_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), help_text='Of any priority.')),
-                ('waiting_since', models.DateTimeField(blank=True, help_text='Empty while no run waits.', null=True)),
-                ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='compute.queue')),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='teams.team')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("priority", models.SmallIntegerField()),
+                (
+                    "served_at",
+                    models.DateTimeField(
+                        default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.UTC), help_text="Of any priority."
+                    ),
+                ),
+                ("waiting_since", models.DateTimeField(blank=True, help_text="Empty while no run waits.", null=True)),
+                (
+                    "queue",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="compute.queue"
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="teams.team"),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state', 'queued')), fields=['queue', 'team', 'priority', 'queued_at'], name='run_waiting'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("state", "queued")),
+                fields=["queue", "team", "priority", "queued_at"],
+                name="run_waiting",
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('faults__gt', 0), ('state', 'queued')), fields=['queue'], name='run_tried_again'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("faults__gt", 0), ("state", "queued")), fields=["queue"], name="run_tried_again"
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state__in', ('leased', 'preparing', 'ingesting', 'scoring'))), fields=['lease_expires_at'], name='run_leases'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("state__in", ("leased", "preparing", "ingesting", "scoring"))),
+                fields=["lease_expires_at"],
+                name="run_leases",
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('state__in', ('leased', 'preparing', 'ingesting', 'scoring'))), fields=['team'], name='run_in_flight'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("state__in", ("leased", "preparing", "ingesting", "scoring"))),
+                fields=["team"],
+                name="run_in_flight",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('submission', 'task'), name='one_run_per_submission_and_task'),
+            model_name="run",
+            constraint=models.UniqueConstraint(fields=("submission", "task"), name="one_run_per_submission_and_task"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('lease_expires_at__isnull', False), ('lease_id__isnull', False), ('state__in', ('leased', 'preparing', 'ingesting', 'scoring'))), models.Q(models.Q(('state__in', ('leased', 'preparing', 'ingesting', 'scoring')), _negated=True), ('lease_expires_at__isnull', True), ('lease_id__isnull', True)), _connector='OR'), name='run_lease_iff_held'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("lease_expires_at__isnull", False),
+                        ("lease_id__isnull", False),
+                        ("state__in", ("leased", "preparing", "ingesting", "scoring")),
+                    ),
+                    models.Q(
+                        models.Q(("state__in", ("leased", "preparing", "ingesting", "scoring")), _negated=True),
+                        ("lease_expires_at__isnull", True),
+                        ("lease_id__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="run_lease_iff_held",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), models.Q(('reason', ''), _negated=True)), models.Q(models.Q(('state', 'failed'), _negated=True), ('reason', '')), _connector='OR'), name='run_reason_iff_failed'),
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "failed"), models.Q(("reason", ""), _negated=True)),
+                    models.Q(models.Q(("state", "failed"), _negated=True), ("reason", "")),
+                    _connector="OR",
+                ),
+                name="run_reason_iff_failed",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='runlog',
-            constraint=models.UniqueConstraint(fields=('run', 'attempt', 'stream', 'seq'), name='log_piece_once'),
+            model_name="runlog",
+            constraint=models.UniqueConstraint(fields=("run", "attempt", "stream", "seq"), name="log_piece_once"),
         ),
         migrations.AddConstraint(
-            model_name='runoutput',
-            constraint=models.UniqueConstraint(fields=('run', 'attempt', 'name'), name='output_once_per_attempt'),
+            model_name="runoutput",
+            constraint=models.UniqueConstraint(fields=("run", "attempt", "name"), name="output_once_per_attempt"),
         ),
         migrations.AddIndex(
-            model_name='teamturn',
-            index=models.Index(condition=models.Q(('waiting_since__isnull', False)), fields=['queue', '-priority', 'served_at', 'waiting_since', 'team'], name='turn_next'),
+            model_name="teamturn",
+            index=models.Index(
+                condition=models.Q(("waiting_since__isnull", False)),
+                fields=["queue", "-priority", "served_at", "waiting_since", "team"],
+                name="turn_next",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='teamturn',
-            constraint=models.UniqueConstraint(fields=('team', 'queue', 'priority'), name='one_turn_per_team_queue_and_priority'),
+            model_name="teamturn",
+            constraint=models.UniqueConstraint(
+                fields=("team", "queue", "priority"), name="one_turn_per_team_queue_and_priority"
+            ),
         ),
     ]

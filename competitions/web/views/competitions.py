@@ -20,8 +20,8 @@ from competitions.resources.storage import open_stored
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
+from competitions.web.forms import JoinForm, cleaned
 from competitions.web.visit import Visit, visit
-from core.numbers import is_number
 
 DOWNLOADS = ("public_data", "starting_kit")
 
@@ -164,12 +164,12 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept the rules and answer the organizer's questions; the form says which version was read."""
     visited = visit(request, slug)
     assert isinstance(request.user, User), "login_required"
-    version = request.POST.get("rules_version", "")
+    version = cleaned(JoinForm(request.POST))["rules_version"]
     try:
         registration = register(
             user=request.user,
             competition=visited.competition,
-            rules_version=int(version) if is_number(version) else 0,
+            rules_version=version,
             answers=answers_of_form(request.POST),
             now=timezone.now(),
         )
