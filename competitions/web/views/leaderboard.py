@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -10,9 +9,10 @@ from uuid import UUID
 from csp.decorators import csp_exempt
 from django.conf import settings
 from django.core.cache import caches
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import get_template
+from django.utils.cache import get_conditional_response
 from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET
@@ -42,13 +42,12 @@ from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
 from competitions.leaderboards.visibility import details_are_public, refusal_of
+from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries, detailed_runs, details_response
 from competitions.web.plots import score_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 from core.numbers import is_number
-
-RELEASE = version("podium")  # a new release may draw the page differently
 
 
 def board_of(phase: Phase | None, key: str | None = None) -> Leaderboard | None:
@@ -57,22 +56,6 @@ def board_of(phase: Phase | None, key: str | None = None) -> Leaderboard | None:
     if key:
         return next((board for board in boards if board.key == key), None)
     return boards[0] if boards else None
-
-
-def etag_of(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
-    """Changes with the board, with who looks, and with what of the competition they are shown."""
-    competition = visited.competition
-    phases = [
-        (one.slug, one.name, one.closes_at, one.revealed_at, one.is_open(visited.now), boards_shown(visited, one))
-        for one in visited.phases
-    ]
-    parts: list[Any] = [
-        RELEASE, board.pk, board.version, phases, competition.title, competition.subtitle, competition.host,
-        competition.is_published, visited.user.pk, visited.facts.team_id, visited.next_step, visited.facts.registration_state,
-        visited.is_organizer, visited.facts.is_invited, visited.can_see_board(board), details_are_public(board),
-        request.get_full_path(), request.headers.get("HX-Request"),
-    ]  # fmt: skip
-    return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 
 
 @require_GET
@@ -86,10 +69,9 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
         shown: dict[str, Any] = {"phase": phase, "board": board, "boards": boards_shown(visited, phase), "rows": None}
         shown["commitment"] = newest_commitment(board) if board is not None else None
         return render_tab(request, visited, "leaderboard", shown)
-    etag = etag_of(request, visited, board)
-    if request.headers.get("If-None-Match") == etag:
-        return HttpResponseNotModified(headers={"ETag": etag})
-    response = _render(request, visited, phase, board, etag)
+    etag = board_etag(request, visited, board)
+    unchanged = get_conditional_response(request, etag=etag)
+    response = unchanged or _render(request, visited, phase, board, etag)
     response.headers["ETag"] = etag
     response.headers["Cache-Control"] = "private, no-cache"
     return response

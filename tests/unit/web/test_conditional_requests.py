@@ -1,0 +1,67 @@
+"""A page that was read before is answered with 304 while nothing on it changed, the time included."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Competition, Phase
+from competitions.leaderboards.models import Leaderboard
+from tests.town import client_of
+from tests.worlds import World
+
+
+@pytest.fixture
+def url(site: World) -> str:
+    site.score(site.submit(), 0.5)
+    return reverse("web:leaderboard", args=[site.competition.slug])
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_an_unchanged_board_is_answered_with_304(site: World, url: str, signed_in: bool) -> None:
+    client = client_of(site.member()) if signed_in else Client()
+    etag = client.get(url)["ETag"]
+    again = client.get(url, headers={"If-None-Match": etag})
+    assert (again.status_code, again["ETag"], again.content) == (304, etag, b"")
+
+
+@pytest.mark.parametrize("name", ["freeze_at", "selection_closes_at"])
+def test_a_date_of_the_board_that_passes_changes_the_page(site: World, url: str, name: str) -> None:
+    Leaderboard.objects.filter(phase=site.phase).update(**{name: site.now + timedelta(hours=1)})
+    _changes_after_an_hour(site, url)
+
+
+@pytest.mark.parametrize("name", ["closes_at", "reveal_at"])
+def test_a_date_of_a_phase_that_passes_changes_the_page(site: World, url: str, name: str) -> None:
+    Phase.objects.filter(pk=site.sealed.pk).update(**{name: site.now + timedelta(hours=1)})
+    _changes_after_an_hour(site, url)
+
+
+def _changes_after_an_hour(site: World, url: str) -> None:
+    client = Client()
+    with time_machine.travel(site.now + timedelta(seconds=9), tick=False) as clock:
+        etag = client.get(url)["ETag"]
+        clock.shift(timedelta(minutes=59))
+        assert client.get(url, headers={"If-None-Match": etag}).status_code == 304
+        clock.shift(timedelta(minutes=1))
+        assert client.get(url, headers={"If-None-Match": etag}).status_code == 200
+
+
+def test_a_setting_that_is_changed_changes_the_page(site: World, url: str) -> None:
+    client = Client()
+    etag = client.get(url)["ETag"]
+    Competition.objects.filter(pk=site.competition.pk).update(subtitle="Another one")
+    changed = client.get(url, headers={"If-None-Match": etag})
+    assert changed.status_code == 200
+    assert "Another one" in changed.content.decode()
+
+
+def test_a_changed_score_changes_the_page(site: World, url: str) -> None:
+    client = Client()
+    etag = client.get(url)["ETag"]
+    site.score(site.submit(), 0.25)
+    assert client.get(url, headers={"If-None-Match": etag}).status_code == 200
