@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from django.db.models import F, FilteredRelation, Q, QuerySet
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, QuerySet
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.models import Leaderboard, Pick, Score
+from competitions.leaderboards.models import Leaderboard, Pick, Score, SealedKey
 from competitions.leaderboards.rules import PICKED
 from competitions.submissions.models import Submission
 from podium.composed import Composed, fill
@@ -14,7 +14,8 @@ from podium.composed import Composed, fill
 
 def _with_columns(boards: QuerySet[Leaderboard]) -> QuerySet[Leaderboard]:
     """Boards joined with their columns: a row for each column, or one without where there is none."""
-    joined = boards.annotate(joined=FilteredRelation("columns")).select_related("joined")  # type: ignore[misc]  # the annotation
+    records = SealedKey.objects.filter(phase=OuterRef("phase"))
+    joined = boards.annotate(joined=FilteredRelation("columns"), has_records=Exists(records)).select_related("joined")  # type: ignore[misc]  # the annotation
     return joined.order_by("index", "pk", "joined__index", "joined__pk")
 
 
@@ -38,18 +39,28 @@ def _gathered(rows: list[Leaderboard]) -> list[Leaderboard]:
     return list(found.values())
 
 
+def _attach_sealed_keys(phases: Iterable[Phase], boards: Sequence[Any]) -> None:
+    """Give each phase the keys that were scored under seal; a query only where there are any."""
+    sealed = {board.phase_id for board in boards if board.has_records}
+    records = list(SealedKey.objects.filter(phase__in=sealed)) if sealed else []
+    for phase in phases:
+        fill(phase, "sealed_keys", [record for record in records if record.phase_id == phase.pk])
+
+
 def attach_boards(phases: Sequence[Phase]) -> None:
-    """Give each phase its boards, and these their columns; one query."""
+    """Give each phase its boards, and these their columns; one query, and one more where scores are under seal."""
     boards = _gathered(_boards_of(phases=[phase.pk for phase in phases]))
     for phase in phases:
         mine = [board for board in boards if board.phase_id == phase.pk]
         for board in mine:
             board.phase = phase
         fill(phase, "leaderboards", mine)
+    _attach_sealed_keys(phases, boards)
 
 
 def phases_of(submissions: Iterable[Submission]) -> dict[int, Phase]:
-    """The phases of these submissions by number, each once, with boards and columns; one query.
+    """The phases of these submissions by number, each once, with boards and columns; one query, and one more
+    where scores are under seal.
 
     A phase without a board, which scores nothing, costs two more.
     """
@@ -60,6 +71,7 @@ def phases_of(submissions: Iterable[Submission]) -> dict[int, Phase]:
         board.phase = phases.setdefault(board.phase_id, board.phase)
     for phase in phases.values():
         fill(phase, "leaderboards", [board for board in boards if board.phase_id == phase.pk])
+    _attach_sealed_keys(phases.values(), boards)
     if missing := wanted - set(phases):
         bare = list(Phase.objects.filter(pk__in=missing))
         attach_boards(bare)

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
+from competitions.catalog.sealed_keys import published_by
 from competitions.submissions import refusals
 from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
@@ -28,10 +29,12 @@ OFF_THE_BOARD = (
 def submission_repeat(*, submission: Submission, by: User, now: datetime, task: Task | None = None) -> Submission:
     """Run an ended submission again as a new one that costs no quota; with `task` on that one alone, and on no board.
 
-    Raises `StillRunning`.
+    Raises `StillRunning`, or `TaskSealed` where the submission's phase would show what another one keeps sealed.
     """
     if submission.status not in FINAL:
         raise refusals.StillRunning
+    if task is not None and (sealed := published_by(submission.phase, [task])):
+        raise refusals.TaskSealed(task, next(iter(sealed.values())))
     return _copy(
         submission, submission.phase, by, now, [task] if task else [], rerun_of=submission, is_task_rerun=bool(task),
         **{name: getattr(submission, name) for name in OFF_THE_BOARD},

@@ -12,6 +12,7 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
+from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.compute.bell import ring
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Resource
@@ -45,6 +46,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     if run is None:
         return None
     _attach_programs(run)
+    sealed_keys_record(phase=run.submission.phase, now=now)
     run.queue = worker.queue
     changes: dict[str, Any] = {
         "lease_id": uuid.uuid4(), "lease_expires_at": lease_end(now), "worker": worker, "claim_id": claim_id,

@@ -197,9 +197,11 @@ class Phase(models.Model):
 
     @property
     def holds_sealed_scores(self) -> bool:
-        """True while anything that a run of this phase produced may tell of a sealed score."""
+        """True while anything that a run of this phase produced may tell of a sealed score, whatever its boards are now."""
         return self.revealed_at is None and (
-            self.is_sealed or any(board.is_sealed for board in self.leaderboards.all())
+            self.is_sealed
+            or any(board.is_set_sealed for board in self.leaderboards.all())
+            or bool(self.sealed_keys.all())
         )
 
 
