@@ -112,7 +112,8 @@ class Leaderboard(models.Model):
     @property
     def was_sealed(self) -> bool:
         """It is sealed, or was until the reveal."""
-        return self.phase.visibility == Phase.Visibility.SEALED or self.visibility == self.Visibility.SEALED
+        is_set = self.phase.visibility == Phase.Visibility.SEALED or self.visibility == self.Visibility.SEALED
+        return is_set or any(one.leaderboard_id == self.pk for one in self.phase.sealed_keys.all())
 
     @property
     def selection_ends_at(self) -> datetime | None:

@@ -24,7 +24,7 @@ from competitions.submissions.refusals import LeaseLost
 from competitions.submissions.results import InvalidResult, Result
 from competitions.submissions.retries import infrastructure_failed, record_attempt
 from competitions.submissions.states import HELD, Reason, State
-from competitions.submissions.vocabulary import in_fixed_words
+from competitions.submissions.vocabulary import in_fixed_words, meters_to_show
 
 log = structlog.get_logger(__name__)
 FOR_A_JOB: Final = ("submission__phase__competition", "submission__file", "task")
@@ -170,7 +170,7 @@ def run_heartbeat(
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
     if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
-        changes["meters"] = meters
+        changes["meters"] = meters_to_show(run, state, meters)
     run.lease_expires_at = changes["lease_expires_at"]
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):

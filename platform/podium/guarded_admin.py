@@ -29,8 +29,8 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
             if isinstance(declared, type):
                 yield str(getattr(declared, "parameter_name", ""))
             else:
-                path = declared if isinstance(declared, str) else str(declared[0])
-                yield from _lookups_of(self.model, path)
+                path = declared[0] if isinstance(declared, tuple | list) else declared
+                yield from _lookups_of(self.model, str(path))
         if self.date_hierarchy:
             yield from (f"{self.date_hierarchy}__{part}" for part in ("year", "month", "day"))
 

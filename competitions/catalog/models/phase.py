@@ -85,6 +85,11 @@ class Phase(models.Model):
     )
     migrated_at = models.DateTimeField(null=True, blank=True, editable=False)
     hide_output = models.BooleanField(default=False, help_text="Logs are for organizers alone.")
+    show_output_while_sealed = models.BooleanField(
+        "show output while scores are sealed", default=False,
+        help_text="Teams read the logs and predictions of their own programs although scores are sealed. A program can print the hidden "
+        "input there.",
+    )  # fmt: skip
     hide_prediction_output = models.BooleanField(default=False, help_text="Predictions are for organizers alone.")
     hide_score_output = models.BooleanField(default=False, help_text="Detailed results are for organizers alone.")
     prediction_format = models.JSONField(

@@ -113,7 +113,7 @@ def _run_context(user: User, submission: Submission, run: Run, *, streams: list[
     logs = [(stream, RunLog.Stream(stream).label, log_text(run, stream)) for stream in streams]
     return {
         "run": run,
-        "receipt": receipt_for(run, streams=streams),
+        "receipt": receipt_for(run, streams=streams, organizes=organizes(user, submission.phase)),
         "progress": progress_of(submission, now=now, run=run),
         "logs": [
             {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
