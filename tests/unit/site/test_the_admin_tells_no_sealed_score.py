@@ -36,7 +36,7 @@ from tests.worlds import World, lease
 
 SECRETS = {"first": 0.987654321, "second": 0.912345678}
 SHOWN = re.compile(r"0\.98765|0\.91234|0\.9877|0\.9123|(?<![0-9a-f])(98765|91234)")
-CHANGING = re.compile(r'csrfmiddlewaretoken" value="\w+"|nonce="[^"]+"')
+CHANGING = re.compile(r'csrfmiddlewaretoken" value="\w+"|X-CSRFToken": "\w+"|nonce="[^"]+"')
 SECRET_FIELDS: dict[type[models.Model], tuple[str, ...]] = {
     Run: ("scores", "meters", "receipt"),
     RunLog: ("text",),
@@ -87,12 +87,11 @@ def addresses(request: Any) -> Iterator[str]:
     """Every page that is read with GET: lists in each order, narrowed and searched; forms, histories, deletions."""
     for model, model_admin in admins().items():
         changelist = reverse(name_of(model, "changelist"))
-        yield changelist
-        yield reverse(name_of(model, "add"))
-        yield from (f"{changelist}?{query}" for query in ("q=0.98", "q=98", "_popup=1", "all="))
+        yield from (changelist, reverse(name_of(model, "add")))
+        yield from (f"{changelist}?{query}" for query in ("q=0.98", "_popup=1"))
         for number in range(1, len(model_admin.get_list_display(request)) + 1):
             yield from (f"{changelist}?o={number}", f"{changelist}?o=-{number}")
-        for row in model._default_manager.order_by("pk")[:4]:
+        for row in model._default_manager.order_by("pk")[:3]:
             yield from (reverse(name_of(model, page), args=[row.pk]) for page in ("change", "history", "delete"))
     for model in apps.get_models():
         for field in model._meta.get_fields():
