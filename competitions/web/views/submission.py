@@ -28,13 +28,14 @@ from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_board
 from competitions.questions import answers_of_form, shown_answer
 from competitions.resources.storage import open_stored
-from competitions.submissions.access import log_streams, may_download, submissions_of
+from competitions.submissions.access import hides_programs, log_streams, may_download, submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.logs import log_text
 from competitions.submissions.models import Run, RunLog, RunOutput, Submission
 from competitions.submissions.receipts import receipt_for
 from competitions.submissions.services import submission_cancel
+from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import DETAILED, details_response
@@ -113,6 +114,9 @@ def _run_context(user: User, submission: Submission, run: Run, *, streams: list[
     logs = [(stream, RunLog.Stream(stream).label, log_text(run, stream)) for stream in streams]
     return {
         "run": run,
+        "hides_programs": RunLog.Stream.INGESTION not in streams
+        and hides_programs(submission.phase)
+        and submission.kind == Kind.CODE,
         "receipt": receipt_for(run, streams=streams, organizes=organizes(user, submission.phase)),
         "progress": progress_of(submission, now=now, run=run),
         "logs": [
