@@ -142,16 +142,21 @@ def test_no_page_of_the_admin_says_or_follows_a_sealed_score(secretive: Town, le
 
 def turn_around() -> None:
     """Give every sealed score to the other team, so that every order by it is the other way round."""
-    first, second = SECRETS.values()
-    for model in (Run, Score, Entry):
+    both = sum(SECRETS.values())
+    changed: dict[type[models.Model], tuple[str, ...]] = {
+        Run: ("scores",),
+        Score: ("values",),
+        Entry: ("values",),
+        Milestone: (),
+    }
+    for model, names in changed.items():
         for row in model._default_manager.all():
-            values = row.scores if isinstance(row, Run) else row.values
-            swapped = {key: first + second - value if value > 0.9 else value for key, value in values.items()}
-            name = "scores" if isinstance(row, Run) else "values"
-            model._default_manager.filter(pk=row.pk).update(**{name: swapped})
-    for ranked in (Score, Entry, Milestone):
-        for row in ranked._default_manager.filter(rank_value__gt=0.9):
-            ranked._default_manager.filter(pk=row.pk).update(rank_value=first + second - row.rank_value)
+            for name in names:
+                values: dict[str, float] = getattr(row, name)
+                setattr(row, name, {key: both - value if value > 0.9 else value for key, value in values.items()})
+            if isinstance(row, Score | Entry | Milestone) and row.rank_value > 0.9:
+                row.rank_value = both - row.rank_value
+            row.save()
 
 
 def secret_paths(model: type[models.Model], depth: int = DEPTH, prefix: str = "") -> Iterator[str]:
