@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 from django import forms
 from django.contrib import admin
 from django.db import models
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -119,11 +119,6 @@ class LeaderboardAdmin(OrganizerAdmin):
         ("Display", {"fields": ["is_transposed", "shows_tasks"]}),
     ]
     inlines = [ColumnInline]
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """What was scored under seal, or committed to, stays: the reveal shows it and the manifest proves it."""
-        holds = isinstance(obj, Leaderboard) and (obj.sealed_keys.exists() or obj.commitments.exists())
-        return super().has_delete_permission(request, obj) and not holds
 
     @admin.action(description="Freeze now: what is received from now on stays off", permissions=["change"])
     def freeze(self, request: HttpRequest, queryset: QuerySet[Leaderboard]) -> None:

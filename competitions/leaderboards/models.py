@@ -236,6 +236,8 @@ class SealedKey(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["phase", "key", "leaderboard"], name="sealed_key_once_per_board")
         ]
+        verbose_name = "key of sealed scores"
+        verbose_name_plural = "keys of sealed scores"
 
     def __str__(self) -> str:
         return f"{self.key} of {self.leaderboard}"
@@ -360,6 +362,7 @@ class Commitment(models.Model):
 
     class Meta:
         ordering = ["-made_at", "-pk"]
+        verbose_name = "published digest"
 
     def __str__(self) -> str:
         return f"{self.leaderboard}: {self.digest[:12]}"

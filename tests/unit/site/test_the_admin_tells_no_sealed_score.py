@@ -231,9 +231,21 @@ def test_a_board_with_sealed_scores_is_deleted_by_nobody(secretive: Town) -> Non
     final = Leaderboard.objects.get(key="final")
     for letter in "OR":
         client = secretive.people[letter]
-        assert client.get(reverse("admin:leaderboards_leaderboard_delete", args=[final.pk])).status_code == 403
-        chosen = {"action": "delete_selected", "_selected_action": [final.pk], "post": "yes"}
-        client.post(reverse("admin:leaderboards_leaderboard_changelist"), chosen)
+        delete, chosen = (
+            reverse("admin:leaderboards_leaderboard_delete", args=[final.pk]),
+            {"_selected_action": [final.pk]},
+        )
+        pages = [
+            client.get(delete),
+            client.post(delete, {"post": "yes"}),
+            client.post(
+                reverse("admin:leaderboards_leaderboard_changelist"),
+                chosen | {"action": "delete_selected", "post": "yes"},
+            ),
+        ]
+        for page in pages:
+            assert "protected related objects" in (said := body_of(page))
+            assert "key of sealed scores: 1" in said
     assert Leaderboard.objects.filter(pk=final.pk).exists()
     with pytest.raises(models.ProtectedError):
         final.delete()
