@@ -24,7 +24,7 @@ def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
 
 def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
     """Every contradiction between parts that are well formed by themselves."""
-    found = [*_tasks(spec), *_phases(spec, legacy=legacy), *_boards(spec), *_questions(spec)]
+    found = [*_tasks(spec), *_phases(spec, legacy=legacy), *_boards(spec), *_sealing(spec), *_questions(spec)]
     return [document.note(where, message) for where, message in found]
 
 
@@ -101,6 +101,34 @@ def _follows(before: PhaseSpec, after: PhaseSpec) -> Found:
             (*after.where, "start"),
             f"the phase starts {word} {before.name!r} ends ({before.end:%Y-%m-%d %H:%M} UTC); it must start later",
         )
+
+
+def _sealing(spec: CompetitionSpec) -> Found:
+    """A score that one board keeps sealed and another shows: in one phase, or in two that have a task in common, unless the
+    reveal is planned for before the open one starts."""
+    shown = [(phase, board) for phase in spec.phases for board in phase.extra.leaderboards or spec.leaderboards[:1]]
+    for phase, board in (one for one in shown if not _is_sealed(*one)):
+        for other, sealed in (one for one in shown if _is_sealed(*one)):
+            common = _score_keys(board) & _score_keys(sealed)
+            if not common or not (other is phase or _scores_the_same(phase, other)):
+                continue
+            named = ", ".join(map(repr, sorted(common)))
+            place = "in the same phase" if other is phase else f"in {other.name!r} on the same task"
+            yield phase.where, f"the scores {named} are shown to everybody here, and sealed on {sealed.title!r} {place}"
+
+
+def _scores_the_same(open_phase: PhaseSpec, sealed: PhaseSpec) -> bool:
+    """Whether a file gets the scores that one phase keeps sealed in the other as well, before they are revealed."""
+    reveal = sealed.extra.reveal
+    return bool(set(open_phase.tasks) & set(sealed.tasks)) and (reveal is None or open_phase.start < reveal)
+
+
+def _is_sealed(phase: PhaseSpec, board: LeaderboardSpec) -> bool:
+    return "sealed" in (phase.extra.visibility, board.podium.visibility)
+
+
+def _score_keys(board: LeaderboardSpec) -> set[str]:
+    return {column.key for column in board.columns if column.computation is None and not column.podium.meter}
 
 
 def _boards(spec: CompetitionSpec) -> Found:

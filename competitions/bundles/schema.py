@@ -132,6 +132,7 @@ class PhaseExtra(Spec):
     rule: Rule | None = None
     reveal: OptionalInstant = None
     accepts_late: bool = False
+    show_output_while_sealed: bool = False
     priority: int = Field(0, ge=-32768, le=32767)
     fact_sheet: list["FactQuestionSpec"] = []
     leaderboards: list["LeaderboardSpec"] | None = None

@@ -5,7 +5,6 @@ Rights follow from `CompetitionOrganizer`, not from Django's permission rows, wh
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.contrib import admin
 from django.db.models import DateTimeField, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
@@ -14,6 +13,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
+from core.guarded_admin import GuardedAdmin
 
 if TYPE_CHECKING:
     from django.forms import ModelChoiceField
@@ -155,5 +155,5 @@ class History(OwnCompetitions):
         return False
 
 
-class OrganizerAdmin(OwnCompetitions, admin.ModelAdmin[Any]):
+class OrganizerAdmin(OwnCompetitions, GuardedAdmin):
     """Base of the admins of what an organizer defines."""

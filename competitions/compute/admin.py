@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
+from core.guarded_admin import GuardedAdmin
 
 WAITING = Q(runs__state="queued")
 HELD = Q(runs__state__in=("leased", "preparing", "ingesting", "scoring"))
@@ -77,7 +78,7 @@ class WorkerInline(OwnQueues, LastSeen, admin.TabularInline[ComputeWorker, Queue
 
 
 @admin.register(Queue)
-class QueueAdmin(OwnQueues, admin.ModelAdmin[Queue]):
+class QueueAdmin(OwnQueues, GuardedAdmin):
     """A queue with what waits and runs on it. An organizer who adds one owns it; its token goes to the workers' hosts."""
 
     list_display = ["name", "owner", "handing_out", "waiting", "oldest", "running", "workers_answering", "contact"]
@@ -173,7 +174,7 @@ class QueueAdmin(OwnQueues, admin.ModelAdmin[Queue]):
 
 
 @admin.register(ComputeWorker)
-class ComputeWorkerAdmin(OwnQueues, LastSeen, admin.ModelAdmin[ComputeWorker]):
+class ComputeWorkerAdmin(OwnQueues, LastSeen, GuardedAdmin):
     """Workers as they described themselves; one can be drained, and a quarantined one released."""
 
     owner_path = "queue__owner"

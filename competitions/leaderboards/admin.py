@@ -1,6 +1,7 @@
 """Boards and their columns, for organizers."""
 
-from typing import Any, ClassVar
+from collections.abc import Collection
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin
@@ -10,6 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
+from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.leaderboards import dataset_admin  # noqa: F401  # registers its page
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.services import board_freeze, board_rebuild
@@ -27,7 +29,7 @@ class LeaderboardForm(forms.ModelForm[Leaderboard]):
         if not self.instance.pk:
             return cleaned
         stored = Leaderboard.objects.select_related("phase").get(pk=self.instance.pk)
-        if not stored.scores.exists():
+        if not stored.scores.exists() and not stored.sealed_keys.exists():
             return cleaned
         if stored.is_sealed and cleaned.get("visibility") != stored.visibility:
             self.add_error(
@@ -39,26 +41,54 @@ class LeaderboardForm(forms.ModelForm[Leaderboard]):
 
 
 class ColumnFormSet(forms.BaseInlineFormSet[Column, Leaderboard, forms.ModelForm[Column]]):
-    """Refuses a score that another board keeps sealed: shown here, it would be public."""
+    """Refuses what would show a sealed score: its key on an open board, and a sealed column without its key."""
 
     def clean(self) -> None:
         super().clean()
         board = self.instance
-        if not board.phase_id or board.is_sealed:
+        if not board.phase_id or board.phase.revealed_at is not None:
             return
-        others = Leaderboard.objects.filter(phase=board.phase_id).exclude(pk=board.pk).select_related("phase")
-        kept = {
-            column.key: one
-            for one in others.prefetch_related("columns")
-            if one.is_sealed
-            for column in one.columns.all()
-        }
+        self._keep_sealed_columns(board)
+        if board.is_set_sealed:
+            self._refuse(
+                _open_keys(board), "The score {key!r} is on an open board of this phase, too. Give it a key of its own."
+            )
+            return
+        on_tasks = keys_under_seal_on(board.phase.tasks.all(), phase=board.phase)
+        self._refuse(keys_under_seal(board.phase, besides=board.pk), SEALED_HERE)
+        self._refuse(
+            on_tasks, "Another phase keeps the score {key!r} sealed on the same task; here everybody would see it."
+        )
+
+    def _refuse(self, keys: Collection[str], text: str) -> None:
+        """An error at each column that shows one of these scores."""
         for form in self.forms:
-            key = getattr(form, "cleaned_data", {}).get("key")
-            if key in kept and form.cleaned_data.get("kind") == Column.Kind.SCORE:
-                form.add_error(
-                    "key", f"The score {key!r} is sealed on the board “{kept[key].title}”; here everybody would see it."
+            said = getattr(form, "cleaned_data", {})
+            if said.get("key") in keys and said.get("kind") == Column.Kind.SCORE and form not in self.deleted_forms:
+                form.add_error("key", text.format(key=said["key"]))
+
+    def _keep_sealed_columns(self, board: Leaderboard) -> None:
+        """A column whose scores are under seal stays as it is: its board would say less than what was scored."""
+        recorded = set(board.sealed_keys.values_list("key", flat=True)) if board.pk else set()
+        for form in self.initial_forms:
+            before, said = form.initial.get("key"), getattr(form, "cleaned_data", {})
+            is_gone = form in self.deleted_forms or (said.get("key"), said.get("kind")) != (
+                before,
+                form.initial.get("kind"),
+            )
+            if before in recorded and form.initial.get("kind") == Column.Kind.SCORE and is_gone:
+                raise forms.ValidationError(
+                    f"The column {before!r} has sealed scores: it keeps its key and stays on the board until the reveal."
                 )
+
+
+SEALED_HERE: Final = "The score {key!r} is sealed in this phase until the reveal; here everybody would see it."
+
+
+def _open_keys(board: Leaderboard) -> set[str]:
+    """Keys of the scores that the other boards of the phase show to everybody."""
+    others = Leaderboard.objects.filter(phase=board.phase_id).exclude(pk=board.pk).select_related("phase")
+    return {key for one in others.prefetch_related("columns") if not one.is_set_sealed for key in one.score_keys}
 
 
 class ColumnInline(OwnCompetitions, admin.StackedInline[Column, Leaderboard]):

@@ -150,9 +150,9 @@ def sealed_boards(phase: Phase) -> list[Leaderboard]:
 
 def commit_closed_boards(*, now: datetime) -> int:
     """For the reconciler: commit to every sealed board whose phase has closed and is scored. Returns how many."""
-    is_sealed = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
+    is_set = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
     waiting = Phase.objects.filter(
-        is_sealed, revealed_at=None, closes_at__lte=now, leaderboards__commitments=None
+        is_set | Q(sealed_keys__isnull=False), revealed_at=None, closes_at__lte=now, leaderboards__commitments=None
     ).distinct()
     done = 0
     for phase in waiting:

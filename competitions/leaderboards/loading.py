@@ -31,8 +31,8 @@ class ScoredSubmission:
 
 
 def load_boards(phases: Sequence[Phase]) -> None:
-    """Read the boards of these phases and their columns: two queries."""
-    prefetch_related_objects(list(phases), "leaderboards__columns")
+    """Read the boards of these phases, their columns, and the keys on record as sealed: three queries."""
+    prefetch_related_objects(list(phases), "leaderboards__columns", "sealed_keys")
 
 
 def with_scores(submissions: Sequence[Submission]) -> list[ScoredSubmission]:

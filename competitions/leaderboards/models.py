@@ -86,14 +86,34 @@ class Leaderboard(models.Model):
         return [column for column in self.columns.all() if not column.is_hidden]
 
     @property
-    def is_sealed(self) -> bool:
-        """True while this board, and any order that follows from it, must not leave the server."""
+    def score_keys(self) -> set[str]:
+        """Keys of the scores that its columns show, or are computed from."""
+        return {column.key for column in self.columns.all() if column.kind == Column.Kind.SCORE}
+
+    @property
+    def is_set_sealed(self) -> bool:
+        """True while its settings, or its phase's, say that it is sealed."""
         return self.phase.is_sealed or (self.visibility == self.Visibility.SEALED and self.phase.revealed_at is None)
+
+    @property
+    def is_sealed(self) -> bool:
+        """True while this board, and any order that follows from it, must not leave the server.
+
+        Its settings alone do not open it: whatever was scored under seal stays sealed, on this board and by its key on
+        any other board of the phase, until the reveal.
+        """
+        if self.phase.revealed_at is not None or self.is_set_sealed:
+            return self.phase.revealed_at is None
+        records = list(self.phase.sealed_keys.all())
+        return any(one.leaderboard_id == self.pk for one in records) or (
+            bool(records) and not self.score_keys.isdisjoint(one.key for one in records)
+        )
 
     @property
     def was_sealed(self) -> bool:
         """It is sealed, or was until the reveal."""
-        return self.phase.visibility == Phase.Visibility.SEALED or self.visibility == self.Visibility.SEALED
+        is_set = self.phase.visibility == Phase.Visibility.SEALED or self.visibility == self.Visibility.SEALED
+        return is_set or any(one.leaderboard_id == self.pk for one in self.phase.sealed_keys.all())
 
     @property
     def selection_ends_at(self) -> datetime | None:
@@ -201,6 +221,28 @@ class Column(models.Model):
         return number if self.sorting == self.Sorting.ASC else -number
 
 
+class SealedKey(models.Model):
+    """A key under which scores were asked for while a board kept it sealed; until the phase's reveal no board shows it.
+
+    It outlives the column, and keeps its board and phase from being deleted. `sealing.sealed_keys_record` writes it.
+    """
+
+    phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="sealed_keys")
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, related_name="sealed_keys")
+    key = models.CharField(max_length=36)
+    sealed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["phase", "key", "leaderboard"], name="sealed_key_once_per_board")
+        ]
+        verbose_name = "key of sealed scores"
+        verbose_name_plural = "keys of sealed scores"
+
+    def __str__(self) -> str:
+        return f"{self.key} of {self.leaderboard}"
+
+
 class Score(models.Model):
     """What a finished submission reached on a board of its phase."""
 
@@ -226,7 +268,7 @@ class Score(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.submission}: {self.values}"
+        return f"score of {self.submission}"
 
 
 class Pick(models.Model):
@@ -270,7 +312,7 @@ class Entry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.team}: {self.values}"
+        return f"row of {self.team}"
 
 
 class Cell(models.Model):
@@ -290,7 +332,7 @@ class Cell(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.entry} by {self.key}"
+        return f"{self.key} of the {self.entry}"
 
 
 class Milestone(models.Model):
@@ -305,13 +347,13 @@ class Milestone(models.Model):
         ordering = ["received_at"]
 
     def __str__(self) -> str:
-        return f"{self.score} at {self.received_at}"
+        return f"{self.score}, the best when it came"
 
 
 class Commitment(models.Model):
     """What was said about a sealed board at the close: a digest at once, and at the reveal what proves it."""
 
-    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="commitments")
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, related_name="commitments")
     digest = models.CharField(max_length=64, help_text="Public from the start.")
     salt = models.CharField(max_length=64, editable=False, help_text="Secret until the reveal.")
     leaves = models.JSONField(default=list, editable=False)
@@ -320,6 +362,7 @@ class Commitment(models.Model):
 
     class Meta:
         ordering = ["-made_at", "-pk"]
+        verbose_name = "published digest"
 
     def __str__(self) -> str:
         return f"{self.leaderboard}: {self.digest[:12]}"
@@ -342,4 +385,4 @@ class RankChange(models.Model):
         indexes = [models.Index(fields=["leaderboard", "rank_after", "id"], name="rank_change_order")]
 
     def __str__(self) -> str:
-        return f"{self.team}: {self.rank_before} to {self.rank_after}"
+        return f"rank of {self.team} before and after the reveal"

@@ -10,6 +10,7 @@ from django.db.models import Count, F, Max, Q
 from django.utils import timezone
 
 from competitions.catalog.models import Competition
+from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
 from competitions.leaderboards.cells import cells_write
 from competitions.leaderboards.datasets import dataset_tasks
@@ -32,6 +33,7 @@ def boards_locked(phase_id: int) -> list[Leaderboard]:
 @transaction.atomic(savepoint=False)
 def board_follow(sender: type[Submission], submission: Submission, **kwargs: Any) -> None:
     """Receiver of `submission_settled`; runs inside the transaction that moved the run."""
+    sealed_keys_record(phase=submission.phase, now=timezone.now())
     boards = boards_locked(submission.phase_id)
     more = [score_record(board=board, submission=submission) for board in boards]
     for board, more_scores in zip(boards, more, strict=True):  # what counts on one may follow from another's scores
@@ -186,6 +188,8 @@ def board_rebuild(board: Leaderboard) -> None:
     finished = Submission.objects.filter(phase=locked.phase_id, status=State.FINISHED).select_related("team")
     for submission in finished.prefetch_related("runs").order_by("pk").iterator(2000):
         _score_write(locked, submission, columns, facts, None)
+    if Score.objects.filter(leaderboard=locked).exists():
+        sealed_keys_record(phase=locked.phase, now=timezone.now())
     rows_rebuild(locked, columns)
 
 

@@ -32,7 +32,7 @@ def _is_mine(phase: Phase, now: datetime) -> bool:
 
 def _tell(phase: Phase) -> int:
     was_sealed = Q(phase__visibility=Phase.Visibility.SEALED) | Q(visibility=Leaderboard.Visibility.SEALED)
-    opened = Leaderboard.objects.filter(was_sealed, phase=phase, is_hidden=False)
+    opened = Leaderboard.objects.filter(was_sealed | Q(sealed_keys__isnull=False), phase=phase, is_hidden=False)
     teams = Score.objects.filter(leaderboard__in=opened, is_eligible=True, team__is_baseline=False).values(
         "team__captain"
     )

@@ -17,6 +17,7 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
 from competitions.resources.versions import StorageQuotaUsed, require_room, resource_replace, storage_used, uses_of
+from core.guarded_admin import GuardedAdmin
 from core.numbers import is_number
 from core.refusals import InvalidFile
 
@@ -82,7 +83,7 @@ class VersionForm(forms.ModelForm[Resource]):
 
 
 @admin.register(Resource)
-class ResourceAdmin(admin.ModelAdmin[Resource]):
+class ResourceAdmin(GuardedAdmin):
     """An organizer's own files."""
 
     list_display = ["name", "kind", "file_name", "owner", "created_at"]

@@ -245,7 +245,7 @@ class RunAdmin(ReadOnly, OrganizerAdmin):
         if run is not None:  # the organizer's own view of it: see `receipt_for`
             user = request.user
             assert isinstance(user, User), "the admin lets nobody else in"
-            run.receipt = receipt_for(run, streams=log_streams(user, run.submission.phase))
+            run.receipt = receipt_for(run, streams=log_streams(user, run.submission.phase), organizes=True)
         return run
 
     @admin.display(description="Receipt")

@@ -11,6 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
+from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Resource
 from competitions.runs.matching import INSEPARABLE, fitting_runs
@@ -20,7 +21,7 @@ from competitions.runs.receipts import receipt_of_inputs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
 from competitions.runs.transitions import run_move
-from competitions.runs.vocabulary import in_fixed_words
+from competitions.runs.vocabulary import in_fixed_words, meters_to_show
 from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.states import HELD, Reason, State
 
@@ -44,6 +45,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     if run is None:
         return None
     _attach_programs(run)
+    sealed_keys_record(phase=run.submission.phase, now=now)
     run.queue = worker.queue
     changes: dict[str, Any] = {
         "lease_id": uuid.uuid4(), "lease_expires_at": lease_end(now), "worker": worker, "claim_id": claim_id,
@@ -168,7 +170,7 @@ def run_heartbeat(
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
     if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
-        changes["meters"] = meters
+        changes["meters"] = meters_to_show(run, state, meters)
     run.lease_expires_at = changes["lease_expires_at"]
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):

@@ -7,11 +7,12 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
+from competitions.catalog.sealed_keys import published_by
 from competitions.runs.refusals import StillRunning
 from competitions.runs.services import runs_queue
 from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import NothingToRun
+from competitions.submissions.refusals import NothingToRun, TaskSealed
 from competitions.submissions.states import FINAL
 from competitions.teams.models import Team
 
@@ -29,10 +30,12 @@ OFF_THE_BOARD = (
 def submission_repeat(*, submission: Submission, by: User, now: datetime, task: Task | None = None) -> Submission:
     """Run an ended submission again as a new one that costs no quota; with `task` on that one alone, and on no board.
 
-    Raises `StillRunning`.
+    Raises `StillRunning`, or `TaskSealed` where the submission's phase would show what another one keeps sealed.
     """
     if submission.status not in FINAL:
         raise StillRunning
+    if task is not None and (sealed := published_by(submission.phase, [task])):
+        raise TaskSealed(task, next(iter(sealed.values())))
     return _copy(
         submission, submission.phase, by, now, [task] if task else [], rerun_of=submission, is_task_rerun=bool(task),
         **{name: getattr(submission, name) for name in OFF_THE_BOARD},

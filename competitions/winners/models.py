@@ -87,7 +87,7 @@ class Place(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.team}, rank {self.rank}"
+        return f"{self.team}, invited {self.invited_at:%Y-%m-%d}"
 
     @property
     def is_open(self) -> bool:

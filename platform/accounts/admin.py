@@ -8,12 +8,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.models import ApiToken, Scope, User, token_create
+from core.guarded_admin import GuardedAdmin
 
 ROBOT_TOKEN_DAYS: Final = 365
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin[User]):
+class UserAdmin(GuardedAdmin, DjangoUserAdmin[User]):
     """People, for administrators. "Staff" makes somebody an organizer."""
 
     list_display = ["username", "email", "first_name", "last_name", "is_staff", "is_robot", "is_active"]
@@ -40,7 +41,7 @@ class UserAdmin(DjangoUserAdmin[User]):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin[ApiToken]):
+class ApiTokenAdmin(GuardedAdmin):
     """API tokens; people make their own, robots' are made on the page of users; here they are revoked."""
 
     list_display = ["name", "hint", "user", "created_at", "expires_at", "last_used_at", "revoked_at"]

@@ -7,10 +7,11 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from audit.models import AuditEntry
+from core.guarded_admin import GuardedAdmin
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(admin.ModelAdmin[AuditEntry]):
+class AuditEntryAdmin(GuardedAdmin):
     """Nobody adds to it, changes it or deletes from it here."""
 
     list_display = ["at", "actor_name", "address", "method", "view", "action", "path", "status"]

@@ -136,7 +136,7 @@ def test_two_people_sign_up_found_a_team_submit_and_stand_on_the_leaderboard(
     expect(page.locator("details[id^=receipt]")).to_contain_text("sha256:")
     with page.expect_download() as receipt:
         page.get_by_role("link", name="Download as JSON").click()
-    assert '"reference_data": "sha256:' in Path(receipt.value.path()).read_text().replace('":"', '": "')
+    assert '"submission": "sha256:' in Path(receipt.value.path()).read_text().replace('":"', '": "')
 
 
 def test_a_code_submission_shows_its_log_and_budget_while_it_runs(

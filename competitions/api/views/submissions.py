@@ -19,6 +19,7 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
+from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.loading import with_scores
 from competitions.leaderboards.models import Leaderboard
@@ -223,9 +224,13 @@ class SubmissionReceipt(SubmissionView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        streams = log_streams(self.person(), submission.phase)
+        streams, organizer = log_streams(self.person(), submission.phase), organizes(self.person(), submission.phase)
         runs = [
-            {"run": str(run.pk), "task": run.task.name, "receipt": receipt_for(run, streams=streams)}
+            {
+                "run": str(run.pk),
+                "task": run.task.name,
+                "receipt": receipt_for(run, streams=streams, organizes=organizer),
+            }
             for run in submission.runs.all()
         ]
         return Response({"submission": submission.pk, "sha256": submission.file_id, "runs": runs})

@@ -24,6 +24,7 @@ from competitions.catalog.models import (
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules, rules_publish
+from core.guarded_admin import GuardedAdmin
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
@@ -173,7 +174,7 @@ class CompetitionAdmin(OrganizerAdmin):
 
 
 @admin.register(Series)
-class SeriesAdmin(admin.ModelAdmin[Series]):
+class SeriesAdmin(GuardedAdmin):
     """Series of competitions: administrators make them and take competitions in."""
 
     list_display = ["title", "slug"]

@@ -10,6 +10,7 @@ from django.utils.html import format_html, format_html_join
 from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.presets import PRESETS
+from competitions.catalog.sealed_keys import published_by
 from competitions.catalog.sizes import SizeField
 
 
@@ -78,6 +79,7 @@ class PhaseForm(forms.ModelForm[Phase]):
         for field, task in [*(("tasks", task) for task in cleaned.get("tasks") or []), ("dataset_check", check)]:
             if competition and task and self._is_foreign(task, competition):
                 self.add_error(field, f"The task “{task}” belongs to another competition.")
+        self._keep_sealed_tasks(cleaned)
         if check is not None and check in (cleaned.get("tasks") or []):
             self.add_error("dataset_check", "The check is run on data sets alone: take it out of the phase's tasks.")
         if check is not None and cleaned.get("preset"):
@@ -87,6 +89,16 @@ class PhaseForm(forms.ModelForm[Phase]):
         if self.instance.pk and self.instance.submissions.exists():
             self._keep_what_submissions_rest_on(cleaned)
         return cleaned
+
+    def _keep_sealed_tasks(self, cleaned: dict[str, Any]) -> None:
+        """What another phase keeps sealed on a task must not be scored in the open here."""
+        if not self.instance.pk or cleaned.get("visibility") == Phase.Visibility.SEALED:
+            return
+        for key, other in published_by(self.instance, cleaned.get("tasks") or []).items():
+            self.add_error(
+                "tasks",
+                f"“{other.name}” keeps the score {key!r} sealed on one of these tasks; here everybody would see it.",
+            )
 
     def _is_foreign(self, task: Task, competition: Competition) -> bool:
         """Of another competition, and neither for everybody nor in this phase already, as a bundle may have put it there."""

@@ -72,6 +72,7 @@ class PhaseAdmin(OrganizerAdmin):
             {
                 "fields": [
                     "hide_output",
+                    "show_output_while_sealed",
                     "hide_prediction_output",
                     "hide_score_output",
                     "allow_network",

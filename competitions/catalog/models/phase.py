@@ -85,6 +85,11 @@ class Phase(models.Model):
     )
     migrated_at = models.DateTimeField(null=True, blank=True, editable=False)
     hide_output = models.BooleanField(default=False, help_text="Logs are for organizers alone.")
+    show_output_while_sealed = models.BooleanField(
+        "show output while scores are sealed", default=False,
+        help_text="Teams read the logs and predictions of their own programs although scores are sealed. A program can print the hidden "
+        "input there.",
+    )  # fmt: skip
     hide_prediction_output = models.BooleanField(default=False, help_text="Predictions are for organizers alone.")
     hide_score_output = models.BooleanField(default=False, help_text="Detailed results are for organizers alone.")
     prediction_format = models.JSONField(
@@ -197,9 +202,11 @@ class Phase(models.Model):
 
     @property
     def holds_sealed_scores(self) -> bool:
-        """True while anything that a run of this phase produced may tell of a sealed score."""
+        """True while anything that a run of this phase produced may tell of a sealed score, whatever its boards are now."""
         return self.revealed_at is None and (
-            self.is_sealed or any(board.is_sealed for board in self.leaderboards.all())
+            self.is_sealed
+            or any(board.is_set_sealed for board in self.leaderboards.all())
+            or bool(self.sealed_keys.all())
         )
 
 

@@ -131,9 +131,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _meters(stages: list[dict[str, Any]]) -> dict[str, Any]:
-    """The meters that are shown: those of the ingestion container, which is what the budget is about; else the last stage's."""
-    chosen = next((stage for stage in stages if stage.get("name") == "ingestion"), stages[-1] if stages else {})
-    return read_meters(chosen)
+    """The meters that are shown: those of the ingestion container, which is what the budget is about, else of the submission's
+    own; else the last stage's."""
+    by_name = {stage.get("name"): stage for stage in reversed(stages)}
+    last = stages[-1] if stages else {}
+    return read_meters(by_name.get("ingestion") or by_name.get("submission") or last)
 
 
 def _notes(value: Any) -> list[str]:

@@ -234,7 +234,8 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
-    """A row of a board with who looks at it. Raises `Sealed` or `Hidden` for those who may not see the board."""
+    """A row of a board with who looks at it. For those who may not see the board there is none: its rows are numbered, and
+    another answer would tell how many there are."""
     rows = Entry.objects.select_related("team", "score__submission__phase__competition")
     found: Entry = get_object_or_404(rows, pk=pk)
     submission = found.score.submission
@@ -242,7 +243,7 @@ def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     phase = next(one for one in visited.phases if one.pk == submission.phase_id)
     board = next(one for one in phase.leaderboards.all() if one.pk == found.leaderboard_id)
     if not visited.can_see_board(board):
-        raise refusal_of(board)
+        raise Http404
     return found, visited, board
 
 

@@ -27,7 +27,7 @@ from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.storage import open_stored
-from competitions.runs.access import log_streams, may_download
+from competitions.runs.access import hides_programs, log_streams, may_download
 from competitions.runs.logs import log_text
 from competitions.runs.models import Run, RunLog, RunOutput
 from competitions.runs.queue_position import queue_positions
@@ -37,6 +37,7 @@ from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import DETAILED, details_response
@@ -125,7 +126,10 @@ def _run_context(
     logs = [(stream, RunLog.Stream(stream).label, log_text(run, stream)) for stream in streams]
     return {
         "run": run,
-        "receipt": receipt_for(run, streams=streams),
+        "hides_programs": RunLog.Stream.INGESTION not in streams
+        and hides_programs(submission.phase)
+        and submission.kind == Kind.CODE,
+        "receipt": receipt_for(run, streams=streams, organizes=organizes(user, submission.phase)),
         "progress": progress,
         "logs": [
             {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}

@@ -36,6 +36,7 @@ def only(folder: Path) -> str:
 
 
 COLUMN = {"title": "Mean", "key": "mean", "index": 1}
+OPEN = {"title": "Main", "key": "main", "columns": [{"title": "Accuracy", "key": "accuracy", "index": 0}]}
 CASES: list[tuple[str, Any, str]] = [
     ("title", ..., "`title` is missing"),
     ("title", "", "title: must not be empty"),
@@ -71,6 +72,9 @@ CASES: list[tuple[str, Any, str]] = [
     ("phases.0.max_submissions", -1, "must be at least 0, not -1"),
     ("phases.0.max_submissions_per_day", "many", "must be a whole number, not 'many'"),
     ("phases.0.execution_time_limit", 0, "must be greater than 0"),
+    ("phases.0.podium", {"visibility": "sealed"}, "the scores 'accuracy' are shown to everybody here, and sealed on"),
+    ("phases.0.podium", {"visibility": "sealed", "reveal": "2027-02-01 10:30:02"}, "in 'Development' on the same task"),
+    ("phases.0.podium", {"leaderboards": [OPEN, OPEN | {"key": "final", "podium": {"visibility": "sealed"}}]}, "in the same phase"),
     ("phases.0.podium", {"preset": "no-such"}, "there is no preset 'no-such'"),
     ("leaderboards", ..., "`leaderboards` is missing"),
     ("leaderboards.0.columns", [], "must not be empty"),

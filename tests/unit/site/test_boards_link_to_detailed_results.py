@@ -83,7 +83,7 @@ def test_a_sealed_board_has_no_such_links_even_for_those_with_the_right(site: Wo
     Phase.objects.filter(pk=made.phase_id).update(visibility="sealed")
     site.competition.competitionorganizer_set.update(can_see_sealed=True)
     board, _, frame = places(made)
-    assert Client().get(frame).status_code == 403
+    assert Client().get(frame).status_code == 404
     assert "#details" not in client_of(site.organizer).get(board).content.decode()
     assert client_of(site.organizer).get(frame).status_code == 404
 

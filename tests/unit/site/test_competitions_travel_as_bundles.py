@@ -65,7 +65,8 @@ VARIANTS: list[tuple[str, Any]] = [
     ("fact_sheet", SHEET), ("leaderboards.0.columns.1", MEAN), ("leaderboards.0.submission_rule", "Add_And_Delete_Multiple"),
     ("phases.1.auto_migrate_to_this_phase", True), ("phases.0.hide_output", True), ("tasks.0.ingestion_only_during_scoring", True),
     ("phases.0.accepts_only_result_submissions", True), ("phases.0.podium", {"accepts": ["dataset"], "allow_network": True}),
-    ("phases.0.max_submissions", 0), ("image", ...), ("phases.0.podium", {"visibility": "sealed", "rule": "Force_Last"}),
+    ("phases.0.max_submissions", 0), ("image", ...),
+    ("phases.0.podium", {"visibility": "sealed", "rule": "Force_Last", "reveal": "2027-02-01 10:30:00"}),
     ("enable_detailed_results", True), ("phases.0.starting_kit", "input_data"), ("phases.0.end", "2027-01-31 23:59:59+02:00"),
     ("leaderboards.0.hidden", True), ("competition_type", "benchmark"), ("description", "One line."),
 ]  # fmt: skip

@@ -132,7 +132,7 @@ def test_a_sealed_score_is_not_put_on_a_public_board(site: World) -> None:
     }
     changed = {f"columns-1-{name}": [value] for name, value in added.items()}
     answer = save_form(client_of(site.organizer), url, **changed, **{"columns-TOTAL_FORMS": ["2"]})
-    assert "is sealed on the board" in answer.content.decode()
+    assert "is sealed in this phase until the reveal" in answer.content.decode()
     assert board.columns.count() == 1
 
 

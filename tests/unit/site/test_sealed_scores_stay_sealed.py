@@ -193,7 +193,7 @@ def test_a_receipt_does_not_show_digests_by_which_a_score_could_be_guessed(seale
     for url, letters in pages.items():
         for letter in letters:
             said = body_of(sealed.people[letter].get(url))
-            assert "c" * 64 in said, (url, letter)
+            assert ("c" * 64 in said) is (letter != "M"), (url, letter)
             assert "a" * 64 not in said, (url, letter)
             assert "b" * 64 not in said, (url, letter)
     CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)

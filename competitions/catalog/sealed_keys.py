@@ -1,0 +1,67 @@
+"""Which scores are under seal: a record of what was asked for, which no later change of boards and columns takes back.
+
+Boards are an app above this one and are reached by relation.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from competitions.catalog.models import Phase, Task
+
+SCORE: Final = "score"  # the kind of column that shows what a scoring program wrote
+SEALED: Final = "sealed"
+
+
+def sealed_keys_record(*, phase: Phase, now: datetime) -> None:
+    """Put on record the keys of every score that the phase's boards keep sealed now. Safe to call twice, or at once.
+
+    Called before a worker is told which scores to send, and again when they are recorded: between the two an organizer may
+    have renamed or deleted the column.
+    """
+    if phase.revealed_at is not None:
+        return
+    asked = _set_sealed(phase)
+    if not asked:
+        return
+    records = phase.sealed_keys
+    missing = asked - set(records.values_list("leaderboard_id", "key"))
+    records.model.objects.bulk_create(
+        [records.model(phase=phase, leaderboard_id=board, key=key, sealed_at=now) for board, key in sorted(missing)],
+        ignore_conflicts=True,
+    )
+
+
+def _set_sealed(phase: Phase) -> set[tuple[int, str]]:
+    """Boards and keys of the scores that are sealed by the settings of today."""
+    boards = phase.leaderboards.filter(columns__kind=SCORE)
+    sealed = boards if phase.is_sealed else boards.filter(visibility=SEALED)
+    return set(sealed.order_by().values_list("pk", "columns__key"))
+
+
+def keys_under_seal(phase: Phase, *, besides: int | None = None) -> set[str]:
+    """Keys whose scores no open board of this phase may show: sealed by settings, or on record. `besides`: without this
+    board's own settings, which are about to change."""
+    if phase.revealed_at is not None:
+        return set()
+    by_settings = {key for board, key in _set_sealed(phase) if board != besides}
+    return by_settings | set(phase.sealed_keys.values_list("key", flat=True))
+
+
+def keys_under_seal_on(tasks: Iterable[Task], *, phase: Phase) -> dict[str, Phase]:
+    """Keys of scores that other phases keep sealed on these tasks: the same file would get the same scores in this phase."""
+    others = (
+        Phase.objects.filter(tasks__in=[task.pk for task in tasks], revealed_at=None).exclude(pk=phase.pk).distinct()
+    )
+    return {key: other for other in others for key in keys_under_seal(other)}
+
+
+def published_by(phase: Phase, tasks: Iterable[Task]) -> dict[str, Phase]:
+    """Of `keys_under_seal_on`, those that an open board of this phase would show."""
+    if phase.is_sealed or not phase.pk:
+        return {}
+    boards = phase.leaderboards.filter(columns__kind=SCORE)
+    if phase.revealed_at is None:
+        boards = boards.exclude(visibility=SEALED)
+    shown = set(boards.order_by().values_list("columns__key", flat=True))
+    return {key: other for key, other in keys_under_seal_on(tasks, phase=phase).items() if key in shown}
