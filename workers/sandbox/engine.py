@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,10 +18,12 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 import docker
 from workers.sandbox.errors import SandboxError
+from workers.sandbox.image import ImageFacts, read_image
 
 CALL_TIMEOUT_S = 60
 WAIT_ROUND_S = 30  # a wait is asked again this often: one that the engine forgot is not waited for for ever
 PULL_TIMEOUT_S = 3600
+SHELL = "/bin/sh"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class EngineFacts:
     kernel: str
     storage_driver: str
     user_namespaces: bool = False  # root inside is nobody outside
+    first_user: int = 0  # of the host, which is user 0 inside; above 0 with user namespaces alone
     runtimes: tuple[str, ...] = ()  # `runsc` is gVisor
 
 
@@ -91,12 +94,14 @@ class Engine:
                 arguments["base_url"] = base_url
             self.api = docker.APIClient(version="auto", timeout=CALL_TIMEOUT_S, **arguments)
             # No proxy stands before a socket of this host; looking for one anew cost each call a tenth of its time.
+            self._with_shell: dict[str, bool] = {}  # by digest
             self.api.trust_env = not self.api.base_url.startswith("http+docker://")
 
     def facts(self) -> EngineFacts:
         """Ask the engine about itself."""
         with engine_errors("asking the engine about itself"):
             info = self.api.info()
+        user_namespaces = any("name=userns" in option for option in info.get("SecurityOptions") or [])
         return EngineFacts(
             version=str(info.get("ServerVersion", "")),
             cgroup_version=f"v{info.get('CgroupVersion', '1')}",
@@ -104,7 +109,8 @@ class Engine:
             operating_system=str(info.get("OperatingSystem", "")),
             kernel=str(info.get("KernelVersion", "")),
             storage_driver=str(info.get("Driver", "")),
-            user_namespaces=any("name=userns" in option for option in info.get("SecurityOptions") or []),
+            user_namespaces=user_namespaces,
+            first_user=first_user(str(info.get("DockerRootDir", ""))) if user_namespaces else 0,
             runtimes=tuple(sorted(info.get("Runtimes") or {})),
         )
 
@@ -128,10 +134,29 @@ class Engine:
 
     def image_digest(self, image: str) -> str:
         """The registry's digest of an image where it has one, else its local id: `sha256:...`."""
+        return self._inspect_image(image).digest
+
+    def image_facts(self, image: str) -> ImageFacts:
+        """What the image on this host says about itself."""
+        facts = self._inspect_image(image)
+        if facts.digest not in self._with_shell:
+            self._with_shell[facts.digest] = self._has_shell(image)
+        return replace(facts, has_shell=self._with_shell[facts.digest])
+
+    def _inspect_image(self, image: str) -> ImageFacts:
         with engine_errors(f"looking for the image {image}"):
-            facts: dict[str, Any] = self.api.inspect_image(image)  # type: ignore[no-untyped-call]  # absent in the stubs
-        digests = facts.get("RepoDigests") or []
-        return str(digests[0].rpartition("@")[2] if digests else facts["Id"])
+            return read_image(self.api.inspect_image(image))  # type: ignore[no-untyped-call]  # absent in the stubs
+
+    def _has_shell(self, image: str) -> bool:
+        """Look into a container that is never started: an engine shows an image's files no other way."""
+        probe = {"Image": image, "Cmd": ["true"], "HostConfig": {"NetworkMode": "none", "ReadonlyRootfs": True}}
+        with engine_errors(f"looking into the image {image}"):
+            container = str(self.api.create_container_from_config(probe)["Id"])  # type: ignore[no-untyped-call]  # absent in the stubs
+            try:
+                url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/archive"
+                return bool(self.api.head(url, params={"path": SHELL}, timeout=CALL_TIMEOUT_S).status_code == 200)
+            finally:
+                self.remove(container)
 
     def pull(self, image: str, stop: Callable[[], bool] = lambda: False) -> None:
         """Pull an image to its end; `SandboxError` `image_pull_failed` with the registry's own words."""
@@ -235,6 +260,16 @@ class Engine:
             timeout = (CALL_TIMEOUT_S, None if follow else CALL_TIMEOUT_S)
             with contextlib.closing(self.api.get(url, params=chosen, stream=True, timeout=timeout)) as answer:
                 yield from _frames(answer)
+
+
+def first_user(root: str) -> int:
+    """The host's user behind user 0 of a remapped engine, which its folder is named after.
+
+    >>> first_user("/var/lib/docker/165536.165536"), first_user("/var/lib/docker")
+    (165536, 0)
+    """
+    match = re.search(r"/(\d+)\.\d+/?\Z", root)
+    return int(match.group(1)) if match else 0
 
 
 def _timed_out(error: Exception) -> bool:

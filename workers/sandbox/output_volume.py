@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workers.sandbox.errors import SandboxError
+from workers.sandbox.users import DEFAULT_UID
 
 log = logging.getLogger("podium.worker")
 
-RUNNER_UID = 10001
 MNT_DETACH = 2  # of umount2(2)
+# Of mount(2). NOSYMFOLLOW came with Linux 5.10; older kernels ignore it.
+NOSUID, NODEV, NOEXEC, REMOUNT, NOSYMFOLLOW, NOATIME, BIND = 0x2, 0x4, 0x8, 0x20, 0x100, 0x400, 0x1000
 BLOCK_BYTES = 4096
 INODE_BYTES = 256
 SPARE_INODES = 64  # directories, and the eleven that ext4 keeps for itself
@@ -39,13 +41,15 @@ class OutputVolume:
     """One output folder at `path`: loop-mounted ext4 where the host allows it, else a plain folder that is watched."""
 
     def __init__(
-        self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool, executable: bool = False
-    ) -> None:
+        self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool, executable: bool = False,
+        owner: int = DEFAULT_UID,
+    ) -> None:  # fmt: skip
         self.path = folder / name
         self.size_bytes = size_bytes
         self.files = files
         self.quota = quota
-        self._options = MOUNT_OPTIONS.replace("noexec,", "") if executable else MOUNT_OPTIONS
+        self.owner = owner
+        self._executable = executable
         self._image = folder / f"{name}.img"
 
     def create(self) -> None:
@@ -74,11 +78,14 @@ class OutputVolume:
         with self._image.open("wb") as image:
             os.posix_fallocate(image.fileno(), 0, total)  # taken from the host's disk now, not when it is written
         features = "^has_journal,^resize_inode"  # it never outlives one run
-        extended = f"nodiscard,lazy_itable_init=1,root_owner={RUNNER_UID}:{RUNNER_UID}"
+        extended = f"nodiscard,lazy_itable_init=1,root_owner={self.owner}:{self.owner}"
         _run("mkfs.ext4", "-q", "-F", "-m", "0", "-b", str(BLOCK_BYTES), "-I", str(INODE_BYTES), "-N", str(inodes),
              "-O", features, "-E", extended, str(self._image))  # fmt: skip
-        _run("mount", "-t", "ext4", "-o", self._options, str(self._image), str(self.path))
+        options = MOUNT_OPTIONS.replace("noexec,", "") if self._executable else MOUNT_OPTIONS
+        _run("mount", "-t", "ext4", "-o", options, str(self._image), str(self.path))
         (self.path / "lost+found").rmdir()
+        if not self._executable:
+            _follow_no_links(self.path)
 
     def exists(self) -> bool:
         """Whether it is there, as a predecessor left it."""
@@ -124,6 +131,16 @@ def _unmount(path: Path) -> None:
     """Lazily, for the case that a container which is being removed still holds it. The system call itself: each run ends with two."""
     if ctypes.CDLL(None, use_errno=True).umount2(os.fsencode(path), MNT_DETACH) != 0:
         log.warning("not_unmounted", extra={"detail": f"{path}: {os.strerror(ctypes.get_errno())}"})
+
+
+def _follow_no_links(path: Path) -> None:
+    """A link that a program leaves here leads nowhere, for whoever opens it, in whichever container, at whatever moment.
+
+    The system call itself, as mount(8) may be older than the kernel. The flag goes with the mount into each container.
+    """
+    flags = REMOUNT | BIND | NOSUID | NODEV | NOEXEC | NOATIME | NOSYMFOLLOW
+    if ctypes.CDLL(None, use_errno=True).mount(None, os.fsencode(path), None, ctypes.c_ulong(flags), None) != 0:
+        log.warning("links_are_followed", extra={"detail": f"{path}: {os.strerror(ctypes.get_errno())}"})
 
 
 def remove_tree(path: Path) -> None:

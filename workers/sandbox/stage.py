@@ -124,7 +124,7 @@ class StageRun:
             self.inputs.fill(extra)
         if self.prefill is not None:
             copy_tree(self.prefill, self.volume.path)
-            give_to_runner(self.volume.path)
+            give_to_runner(self.volume.path, self.volume.owner)
 
     def adopt(self, *, started_monotonic: float | None, killed_by: str | None) -> None:
         """Take over what a predecessor made, instead of `prepare`.
