@@ -137,26 +137,22 @@ class Engine:
         return self._inspect_image(image).digest
 
     def image_facts(self, image: str) -> ImageFacts:
-        """What the image on this host says about itself."""
+        """What the image on this host says about itself. It is taken to have a shell until `has_shell` has looked."""
         facts = self._inspect_image(image)
-        if facts.digest not in self._with_shell:
-            self._with_shell[facts.digest] = self._has_shell(image)
-        return replace(facts, has_shell=self._with_shell[facts.digest])
+        return replace(facts, has_shell=self._with_shell.get(facts.digest, True))
 
     def _inspect_image(self, image: str) -> ImageFacts:
         with engine_errors(f"looking for the image {image}"):
             return read_image(self.api.inspect_image(image))  # type: ignore[no-untyped-call]  # absent in the stubs
 
-    def _has_shell(self, image: str) -> bool:
-        """Look into a container that is never started: an engine shows an image's files no other way."""
-        probe = {"Image": image, "Cmd": ["true"], "HostConfig": {"NetworkMode": "none", "ReadonlyRootfs": True}}
-        with engine_errors(f"looking into the image {image}"):
-            container = str(self.api.create_container_from_config(probe)["Id"])  # type: ignore[no-untyped-call]  # absent in the stubs
-            try:
-                url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/archive"
-                return bool(self.api.head(url, params={"path": SHELL}, timeout=CALL_TIMEOUT_S).status_code == 200)
-            finally:
-                self.remove(container)
+    def has_shell(self, container: str, digest: str) -> bool:
+        """Whether the image of a container, with this digest, has a shell; looked up once for each image."""
+        if digest not in self._with_shell:
+            url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/archive"
+            with engine_errors("looking into the container"):
+                answer = self.api.head(url, params={"path": SHELL}, timeout=CALL_TIMEOUT_S)
+            self._with_shell[digest] = answer.status_code == 200
+        return self._with_shell[digest]
 
     def pull(self, image: str, stop: Callable[[], bool] = lambda: False) -> None:
         """Pull an image to its end; `SandboxError` `image_pull_failed` with the registry's own words."""
@@ -182,6 +178,12 @@ class Engine:
             if not isinstance(error.__cause__, APIError) or error.__cause__.status_code != 409:
                 raise
             return self.inspect(name).id
+
+    def volumes(self, container: str) -> list[str]:
+        """Where the container has a volume of the engine's own, which lies on the host's disk and has no end."""
+        with engine_errors("inspecting the container"):
+            mounts = self.api.inspect_container(container)["Mounts"]
+        return [str(mount["Destination"]) for mount in mounts if mount["Type"] == "volume"]
 
     def start(self, container: str) -> None:
         """Start it; returns when its first process runs."""

@@ -32,14 +32,16 @@ class ImageFacts:
         SandboxError
             `image_unsuitable`: one lies where nothing empty may lie, or within what the platform mounts.
         """
+        if relative := next((volume for volume in self.volumes if not volume.startswith("/")), None):
+            raise unsuitable(f"declares the volume {relative[:200]!r}, which is no absolute path")  # engines cover no such place
         places = sorted({posixpath.normpath(f"/{volume.lstrip('/')}") for volume in self.volumes} - set(mounted))
         if len(places) > MAX_VOLUMES:
-            raise _unsuitable(f"declares {len(places)} volumes; at most {MAX_VOLUMES} can be given a limited place")
+            raise unsuitable(f"declares {len(places)} volumes; at most {MAX_VOLUMES} can be given a limited place")
         for place in places:
             if place in SYSTEM_FOLDERS or _within(place, KERNEL_FOLDERS):
-                raise _unsuitable(f"declares the system folder {place[:200]} a volume")
+                raise unsuitable(f"declares the system folder {place[:200]} a volume")
             if _within(place, set(mounted) - {"/tmp"}):
-                raise _unsuitable(f"declares the volume {place[:200]} inside a folder that Podium mounts")
+                raise unsuitable(f"declares the volume {place[:200]} inside a folder that Podium mounts")
         return places
 
 
@@ -61,7 +63,8 @@ def _within(place: str, folders: Collection[str]) -> bool:
     return any(place == folder or place.startswith(f"{folder}/") for folder in folders)
 
 
-def _unsuitable(what: str) -> SandboxError:
+def unsuitable(what: str) -> SandboxError:
+    """The refusal of an image; `what` it does goes on after "it"."""
     return SandboxError(
         "image_unsuitable", f"The image cannot be used: it {what}. Build it without that VOLUME, or choose another image."
     )
