@@ -91,7 +91,7 @@ def test_declared_volumes_are_bounded_and_run_nothing(bench: Bench, build_image:
         assert f"{folder} stopped at 0 by" in outcome.log, outcome.log
     assert "/dev/shm exec 13" in outcome.log, outcome.log
     assert "FILLED" not in outcome.log
-    assert any("declares volumes (/data" in note for note in outcome.result["notes"])
+    assert any("declares volumes" in note for note in outcome.result["notes"])
 
 
 @pytest.mark.parametrize(("volume", "words"), [
