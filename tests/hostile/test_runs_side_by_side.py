@@ -46,7 +46,10 @@ def test_one_run_cannot_use_up_what_the_kernel_counts_for_a_user(
 
 
 def test_the_container_has_the_user_of_its_slot_and_a_share_of_the_hosts_open_files(bench: Bench) -> None:
-    source = "import os, resource\nprint(os.getuid(), *resource.getrlimit(resource.RLIMIT_NOFILE), *resource.getrlimit(resource.RLIMIT_NPROC))\n"
+    source = """
+import os, resource
+print(os.getuid(), *resource.getrlimit(resource.RLIMIT_NOFILE), *resource.getrlimit(resource.RLIMIT_NPROC))
+"""
     execution = bench.prepared(bench.code_job(source + ANSWER, pids=256), slot=5)
     uid, files, _, processes, _ = map(int, bench.see_through(execution).log.split())
     assert uid == slot_uid(bench.worker.key, 5)

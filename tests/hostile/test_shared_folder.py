@@ -109,7 +109,9 @@ open('/app/output/answer.txt', 'w').write('0.5')
     assert outcome.result["scores"] == {"score": 0.5}
 
 
-def test_a_worker_in_gvisor_takes_no_programs_that_share_a_folder(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_in_gvisor_takes_no_programs_that_share_a_folder(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bench.worker, "runtime", GVISOR)
     outcome = bench.run(job_beside(bench, shared.HONEST))
     assert (outcome.reason, outcome.code) == ("infrastructure", "shared_folder_refused")

@@ -110,7 +110,9 @@ class Stager:
         shared = self._shared(stage) if stage.shared else None
         copied = {target: source for target, source in sources.items() if stage.writable and is_copied(target)}
         owner = self._runner.host_uid
-        inputs = WritableInputs(self._folder.path, f"{stage.name}-inputs", worker.quota, copied, owner) if copied else None
+        inputs = (
+            WritableInputs(self._folder.path, f"{stage.name}-inputs", worker.quota, copied, owner) if copied else None
+        )
         mounts = tuple(Mount(source, target) for target, source in sources.items() if target not in copied)
         mounts += inputs.mounts() if inputs else ()
         mounts += (Mount(shared.path, "/app/shared", writable=True),) if shared else ()

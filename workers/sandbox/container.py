@@ -10,7 +10,7 @@ from typing import Any
 from workers.sandbox.image import NO_IMAGE, ImageFacts
 from workers.sandbox.limits import MIB, Limits
 from workers.sandbox.seccomp import seccomp_profile
-from workers.sandbox.users import Runner
+from workers.sandbox.users import DEFAULT_RUNNER, Runner
 
 OUTPUT_TARGET = "/app/output"
 WORKING_DIR = "/app/program"
@@ -62,7 +62,7 @@ class StageSpec:
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     image_facts: ImageFacts = NO_IMAGE
-    runner: Runner = Runner()
+    runner: Runner = DEFAULT_RUNNER
     open_files: int = MAX_OPEN_FILES
     plain_files: bool = False
 
@@ -139,7 +139,7 @@ def _volumes(spec: StageSpec) -> dict[str, str]:
     """What the image declares volumes, as bounded memory: the engine would give each a place on the host's disk without an end."""
     mounted = {OUTPUT_TARGET, "/tmp", *(mount.target for mount in spec.mounts)}
     options = _tmpfs_options(spec.limits, "noexec")
-    return {path: options for path in spec.image_facts.volumes_beside(mounted)}
+    return dict.fromkeys(spec.image_facts.volumes_beside(mounted), options)
 
 
 def _ulimits(spec: StageSpec) -> list[dict[str, Any]]:

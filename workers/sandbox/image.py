@@ -33,7 +33,9 @@ class ImageFacts:
             `image_unsuitable`: one lies where nothing empty may lie, or within what the platform mounts.
         """
         if relative := next((volume for volume in self.volumes if not volume.startswith("/")), None):
-            raise unsuitable(f"declares the volume {relative[:200]!r}, which is no absolute path")  # engines cover no such place
+            raise unsuitable(
+                f"declares the volume {relative[:200]!r}, which is no absolute path"
+            )  # engines cover no such place
         places = sorted({posixpath.normpath(f"/{volume.lstrip('/')}") for volume in self.volumes} - set(mounted))
         if len(places) > MAX_VOLUMES:
             raise unsuitable(f"declares {len(places)} volumes; at most {MAX_VOLUMES} can be given a limited place")
@@ -66,5 +68,6 @@ def _within(place: str, folders: Collection[str]) -> bool:
 def unsuitable(what: str) -> SandboxError:
     """The refusal of an image; `what` it does goes on after "it"."""
     return SandboxError(
-        "image_unsuitable", f"The image cannot be used: it {what}. Build it without that VOLUME, or choose another image."
+        "image_unsuitable",
+        f"The image cannot be used: it {what}. Build it without that VOLUME, or choose another image.",
     )

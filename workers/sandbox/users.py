@@ -28,6 +28,9 @@ class Runner:
         return f"{self.uid}:{self.uid}"
 
 
+DEFAULT_RUNNER = Runner()
+
+
 def slot_uid(worker_key: str, slot: int) -> int:
     """The user of one slot. Inotify instances, pipes, message queues, pending signals and processes are counted per user.
 

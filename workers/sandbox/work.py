@@ -81,7 +81,13 @@ class WritableInputs:
         self.destroy()  # what was reserved, or what a predecessor began
         size_bytes, files = size + SPARE_BYTES, count + SPARE_FILES
         self._volume = OutputVolume(
-            self.folder, self.name, size_bytes=size_bytes, files=files, quota=self.quota, executable=True, owner=self.owner
+            self.folder,
+            self.name,
+            size_bytes=size_bytes,
+            files=files,
+            quota=self.quota,
+            executable=True,
+            owner=self.owner,
         )
         self._volume.create()
         for target, source in self.sources.items():
