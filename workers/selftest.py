@@ -221,7 +221,10 @@ class Tester:
 def user_namespaces_words(facts: EngineFacts) -> str:
     """One line on whether users inside containers are others outside."""
     if facts.user_namespaces:
-        return f"User namespaces: yes, user 0 of a container is user {facts.first_user} of this host"
+        return (
+            f"User namespaces: yes, user 0 of a container is user {facts.first_user} of this host. All containers share the inotify "
+            f"instances of one user: set fs.inotify.max_user_instances to 1048576"
+        )
     return "User namespaces: no (userns-remap in daemon.json); each slot has a user of its own, without rights"
 
 

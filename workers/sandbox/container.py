@@ -19,6 +19,7 @@ MAX_OPEN_FILES = 16384
 MIN_LOG_FILE_BYTES = 64 * MIB
 TMP_INODES_PER_MIB = 256
 SPARE_PROCESSES = 64
+MAX_PENDING_SIGNALS = 4096  # with user namespaces those of all containers count for one user of the host
 MIN_SHM_BYTES = 64 * MIB
 # Both streams into one pipe: through two, the engine would guess which of two lines came first. The program is never read by the shell.
 ONE_STREAM = ("/bin/sh", "-c", 'exec "$@" 2>&1', "sh")
@@ -149,7 +150,13 @@ def _ulimits(spec: StageSpec) -> list[dict[str, Any]]:
     file_size = max(limits.output_bytes, limits.tmp_bytes) * 21 // 20 + 8 * MIB
     # Counted for the user, who may have two containers of one run; the control group counts each container.
     processes = 2 * limits.pids + SPARE_PROCESSES
-    values = {"core": 0, "nofile": spec.open_files, "fsize": file_size, "nproc": processes}
+    values = {
+        "core": 0,
+        "nofile": spec.open_files,
+        "fsize": file_size,
+        "nproc": processes,
+        "sigpending": MAX_PENDING_SIGNALS,
+    }
     return [{"Name": name, "Soft": value, "Hard": value} for name, value in values.items()]
 
 
