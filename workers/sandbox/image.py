@@ -32,10 +32,10 @@ class ImageFacts:
         SandboxError
             `image_unsuitable`: one lies where nothing empty may lie, or within what the platform mounts.
         """
-        if relative := next((volume for volume in self.volumes if not volume.startswith("/")), None):
-            raise unsuitable(
-                f"declares the volume {relative[:200]!r}, which is no absolute path"
-            )  # engines cover no such place
+        relative = next((volume for volume in self.volumes if not volume.startswith("/")), None)
+        if relative is not None:
+            # Engines compare it as it is written, and would make a volume beside whatever is mounted there.
+            raise unsuitable(f"declares the volume {relative[:200]!r}, which is no absolute path")
         places = sorted({posixpath.normpath(f"/{volume.lstrip('/')}") for volume in self.volumes} - set(mounted))
         if len(places) > MAX_VOLUMES:
             raise unsuitable(f"declares {len(places)} volumes; at most {MAX_VOLUMES} can be given a limited place")

@@ -12,6 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from workers.sandbox.collect import FOLDER_FLAGS, MAX_DEPTH
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.users import DEFAULT_UID
 
@@ -20,6 +21,7 @@ log = logging.getLogger("podium.worker")
 MNT_DETACH = 2  # of umount2(2)
 # Of mount(2). NOSYMFOLLOW came with Linux 5.10; older kernels ignore it.
 NOSUID, NODEV, NOEXEC, REMOUNT, NOSYMFOLLOW, NOATIME, BIND = 0x2, 0x4, 0x8, 0x20, 0x100, 0x400, 0x1000
+TOO_DEEP = 1 << 40  # entries: more than any limit
 BLOCK_BYTES = 4096
 INODE_BYTES = 256
 SPARE_INODES = 64  # directories, and the eleven that ext4 keeps for itself
@@ -167,13 +169,34 @@ def loop_mounts_work(folder: Path) -> bool:
 
 
 def _count(folder: Path) -> tuple[int, int]:
+    """Bytes and entries below a folder that a program may change meanwhile: by descriptors, so that no link leads out of it."""
+    descriptor = os.open(folder, FOLDER_FLAGS)
+    try:
+        return _count_below(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _count_below(descriptor: int, depth: int) -> tuple[int, int]:
+    if depth > MAX_DEPTH:
+        return 0, TOO_DEEP  # refused in the end in any case; what lies deeper cannot be watched
     used = count = 0
-    for root, folders, files in os.walk(folder):
-        count += len(folders) + len(files)
-        for name in files:
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
             with contextlib.suppress(OSError):  # it may vanish while we look
-                used += (Path(root) / name).lstat().st_blocks * 512
+                inside = _count_entry(descriptor, entry, depth)
+                used, count = used + inside[0], count + 1 + inside[1]
     return used, count
+
+
+def _count_entry(descriptor: int, entry: os.DirEntry[str], depth: int) -> tuple[int, int]:
+    if not entry.is_dir(follow_symlinks=False):
+        return entry.stat(follow_symlinks=False).st_blocks * 512, 0
+    below = os.open(entry.name, FOLDER_FLAGS, dir_fd=descriptor)
+    try:
+        return _count_below(below, depth + 1)
+    finally:
+        os.close(below)
 
 
 def _run(*argv: str) -> None:
