@@ -135,7 +135,8 @@ def test_an_output_that_is_watched_is_counted_without_being_led_out_or_down_for_
     (volume.path / "file").write_bytes(bytes(8192))
     usage = volume.usage()
     assert 8192 <= usage.used_bytes < 1 << 16
-    assert not (usage.full or usage.no_inodes)
+    assert not usage.full
+    assert not usage.no_inodes
     folder = os.open(volume.path, os.O_RDONLY)
     for _ in range(1500):
         os.mkdir("d", dir_fd=folder)
