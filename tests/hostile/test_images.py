@@ -53,7 +53,9 @@ def build_image(bench: Bench, runtime_image: str) -> Iterator[BuildImage]:
         tag = f"podium-test/{bench.worker.key}:{len(built)}"
         unique = uuid.uuid4().hex  # tests beside this one remove images of the same content
         text = f"FROM {runtime_image}\nLABEL podium.test={unique}\nUSER root\n{lines}\n".encode()
-        for line in bench.worker.engine.api.build(fileobj=io.BytesIO(text), tag=tag, rm=True, decode=True):
+        for line in bench.worker.engine.api.build(
+            fileobj=io.BytesIO(text), tag=tag, rm=True, decode=True, network_mode="none"
+        ):
             assert "error" not in line, line
         built.append(tag)
         return tag
