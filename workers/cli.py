@@ -21,6 +21,7 @@ from workers.agent.config import (
     Config,
     ConfigError,
     checked_choice,
+    checked_image,
     checked_name,
     checked_number,
     checked_site,
@@ -113,7 +114,7 @@ def config_from(chosen: argparse.Namespace) -> Config:
         require_isolation=checked_choice("require-isolation", setting("require-isolation"), ISOLATIONS),
         role=checked_choice("role", setting("role"), ROLES),
         self_test=checked_choice("self-test", setting("self-test"), SELF_TESTS),
-        self_test_image=setting("self-test-image") or DEFAULT_IMAGE,
+        self_test_image=checked_image("self-test-image", setting("self-test-image")),
         sweep_s=checked_number("sweep-s", setting("sweep-s"), 30, low=1, high=3600),
     )
 
@@ -138,7 +139,7 @@ def run_self_test(chosen: argparse.Namespace) -> int:
 
     data_dir = chosen.data_dir or from_environment("data-dir")
     return self_test(
-        image=chosen.image or DEFAULT_IMAGE,
+        image=checked_image("image", chosen.image),
         data_dir=Path(data_dir) if data_dir else None,
         engine=chosen.engine or from_environment("engine"),
     )
@@ -156,8 +157,8 @@ def run_calibration(chosen: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, wait_s=0):
         result = calibrate(
-            image=chosen.image or DEFAULT_IMAGE, data_dir=folder, engine=chosen.engine or from_environment("engine"),
-            gpus=chosen.gpus or "auto", gpu_image=chosen.gpu_image or "",
+            image=checked_image("image", chosen.image), data_dir=folder, engine=chosen.engine or from_environment("engine"),
+            gpus=chosen.gpus or "auto", gpu_image=checked_image("gpu-image", chosen.gpu_image) if chosen.gpu_image else "",
         )  # fmt: skip
     print(json.dumps(result, indent=2))
     return 0

@@ -19,6 +19,7 @@ from workers.sandbox.errors import OutputRefused, SandboxError
 from workers.sandbox.limits import MIB, Limits
 from workers.sandbox.output_volume import OutputVolume, loop_mounts_work
 from workers.sandbox.stage import Evidence, StageRun
+from workers.sandbox.users import Runner
 
 LIMITS = Limits(
     wall_s=20, memory_bytes=128 * MIB, cpus=1.0, pids=64, output_bytes=8 * MIB, output_files=64, tmp_bytes=8 * MIB,
@@ -45,6 +46,7 @@ class Probe:
     holds: Callable[[Seen], bool]
     limits: Limits = field(default=LIMITS)
     needs_quota: bool = False
+    plain_files: bool = False
 
 
 FORKS = """
@@ -107,6 +109,23 @@ try:
 except OSError:
     print('LIMIT', n)
 """
+ODD_FILES = """
+import os, stat
+for make in (
+    lambda: os.symlink('/etc/passwd', '/app/output/a'), lambda: os.mkfifo('/app/output/b'),
+    lambda: os.mknod('/app/output/c', stat.S_IFCHR | 0o666, os.makedev(1, 3)), lambda: os.mknod('/app/output/d', stat.S_IFSOCK),
+):
+    try:
+        make()
+        print('MADE')
+    except OSError:
+        print('LIMIT')
+"""
+HOST_PATHS = """
+import os
+seen = [place for place in ('/sys/block', '/sys/fs/ext4', '/sys/devices/virtual/block') if os.path.isdir(place) and os.listdir(place)]
+print('LIMIT', seen, open('/proc/self/cgroup').read().count('podium'))
+"""
 FILES = "for n in range(10000):\n    open(f'/app/output/{n}', 'w').close()\n"
 
 PROBES = (
@@ -121,12 +140,17 @@ PROBES = (
     Probe("temporary files", FILL_TMP, lambda seen: "LIMIT" in seen.log),
     Probe("read-only file system", WRITE_EVERYWHERE, lambda seen: "WROTE" not in seen.log and seen.log.count("LIMIT") == 5),
     Probe("no network", REACH_OUT, lambda seen: "CONNECTED" not in seen.log and seen.log.count("LIMIT") == 3),
-    Probe("no privileges", PRIVILEGES, lambda seen: "LIMIT 10001 0 0 1" in seen.log),
+    Probe("no privileges", PRIVILEGES, lambda seen: f"LIMIT {Runner().uid} 0 0 1" in seen.log),
     Probe("system calls", SYSTEM_CALLS, lambda seen: "LIMIT True" in seen.log),
     Probe(
         "links in the output", "import os\nos.symlink('/etc/passwd', '/app/output/x')",
         lambda seen: seen.refused == "link_in_output",
     ),
+    Probe(
+        "links and pipes beside a scoring program", ODD_FILES,
+        lambda seen: "MADE" not in seen.log and seen.log.count("LIMIT") == 4, plain_files=True,
+    ),
+    Probe("paths of the host", HOST_PATHS, lambda seen: "LIMIT [] 0" in seen.log),
     Probe(
         "metering", "x = sum(n * n for n in range(5_000_000))",
         lambda seen: (seen.evidence.cgroup.cpu_s or 0) > 0.05 and (seen.evidence.cgroup.memory_peak_bytes or 0) > MIB,
@@ -171,9 +195,11 @@ class Tester:
     def _stage(self, probe: Probe, gpu_uuid: str | None) -> StageRun:
         unique = uuid.uuid4().hex
         limits = probe.limits
+        runner = Runner(offset=self._facts.first_user)
         volume = OutputVolume(
-            self._folder, unique, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._quota
-        )
+            self._folder, unique, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._quota,
+            owner=runner.host_uid,
+        )  # fmt: skip
         cgroup = StageCgroup(unique, version=self._facts.cgroup_version, driver=self._facts.cgroup_driver)
         spec = StageSpec(
             name=f"podium-self-test-{unique}",
@@ -185,8 +211,21 @@ class Tester:
             labels={LABEL_WORKER: "self-test"},
             cgroup_parent=cgroup.parent,
             gpu_uuid=gpu_uuid,
+            runner=runner,
+            plain_files=probe.plain_files,
+            image_facts=self._engine.image_facts(self._image),
         )
         return StageRun("self-test", self._engine, spec, volume, cgroup)
+
+
+def user_namespaces_words(facts: EngineFacts) -> str:
+    """One line on whether users inside containers are others outside."""
+    if facts.user_namespaces:
+        return (
+            f"User namespaces: yes, user 0 of a container is user {facts.first_user} of this host. All containers share the inotify "
+            f"instances of one user: set fs.inotify.max_user_instances to 1048576"
+        )
+    return "User namespaces: no (userns-remap in daemon.json); each slot has a user of its own, without rights"
 
 
 def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
@@ -206,6 +245,7 @@ def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
     print(
         f"Docker Engine {facts.version}, cgroup {facts.cgroup_version} ({facts.cgroup_driver}), kernel {facts.kernel}"
     )
+    print(user_namespaces_words(facts))
     with tempfile.TemporaryDirectory(prefix="podium-self-test-", dir=data_dir) as name:
         folder = Path(name)
         folder.chmod(0o700)

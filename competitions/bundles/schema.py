@@ -7,11 +7,12 @@ import types
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from competitions.bundles.dates import read_instant
 from competitions.bundles.faults import Where
 from core.numbers import is_number
+from workers.protocol.images import parse_image
 
 
 def _accepts_none(annotation: Any) -> bool:
@@ -78,6 +79,15 @@ Rule = Literal["Add", "Add_And_Delete", "Add_And_Delete_Multiple", "Force_Last",
 Quota = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
 
 
+def _image(value: str) -> str:
+    if value := value.strip():
+        parse_image(value)
+    return value
+
+
+Image = Annotated[str, Field(max_length=200), AfterValidator(_image)]
+
+
 class PageExtra(Spec):
     tab: Literal["overview", "data"] | None = None
 
@@ -127,7 +137,7 @@ class PhaseExtra(Spec):
     prediction_format: dict[str, Any] | None = None
     max_submissions_per_week: int | None = Field(None, ge=0)
     allow_network: bool = False
-    docker_image: str = Field("", max_length=200)
+    docker_image: Image = ""
     scoring_time_limit: int | None = Field(None, gt=0)
     rule: Rule | None = None
     reveal: OptionalInstant = None
@@ -257,7 +267,7 @@ class CompetitionSpec(Spec):
     description: str = ""
     image: str | None = None
     terms: str | None = None
-    docker_image: str = Field("", max_length=200)
+    docker_image: Image = ""
     registration_auto_approve: bool = False
     enable_detailed_results: bool = False
     show_detailed_results_in_submission_panel: bool = True

@@ -3,13 +3,13 @@
 Apps above this one add their own checks with `@readiness_check`.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from competitions.catalog.models import Competition, Phase
 from competitions.compute.models import ComputeWorker
+from workers.protocol.images import ImageNameInvalid, parse_image
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,6 @@ class ReadinessWarning:
     text: str
 
 
-# Docker's grammar of image names: host and path in lower case, then a tag or a digest.
-IMAGE_NAME = re.compile(
-    r"[a-z0-9]+([._:-][a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?"
-)
 Check = Callable[[Competition], Iterator[ReadinessWarning]]
 _checks: list[Check] = []
 
@@ -59,12 +55,10 @@ def phases_can_be_used(competition: Competition) -> Iterator[ReadinessWarning]:
 
 def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
     tasks = list(phase.tasks.all())
-    if not IMAGE_NAME.fullmatch(phase.image_name):
-        yield ReadinessWarning(
-            "image_name",
-            phase.name,
-            f"“{phase.image_name}” is no image name. Write it as in `docker pull`, for instance podium/runtime:1.",
-        )
+    try:
+        parse_image(phase.image_name)
+    except ImageNameInvalid as error:
+        yield ReadinessWarning("image_name", phase.name, str(error))
     if not tasks:
         yield ReadinessWarning("no_task", phase.name, "The phase has no task, so nothing can be scored. Add one.")
     if not (phase.accepts_predictions or phase.accepts_code):

@@ -12,6 +12,8 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
+from competitions.compute.images import validate_image_patterns
+
 if TYPE_CHECKING:
     from accounts.models import User
 
@@ -60,6 +62,7 @@ class Queue(models.Model):
     )
     allowed_images = models.TextField(
         blank=True,
+        validators=[validate_image_patterns],
         help_text="Container images that may run here, one pattern a line, such as <code>podium/*</code>. Empty: all.",
     )
     pull_policy = models.CharField(

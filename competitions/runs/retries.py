@@ -18,6 +18,7 @@ NOT_THE_WORKERS: Final = (
     "image_missing",
     "image_pull_failed",
     "image_forbidden",
+    "image_unsuitable",
 )  # ours to mend, but on no particular host
 RUN_QUARANTINED: Final = "run_quarantined"
 

@@ -15,6 +15,8 @@ import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from workers.protocol.images import ImageNameInvalid, parse_image
+
 django_stubs_ext.monkeypatch()  # lets classes name their type: ModelAdmin[Run]
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -206,7 +208,10 @@ RETRY_PAUSES_S = tuple(env.list("PODIUM_RETRY_PAUSES_S", cast=float, default=[0,
 LOG_LIMIT_BYTES = env.int("PODIUM_LOG_LIMIT_BYTES", default=1_000_000)  # per run and stream, in the database
 # Give no runs to a worker that has not shown by its self-test that the limits hold on its host.
 REQUIRE_SELF_TEST = env.bool("PODIUM_REQUIRE_SELF_TEST", default=False)
-DEFAULT_IMAGE = env.str("PODIUM_DEFAULT_IMAGE", default="podium/runtime:1")
+try:
+    DEFAULT_IMAGE = str(parse_image(env.str("PODIUM_DEFAULT_IMAGE", default="podium/runtime:1")))
+except ImageNameInvalid as error:
+    raise ImproperlyConfigured(f"PODIUM_DEFAULT_IMAGE: {error}") from error
 if HEARTBEAT_S * 2 > LEASE_S:
     raise ImproperlyConfigured("PODIUM_LEASE_S must be at least twice PODIUM_HEARTBEAT_S, or one lost beat ends a run.")
 

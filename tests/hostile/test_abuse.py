@@ -16,6 +16,7 @@ import pytest
 from tests.hostile.programs import escapes, outputs, resources, truth
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, SECRET, Bench, Outcome
+from workers.sandbox.users import FIRST_UID
 
 Check = Callable[[Outcome], bool]
 
@@ -174,7 +175,10 @@ ESCAPES = {
     ),
     "setuid_hunt": Case(
         escapes.SETUID_HUNT,
-        check=says("SETUID []", f"CAPS {'0' * 16} {'0' * 16} {'0' * 16} {'0' * 16}", "NNP 1 UID 10001 10001"),
+        check=lambda o: (
+            says("SETUID []", f"CAPS {'0' * 16} {'0' * 16} {'0' * 16} {'0' * 16}", "NNP 1")(o)
+            and FIRST_UID <= number_after(o.log, "NNP 1 UID") < 65_536
+        ),
     ),
     "tamper_inputs": Case(escapes.TAMPER_INPUTS, check=lambda o: "CHANGED" not in o.log),
 }

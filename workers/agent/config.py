@@ -11,6 +11,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from workers.protocol.images import ImageNameInvalid, parse_image
+
 PREFIX = "PODIUM_WORKER_"
 DEFAULT_IMAGE = "podium/runtime:1"
 ISOLATIONS = ("none", "userns", "gvisor")
@@ -100,6 +102,14 @@ def read_token(path: str | None) -> str:
     if not token or len(token.split()) != 1:
         raise ConfigError(f"the token file {path} must hold one token and nothing else")
     return token
+
+
+def checked_image(option: str, value: str | None) -> str:
+    """The name of an image; the default where none is given."""
+    try:
+        return str(parse_image(value or DEFAULT_IMAGE))
+    except ImageNameInvalid as error:
+        raise ConfigError(f"--{option}: {error}") from error
 
 
 def checked_name(value: str | None) -> str:

@@ -15,6 +15,7 @@ from workers.agent.gpus import GpuSource
 from workers.sandbox.engine import Engine, EngineFacts
 
 LABEL_WORKER = "podium.worker"
+GVISOR = "runsc"
 UPLOAD_THREADS = 4
 
 
@@ -33,6 +34,7 @@ class Worker:
     quota: bool
     allow_network: bool = False
     runtime: str = ""
+    slots: int = 1
     patience_s: float = 600.0
     slot_faults: dict[int, dict[str, Any]] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)

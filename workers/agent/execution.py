@@ -284,7 +284,7 @@ class RunExecution:
 
     def _stage_record(self, evidence: Evidence) -> dict[str, Any]:
         spec = self.staged.stages[evidence.name].spec
-        digest = self.staged.image_digests.get(spec.image, "")
+        digest = self.staged.images[spec.image].digest
         return stage_record(evidence, spec, image_digest=digest, listing=self.outbox.listings.get(evidence.name))
 
     def meters(self) -> dict[str, Any]:

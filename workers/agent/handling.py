@@ -100,7 +100,7 @@ class RunHandling:
     def _prepare(self) -> None:
         gpu_uuid = self.slot.gpu_uuid if self.job.gpus else None
         try:
-            self.folder.create(self.job, gpu_uuid=gpu_uuid, cores=self.slot.cores)
+            self.folder.create(self.job, gpu_uuid=gpu_uuid, cores=self.slot.cores, slot=self.slot.number)
         except OSError as error:
             self.execution.verdict = _disk_verdict(error)
         else:

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from workers.agent.gpus import Gpu
+from workers.sandbox.container import MAX_OPEN_FILES
 from workers.sandbox.engine import EngineFacts
 from workers.sandbox.limits import host_cores, host_memory_bytes
+
+MIN_OPEN_FILES = 1024
 
 
 def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool) -> dict[str, Any]:
@@ -30,6 +33,15 @@ def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool) -> dic
         "runtimes": list(engine.runtimes),
         "gpus": [gpu.as_json() for gpu in gpus],
     }
+
+
+def open_files(slots: int, pids: int, file_max: Path = Path("/proc/sys/fs/file-max")) -> int:
+    """Descriptors for each process of a container: all runs together, with two containers each, open at most half of what the host can.
+
+    Never fewer than the 1,024 that programs take for granted: on a small host with many slots raise `fs.file-max`.
+    """
+    share = int(file_max.read_text()) // 4 // slots
+    return max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, share // pids))
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

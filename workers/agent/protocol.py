@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, cast
 
+from workers.protocol.images import ImageNameInvalid, parse_image
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.limits import Limits
 
@@ -16,7 +17,6 @@ FIRST_STEP, LAST_STEP = 1, 2
 PULL_POLICIES = ("missing", "always", "never")
 SHA256 = re.compile(r"\A[0-9a-f]{64}\Z")
 IDENTIFIER = re.compile(r"\A[A-Za-z0-9_-]{1,64}\Z")
-IMAGE = re.compile(r"\A[a-z0-9][a-zA-Z0-9._/:@-]{0,254}\Z")
 FILE_NAME = re.compile(r"\A[^/\\\x00-\x1f\x7f]{1,200}\Z")
 
 
@@ -131,12 +131,19 @@ def _stage(said: Any, where: str) -> StageJob:
     mounts = tuple(_mount(item, f"{where}.mounts[{n}]") for n, item in enumerate(_list(body, "mounts", where)))
     _check_mounts(name, mounts, where)
     return StageJob(
-        name=name, image=_matching(body, "image", where, IMAGE), pull=_choice(body, "pull", where, PULL_POLICIES),
+        name=name, image=_image(body, where), pull=_choice(body, "pull", where, PULL_POLICIES),
         mounts=mounts, command=_command(body, where), command_from=str(body.get("command_from") or "/app/program"),
         limits=_limits(body, where), network=bool(body.get("network", False)), step=_step(body, name, where),
         writable=bool(body.get("writable", False)), shared=bool(body.get("shared", False)),
         prefill=_prefill(body, mounts, where), tolerant=bool(body.get("tolerant", False)),
     )  # fmt: skip
+
+
+def _image(body: dict[str, Any], where: str) -> str:
+    try:
+        return str(parse_image(_text(body, "image", where)))
+    except ImageNameInvalid as error:
+        raise JobInvalid(f"{where}.image: {error}") from error
 
 
 def _check_order(stages: tuple[StageJob, ...]) -> None:

@@ -18,7 +18,7 @@ from workers.agent.cache import StagingCache
 from workers.agent.claiming import Claimer
 from workers.agent.client import SiteClient, SiteUnreachable
 from workers.agent.config import Config, ConfigError
-from workers.agent.context import LABEL_WORKER, Worker
+from workers.agent.context import GVISOR, LABEL_WORKER, Worker
 from workers.agent.enrolment import enrol
 from workers.agent.gpus import Gpu, GpuSource, choose_gpus, find_gpus
 from workers.agent.handling import HeldRuns, RunHandling
@@ -36,7 +36,6 @@ from workers.sandbox.output_volume import loop_mounts_work
 
 log = logging.getLogger("podium.worker")
 
-GVISOR = "runsc"
 STOP_GRACE_S = 10.0
 REGISTER_PAUSE_S = 2.0
 PREDECESSOR_WAIT_S = 20.0
@@ -76,6 +75,7 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
         quota=quota,
         allow_network=config.allow_network,
         runtime=config.runtime,
+        slots=config.slots or max(1, len(chosen)),
         stopping=stopping,
     )
     return worker, chosen
@@ -103,8 +103,7 @@ class Service:
         self._worker = worker
         self._bell = Bell()
         self._held = HeldRuns()
-        count = config.slots or max(1, len(gpus))
-        shares = share_cores(sorted(os.sched_getaffinity(0)), count)
+        shares = share_cores(sorted(os.sched_getaffinity(0)), worker.slots)
         self._slots = [
             Slot(worker, number, gpus[number].uuid if number < len(gpus) else None, cores)
             for number, cores in enumerate(shares)
@@ -174,11 +173,13 @@ class Service:
                 log.warning("run_folder_unreadable", extra={"lease": path.name, "detail": str(error)[:200]})
                 remove_run_folder(path)
                 continue
-            found.append(RunHandling(self._slot_for(folder.gpu_uuid), job, self._held, self.stop, folder))
+            found.append(RunHandling(self._slot_for(folder), job, self._held, self.stop, folder))
         return [thread for handling in found if (thread := self._adopter(handling)) is not None]
 
-    def _slot_for(self, gpu_uuid: str | None) -> Slot:
-        return next((slot for slot in self._slots if slot.gpu_uuid == gpu_uuid), self._slots[0])
+    def _slot_for(self, folder: RunFolder) -> Slot:
+        """The slot with the run's GPU; of several without one, that which it was claimed for."""
+        fitting = [slot for slot in self._slots if slot.gpu_uuid == folder.gpu_uuid] or self._slots
+        return next((slot for slot in fitting if slot.number == folder.slot), fitting[0])
 
     def _adopter(self, handling: RunHandling) -> threading.Thread | None:
         """How one found run goes on: handed back, dropped, or taken over in a thread."""

@@ -10,16 +10,19 @@ from pathlib import Path
 from workers.agent.archive import ArchiveRefused
 from workers.agent.client import SiteError
 from workers.agent.command import CommandMissing, read_command
-from workers.agent.context import LABEL_WORKER, Worker
+from workers.agent.context import GVISOR, LABEL_WORKER, Worker
 from workers.agent.gpus import NvmlMeter
+from workers.agent.host import open_files
 from workers.agent.protocol import FileRef, InputMount, Job, StageJob
 from workers.agent.state import RunFolder
 from workers.sandbox.cgroup import StageCgroup
 from workers.sandbox.container import Mount, StageSpec
 from workers.sandbox.errors import SandboxError
+from workers.sandbox.image import ImageFacts
 from workers.sandbox.limits import Limits
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
+from workers.sandbox.users import Runner, slot_uid
 from workers.sandbox.verdict import Verdict, failed
 from workers.sandbox.work import WritableInputs, is_copied
 
@@ -37,7 +40,7 @@ class Staged:
     """What was made for a job, and what it cost."""
 
     stages: dict[str, StageRun] = field(default_factory=dict)
-    image_digests: dict[str, str] = field(default_factory=dict)
+    images: dict[str, ImageFacts] = field(default_factory=dict)
     cache_keys: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     pull_s: float = 0.0
@@ -73,23 +76,32 @@ class Stager:
 
     def _images(self) -> None:
         for stage in self._job.stages:
-            if stage.image in self.staged.image_digests and stage.pull != "always":
+            if stage.image in self.staged.images and stage.pull != "always":
                 continue
-            self.staged.image_digests[stage.image] = self._image(stage)
+            self.staged.images[stage.image] = facts = self._image(stage)
+            if facts.volumes:
+                self.staged.notes.append(
+                    f"The image {stage.image} declares volumes ({', '.join(facts.volumes)[:200]}). Here each is an empty folder "
+                    f"in memory, as large as /tmp may be; what the image holds there is not seen."
+                )
 
-    def _image(self, stage: StageJob) -> str:
+    def _image(self, stage: StageJob) -> ImageFacts:
         engine = self._worker.engine
-        found = None if stage.pull == "always" else engine.find_image(stage.image)
-        if found is not None:
-            return found
-        if stage.pull != "never":
-            engine.pull(stage.image, self._worker.stopping.is_set)
-        return engine.image_digest(stage.image)
+        if stage.pull != "always":
+            try:
+                return engine.image_facts(stage.image)
+            except SandboxError as error:
+                if error.code != "image_missing" or stage.pull == "never":
+                    raise
+        engine.pull(stage.image, self._worker.stopping.is_set)
+        return engine.image_facts(stage.image)
 
     def _stage(self, stage: StageJob) -> StageRun:
         worker = self._worker
         if stage.network and not worker.allow_network:
             raise SandboxError("network_refused", "the phase asks for network; this worker was not started to allow it")
+        if stage.shared and worker.runtime == GVISOR:
+            raise SandboxError("shared_folder_refused", "programs that share a folder cannot be kept apart in gVisor")
         sources = {mount.target: self._source(stage, mount) for mount in stage.mounts}
         cores = self._folder.cores
         limits = replace(stage.limits, cpus=min(stage.limits.cpus, len(cores))) if cores else stage.limits
@@ -97,7 +109,10 @@ class Stager:
         volume = beside.volume if beside else self._volume(stage.name, limits)
         shared = self._shared(stage) if stage.shared else None
         copied = {target: source for target, source in sources.items() if stage.writable and is_copied(target)}
-        inputs = WritableInputs(self._folder.path, f"{stage.name}-inputs", worker.quota, copied) if copied else None
+        owner = self._runner.host_uid
+        inputs = (
+            WritableInputs(self._folder.path, f"{stage.name}-inputs", worker.quota, copied, owner) if copied else None
+        )
         mounts = tuple(Mount(source, target) for target, source in sources.items() if target not in copied)
         mounts += inputs.mounts() if inputs else ()
         mounts += (Mount(shared.path, "/app/shared", writable=True),) if shared else ()
@@ -118,6 +133,10 @@ class Stager:
             cpuset=",".join(map(str, cores)),
             runtime=worker.runtime,
             network=stage.network,
+            image_facts=self.staged.images[stage.image],
+            runner=self._runner,
+            open_files=open_files(worker.slots, limits.pids),
+            plain_files=stage.shared and stage.name != "scoring",
         )
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
         _, sent_bytes = self._folder.log_position(stage.name)
@@ -133,8 +152,13 @@ class Stager:
 
     def _volume(self, name: str, limits: Limits) -> OutputVolume:
         return OutputVolume(
-            self._folder.path, name, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._worker.quota
-        )
+            self._folder.path, name, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._worker.quota,
+            owner=self._runner.host_uid,
+        )  # fmt: skip
+
+    @property
+    def _runner(self) -> Runner:
+        return Runner(slot_uid(self._worker.key, self._folder.slot), self._worker.facts.first_user)
 
     def _shared(self, stage: StageJob) -> OutputVolume:
         """The folder that the stages of one step share."""

@@ -28,9 +28,9 @@ class RunFolder:
         self._state: dict[str, Any] = {"phase": "preparing", "gpu_uuid": None, "stages": {}, "logs": {}}
         self._writing = threading.Lock()  # stages that run at the same time, and the heartbeat
 
-    def create(self, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = ()) -> None:
+    def create(self, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = (), slot: int = 0) -> None:
         """Make the folder and write the job; durable when this returns. Raises `OSError`."""
-        self._state |= {"gpu_uuid": gpu_uuid, "boot_id": boot_id(), "cores": list(cores)}
+        self._state |= {"gpu_uuid": gpu_uuid, "boot_id": boot_id(), "cores": list(cores), "slot": slot}
         self.path.mkdir(mode=0o700)
         self.outbox.mkdir(mode=0o700)
         write_durably(self.path / "job.json", json.dumps(job.raw))
@@ -59,6 +59,11 @@ class RunFolder:
     def cores(self) -> tuple[int, ...]:
         """The cores that this run has to itself; none named: all of the host's."""
         return tuple(self._state.get("cores", ()))
+
+    @property
+    def slot(self) -> int:
+        """The number of the slot that this run was claimed for: its programs run as that slot's user."""
+        return int(self._state.get("slot", 0))
 
     @property
     def same_boot(self) -> bool:

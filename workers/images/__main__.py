@@ -10,6 +10,14 @@ from collections.abc import Sequence
 from workers.images.base import BASE_IMAGE, ensure_base
 from workers.images.engine import ImageError, ensure_engine
 from workers.images.runtime_image import RUNTIME_IMAGE, ensure_runtime
+from workers.protocol.images import ImageNameInvalid, parse_image
+
+
+def _image_name(text: str) -> str:
+    try:
+        return str(parse_image(text))
+    except ImageNameInvalid as error:
+        raise argparse.ArgumentTypeError(str(error).replace("%", "%%")) from error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,7 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "command", choices=["ensure", "base"], help="ensure: engine, base and runtime; base: no runtime"
     )
-    parser.add_argument("--image", default=RUNTIME_IMAGE, help=f"tag of the runtime image (default {RUNTIME_IMAGE})")
+    parser.add_argument(
+        "--image", default=RUNTIME_IMAGE, type=_image_name, help=f"tag of the runtime image (default {RUNTIME_IMAGE})"
+    )
     chosen = parser.parse_args(argv)
     try:
         ensure_engine()

@@ -27,7 +27,7 @@ def ensure_base(image: str = BASE_IMAGE) -> None:
         return
     say(f"pulling {image}")
     try:
-        run("docker", "pull", "--quiet", image, timeout_s=PULL_TIMEOUT_S)
+        run("docker", "pull", "--quiet", "--", image, timeout_s=PULL_TIMEOUT_S)
     except ImageError as error:
         if image != BASE_IMAGE:
             raise
@@ -47,7 +47,7 @@ def bootstrap(image: str) -> None:
         listing.write_text("".join(f"{line}\n" for line in sources))
         run("mmdebstrap", "--quiet", "--variant=minbase", *excludes, SUITE, archive, listing, timeout_s=900)
         with archive.open("rb") as stream:
-            subprocess.run(["docker", "import", "--change", 'CMD ["bash"]', "-", image], stdin=stream, check=True,
+            subprocess.run(["docker", "import", "--change", 'CMD ["bash"]', "--", "-", image], stdin=stream, check=True,
                            stdout=subprocess.DEVNULL)  # fmt: skip
     say(f"{image} made")
 

@@ -41,7 +41,7 @@ def label_of(image: str, label: str) -> str | None:
     """The label's value on a local image; None when there is no such image or no such label."""
     template = f'{{{{ index .Config.Labels "{label}" }}}}'
     try:
-        value = run("docker", "image", "inspect", "--format", template, image).strip()
+        value = run("docker", "image", "inspect", "--format", template, "--", image).strip()
     except ImageError:
         return None
     return value if value and value != "<no value>" else None
@@ -50,7 +50,7 @@ def label_of(image: str, label: str) -> str | None:
 def exists(image: str) -> bool:
     """Whether the engine has the image."""
     try:
-        run("docker", "image", "inspect", "--format", "{{.Id}}", image)
+        run("docker", "image", "inspect", "--format", "{{.Id}}", "--", image)
     except ImageError:
         return False
     return True

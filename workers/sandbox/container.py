@@ -7,17 +7,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.sandbox.image import NO_IMAGE, ImageFacts
 from workers.sandbox.limits import MIB, Limits
 from workers.sandbox.seccomp import seccomp_profile
+from workers.sandbox.users import DEFAULT_RUNNER, Runner
 
-USER = "10001:10001"
 OUTPUT_TARGET = "/app/output"
 WORKING_DIR = "/app/program"
 MAX_OPEN_FILES = 16384
 # The engine drops the older of two such files: what a flood writes before the worker begins to read must fit, or its first lines are gone.
 MIN_LOG_FILE_BYTES = 64 * MIB
 TMP_INODES_PER_MIB = 256
+SPARE_PROCESSES = 64
+MAX_PENDING_SIGNALS = 4096  # with user namespaces those of all containers count for one user of the host
 MIN_SHM_BYTES = 64 * MIB
+# Both streams into one pipe: through two, the engine would guess which of two lines came first. The program is never read by the shell.
+ONE_STREAM = ("/bin/sh", "-c", 'exec "$@" 2>&1', "sh")
+# What engines hide, newer ones included, and what tells of the host and of the runs beside: its disks with the paths of their files.
+MASKED_PATHS = (
+    "/proc/acpi", "/proc/asound", "/proc/diskstats", "/proc/fs", "/proc/interrupts", "/proc/kcore", "/proc/key-users", "/proc/keys",
+    "/proc/latency_stats", "/proc/partitions", "/proc/sched_debug", "/proc/scsi", "/proc/swaps", "/proc/timer_list",
+    "/proc/timer_stats", "/sys/block", "/sys/class/bdi", "/sys/class/block", "/sys/dev/block", "/sys/devices/virtual/bdi",
+    "/sys/devices/virtual/block", "/sys/devices/virtual/powercap", "/sys/firmware", "/sys/fs/bcachefs", "/sys/fs/btrfs",
+    "/sys/fs/ext4", "/sys/fs/f2fs", "/sys/fs/fuse", "/sys/fs/xfs", "/sys/kernel/debug", "/sys/kernel/security", "/sys/module/loop",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,7 +44,10 @@ class Mount:
 
 @dataclass(frozen=True)
 class StageSpec:
-    """Everything that decides one container. `labels` are how a restarted worker finds it again."""
+    """Everything that decides one container. `labels` are how a restarted worker finds it again.
+
+    `plain_files`: its programs can make neither links nor pipes with a name, for the sake of whoever reads what they write.
+    """
 
     name: str
     image: str
@@ -46,15 +62,23 @@ class StageSpec:
     cpuset: str = ""  # cores, as in `0,1`; empty: any
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
+    image_facts: ImageFacts = NO_IMAGE
+    runner: Runner = DEFAULT_RUNNER
+    open_files: int = MAX_OPEN_FILES
+    plain_files: bool = False
 
 
 def container_config(spec: StageSpec) -> dict[str, Any]:
     """The body of the engine's `POST /containers/create`."""
     environment = {**base_environment(spec), **spec.env}
+    one_stream = spec.image_facts.has_shell
     return {
         "Image": spec.image,
-        "Cmd": list(spec.argv),
-        "User": USER,
+        "Entrypoint": list(ONE_STREAM) if one_stream else None,  # None: the image's own
+        "Cmd": [*(spec.image_facts.entrypoint if one_stream else ()), *spec.argv],
+        "User": spec.runner.as_user,
+        "Healthcheck": {"Test": ["NONE"]},  # an image's own would run beside the program
+        "StopSignal": "SIGKILL",
         "WorkingDir": WORKING_DIR,
         "Hostname": "runner",
         "Env": [f"{key}={value}" for key, value in environment.items()],
@@ -70,7 +94,8 @@ def base_environment(spec: StageSpec) -> dict[str, str]:
     """Nothing of the worker's own environment: that is where tokens and proxies with passwords live."""
     threads = str(max(1, int(spec.limits.cpus)))
     gpu = {} if spec.gpu_uuid else {"NVIDIA_VISIBLE_DEVICES": "void"}  # a CUDA image asks for all GPUs by default
-    return {"HOME": "/tmp", "TMPDIR": "/tmp", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads,
+    # Its user has a number and no name in the image: what asks for a name finds it here.
+    return {"HOME": "/tmp", "TMPDIR": "/tmp", "USER": "runner", "LOGNAME": "runner", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads,
             "http_proxy": "", "https_proxy": "", **gpu}  # fmt: skip
 
 
@@ -80,10 +105,12 @@ def host_config(spec: StageSpec) -> dict[str, Any]:
     return {
         "NetworkMode": "bridge" if spec.network else "none",
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile()}"],
+        "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile(plain_files=spec.plain_files)}"],
+        "MaskedPaths": list(MASKED_PATHS),
         "ReadonlyRootfs": True,
         "Init": True,  # reaps orphans; a program that ignores signals dies with it
         "IpcMode": "private",
+        "CgroupnsMode": "private",  # else its group's path names the lease
         "PidsLimit": limits.pids,
         "Memory": limits.memory_bytes,
         "MemorySwap": limits.memory_bytes,  # no swap
@@ -92,8 +119,8 @@ def host_config(spec: StageSpec) -> dict[str, Any]:
         "Runtime": spec.runtime,
         "OomScoreAdj": 500,  # when the host runs short, the kernel takes a submission before the worker
         "ShmSize": max(MIN_SHM_BYTES, limits.memory_bytes // 2),
-        "Tmpfs": {"/tmp": _tmpfs_options(limits)},
-        "Ulimits": _ulimits(limits),
+        "Tmpfs": {"/tmp": _tmpfs_options(limits, "exec")} | _volumes(spec),
+        "Ulimits": _ulimits(spec),
         "Mounts": [_bind(mount) for mount in spec.mounts] + [_output(spec.output)],
         "CgroupParent": spec.cgroup_parent,
         "LogConfig": _log_config(limits),
@@ -103,17 +130,33 @@ def host_config(spec: StageSpec) -> dict[str, Any]:
     }
 
 
-def _tmpfs_options(limits: Limits) -> str:
-    # Files here may be executed: Triton, Numba and torch.compile load what they have built. It is private and bounded.
+def _tmpfs_options(limits: Limits, execution: str) -> str:
+    # Files in /tmp may be executed: Triton, Numba and torch.compile load what they have built. It is private and bounded.
     inodes = max(1024, limits.tmp_bytes // MIB * TMP_INODES_PER_MIB)
-    return f"rw,exec,nosuid,nodev,mode=1777,size={limits.tmp_bytes},nr_inodes={inodes}"
+    return f"rw,{execution},nosuid,nodev,mode=1777,size={limits.tmp_bytes},nr_inodes={inodes}"
 
 
-def _ulimits(limits: Limits) -> list[dict[str, Any]]:
+def _volumes(spec: StageSpec) -> dict[str, str]:
+    """What the image declares volumes, as bounded memory: the engine would give each a place on the host's disk without an end."""
+    mounted = {OUTPUT_TARGET, "/tmp", *(mount.target for mount in spec.mounts)}
+    options = _tmpfs_options(spec.limits, "noexec")
+    return dict.fromkeys(spec.image_facts.volumes_beside(mounted), options)
+
+
+def _ulimits(spec: StageSpec) -> list[dict[str, Any]]:
+    limits = spec.limits
     # A little more than the largest place that a file could lie in: what is too large for that place ends there with
     # "no space left", and a hole of 1 TB ends at once.
     file_size = max(limits.output_bytes, limits.tmp_bytes) * 21 // 20 + 8 * MIB
-    values = {"core": 0, "nofile": MAX_OPEN_FILES, "fsize": file_size}
+    # Counted for the user, who may have two containers of one run; the control group counts each container.
+    processes = 2 * limits.pids + SPARE_PROCESSES
+    values = {
+        "core": 0,
+        "nofile": spec.open_files,
+        "fsize": file_size,
+        "nproc": processes,
+        "sigpending": MAX_PENDING_SIGNALS,
+    }
     return [{"Name": name, "Soft": value, "Hard": value} for name, value in values.items()]
 
 

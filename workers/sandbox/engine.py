@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,10 +18,12 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 import docker
 from workers.sandbox.errors import SandboxError
+from workers.sandbox.image import ImageFacts, read_image
 
 CALL_TIMEOUT_S = 60
 WAIT_ROUND_S = 30  # a wait is asked again this often: one that the engine forgot is not waited for for ever
 PULL_TIMEOUT_S = 3600
+SHELL = "/bin/sh"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class EngineFacts:
     kernel: str
     storage_driver: str
     user_namespaces: bool = False  # root inside is nobody outside
+    first_user: int = 0  # of the host, which is user 0 inside; above 0 with user namespaces alone
     runtimes: tuple[str, ...] = ()  # `runsc` is gVisor
 
 
@@ -91,12 +94,14 @@ class Engine:
                 arguments["base_url"] = base_url
             self.api = docker.APIClient(version="auto", timeout=CALL_TIMEOUT_S, **arguments)
             # No proxy stands before a socket of this host; looking for one anew cost each call a tenth of its time.
+            self._with_shell: dict[str, bool] = {}  # by digest
             self.api.trust_env = not self.api.base_url.startswith("http+docker://")
 
     def facts(self) -> EngineFacts:
         """Ask the engine about itself."""
         with engine_errors("asking the engine about itself"):
             info = self.api.info()
+        user_namespaces = any("name=userns" in option for option in info.get("SecurityOptions") or [])
         return EngineFacts(
             version=str(info.get("ServerVersion", "")),
             cgroup_version=f"v{info.get('CgroupVersion', '1')}",
@@ -104,7 +109,8 @@ class Engine:
             operating_system=str(info.get("OperatingSystem", "")),
             kernel=str(info.get("KernelVersion", "")),
             storage_driver=str(info.get("Driver", "")),
-            user_namespaces=any("name=userns" in option for option in info.get("SecurityOptions") or []),
+            user_namespaces=user_namespaces,
+            first_user=first_user(str(info.get("DockerRootDir", ""))) if user_namespaces else 0,
             runtimes=tuple(sorted(info.get("Runtimes") or {})),
         )
 
@@ -128,10 +134,25 @@ class Engine:
 
     def image_digest(self, image: str) -> str:
         """The registry's digest of an image where it has one, else its local id: `sha256:...`."""
+        return self._inspect_image(image).digest
+
+    def image_facts(self, image: str) -> ImageFacts:
+        """What the image on this host says about itself. It is taken to have a shell until `has_shell` has looked."""
+        facts = self._inspect_image(image)
+        return replace(facts, has_shell=self._with_shell.get(facts.digest, True))
+
+    def _inspect_image(self, image: str) -> ImageFacts:
         with engine_errors(f"looking for the image {image}"):
-            facts: dict[str, Any] = self.api.inspect_image(image)  # type: ignore[no-untyped-call]  # absent in the stubs
-        digests = facts.get("RepoDigests") or []
-        return str(digests[0].rpartition("@")[2] if digests else facts["Id"])
+            return read_image(self.api.inspect_image(image))  # type: ignore[no-untyped-call]  # absent in the stubs
+
+    def has_shell(self, container: str, digest: str) -> bool:
+        """Whether the image of a container, with this digest, has a shell; looked up once for each image."""
+        if digest not in self._with_shell:
+            url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/archive"
+            with engine_errors("looking into the container"):
+                answer = self.api.head(url, params={"path": SHELL}, timeout=CALL_TIMEOUT_S)
+            self._with_shell[digest] = answer.status_code == 200
+        return self._with_shell[digest]
 
     def pull(self, image: str, stop: Callable[[], bool] = lambda: False) -> None:
         """Pull an image to its end; `SandboxError` `image_pull_failed` with the registry's own words."""
@@ -157,6 +178,12 @@ class Engine:
             if not isinstance(error.__cause__, APIError) or error.__cause__.status_code != 409:
                 raise
             return self.inspect(name).id
+
+    def volumes(self, container: str) -> list[str]:
+        """Where the container has a volume of the engine's own, which lies on the host's disk and has no end."""
+        with engine_errors("inspecting the container"):
+            mounts = self.api.inspect_container(container)["Mounts"]
+        return [str(mount["Destination"]) for mount in mounts if mount["Type"] == "volume"]
 
     def start(self, container: str) -> None:
         """Start it; returns when its first process runs."""
@@ -235,6 +262,16 @@ class Engine:
             timeout = (CALL_TIMEOUT_S, None if follow else CALL_TIMEOUT_S)
             with contextlib.closing(self.api.get(url, params=chosen, stream=True, timeout=timeout)) as answer:
                 yield from _frames(answer)
+
+
+def first_user(root: str) -> int:
+    """The host's user behind user 0 of a remapped engine, which its folder is named after.
+
+    >>> first_user("/var/lib/docker/165536.165536"), first_user("/var/lib/docker")
+    (165536, 0)
+    """
+    match = re.search(r"/(\d+)\.\d+/?\Z", root)
+    return int(match.group(1)) if match else 0
 
 
 def _timed_out(error: Exception) -> bool:

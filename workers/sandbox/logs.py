@@ -9,8 +9,10 @@ from pathlib import Path
 
 from workers.sandbox.engine import Engine
 from workers.sandbox.errors import SandboxError
+from workers.sandbox.overwrites import Overwrites
 
 TAIL_MESSAGES = 400
+MAX_FOLLOWED_BYTES = 32 << 20  # a flood is not read for as long as it lasts; of a longer log the end is read
 CUT_NOTICE = "\n[... the log is longer than its limit of {limit} bytes; what follows is its end ...]\n"
 
 
@@ -18,8 +20,8 @@ class StageLog:
     """Collects one stage's output from the engine in a thread of its own.
 
     The first three quarters of `limit_bytes` are kept as they come and shown live; when they are full the engine is
-    left alone, and only the end of its (bounded) log is read once the container is dead. `sent_bytes` is where an
-    adopted run's live text goes on.
+    left alone, and only the end of its (bounded) log is read once the container is dead. What a terminal would have written
+    over is left out, else a progress bar would fill all of it. `sent_bytes` is where an adopted run's live text goes on.
     """
 
     def __init__(self, engine: Engine, container: str, *, limit_bytes: int, sent_bytes: int = 0) -> None:
@@ -43,18 +45,20 @@ class StageLog:
         # The log is a convenience, never evidence: without an engine there is none, and the run goes on.
         with contextlib.suppress(SandboxError, OSError, ValueError):
             stream = self._engine.log_stream(self._container, follow=True)
+            kept, followed = Overwrites(), 0
             try:
                 for chunk in stream:
-                    if not self._add(chunk):
+                    followed += len(chunk)
+                    if not self._add(kept.pass_on(chunk), more=followed <= MAX_FOLLOWED_BYTES):
                         break
             finally:
                 stream.close()
 
-    def _add(self, chunk: bytes) -> bool:
+    def _add(self, chunk: bytes, *, more: bool) -> bool:
         with self._lock:
             room = self._head_limit - len(self._head)
             self._head += chunk[:room]
-            self._cut = len(chunk) > room
+            self._cut = len(chunk) > room or not more
             return not self._cut
 
     @property
@@ -85,22 +89,25 @@ class StageLog:
 
     def _read_again(self) -> None:
         """Engines end a follower without a last line that has no line break; a plain read has it."""
-        whole = bytearray()
+        whole, kept, followed = bytearray(), Overwrites(), 0
         for chunk in self._engine.log_stream(self._container, follow=False):
-            whole += chunk[: self._head_limit - len(whole) + 1]
-            if len(whole) > self._head_limit:
+            whole += kept.pass_on(chunk)
+            followed += len(chunk)
+            if len(whole) > self._head_limit or followed > MAX_FOLLOWED_BYTES:
                 break
+        else:
+            whole += kept.rest()
         with self._lock:
             if len(whole) > len(self._head):
                 self._head = whole[: self._head_limit]
-                self._cut = len(whole) > self._head_limit
+                self._cut = len(whole) > self._head_limit or followed > MAX_FOLLOWED_BYTES
 
     def _read_tail(self) -> bytes:
-        kept = b""
+        end, kept = b"", Overwrites()
         limit = self._limit - self._head_limit
         for chunk in self._engine.log_stream(self._container, follow=False, tail=TAIL_MESSAGES):
-            kept = (kept + chunk)[-limit:]
-        return kept
+            end = (end + kept.pass_on(chunk))[-limit:]
+        return (end + kept.rest())[-limit:]
 
     def content(self) -> bytes:
         """The log as it is kept: all of it, or head, notice and tail."""

@@ -12,12 +12,16 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from workers.sandbox.collect import FOLDER_FLAGS, MAX_DEPTH
 from workers.sandbox.errors import SandboxError
+from workers.sandbox.users import DEFAULT_UID
 
 log = logging.getLogger("podium.worker")
 
-RUNNER_UID = 10001
 MNT_DETACH = 2  # of umount2(2)
+# Of mount(2). NOSYMFOLLOW came with Linux 5.10; older kernels ignore it.
+NOSUID, NODEV, NOEXEC, REMOUNT, NOSYMFOLLOW, NOATIME, BIND = 0x2, 0x4, 0x8, 0x20, 0x100, 0x400, 0x1000
+TOO_DEEP = 1 << 40  # entries: more than any limit
 BLOCK_BYTES = 4096
 INODE_BYTES = 256
 SPARE_INODES = 64  # directories, and the eleven that ext4 keeps for itself
@@ -39,13 +43,15 @@ class OutputVolume:
     """One output folder at `path`: loop-mounted ext4 where the host allows it, else a plain folder that is watched."""
 
     def __init__(
-        self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool, executable: bool = False
-    ) -> None:
+        self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool, executable: bool = False,
+        owner: int = DEFAULT_UID,
+    ) -> None:  # fmt: skip
         self.path = folder / name
         self.size_bytes = size_bytes
         self.files = files
         self.quota = quota
-        self._options = MOUNT_OPTIONS.replace("noexec,", "") if executable else MOUNT_OPTIONS
+        self.owner = owner
+        self._executable = executable
         self._image = folder / f"{name}.img"
 
     def create(self) -> None:
@@ -74,11 +80,14 @@ class OutputVolume:
         with self._image.open("wb") as image:
             os.posix_fallocate(image.fileno(), 0, total)  # taken from the host's disk now, not when it is written
         features = "^has_journal,^resize_inode"  # it never outlives one run
-        extended = f"nodiscard,lazy_itable_init=1,root_owner={RUNNER_UID}:{RUNNER_UID}"
+        extended = f"nodiscard,lazy_itable_init=1,root_owner={self.owner}:{self.owner}"
         _run("mkfs.ext4", "-q", "-F", "-m", "0", "-b", str(BLOCK_BYTES), "-I", str(INODE_BYTES), "-N", str(inodes),
              "-O", features, "-E", extended, str(self._image))  # fmt: skip
-        _run("mount", "-t", "ext4", "-o", self._options, str(self._image), str(self.path))
+        options = MOUNT_OPTIONS.replace("noexec,", "") if self._executable else MOUNT_OPTIONS
+        _run("mount", "-t", "ext4", "-o", options, str(self._image), str(self.path))
         (self.path / "lost+found").rmdir()
+        if not self._executable:
+            _follow_no_links(self.path)
 
     def exists(self) -> bool:
         """Whether it is there, as a predecessor left it."""
@@ -126,6 +135,16 @@ def _unmount(path: Path) -> None:
         log.warning("not_unmounted", extra={"detail": f"{path}: {os.strerror(ctypes.get_errno())}"})
 
 
+def _follow_no_links(path: Path) -> None:
+    """A link that a program leaves here leads nowhere, for whoever opens it, in whichever container, at whatever moment.
+
+    The system call itself, as mount(8) may be older than the kernel. The flag goes with the mount into each container.
+    """
+    flags = REMOUNT | BIND | NOSUID | NODEV | NOEXEC | NOATIME | NOSYMFOLLOW
+    if ctypes.CDLL(None, use_errno=True).mount(None, os.fsencode(path), None, ctypes.c_ulong(flags), None) != 0:
+        log.warning("links_are_followed", extra={"detail": f"{path}: {os.strerror(ctypes.get_errno())}"})
+
+
 def remove_tree(path: Path) -> None:
     """Delete a folder of any depth; `rm` copes where a recursive walk in Python does not."""
     with contextlib.suppress(OSError):
@@ -150,13 +169,34 @@ def loop_mounts_work(folder: Path) -> bool:
 
 
 def _count(folder: Path) -> tuple[int, int]:
+    """Bytes and entries below a folder that a program may change meanwhile: by descriptors, so that no link leads out of it."""
+    descriptor = os.open(folder, FOLDER_FLAGS)
+    try:
+        return _count_below(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _count_below(descriptor: int, depth: int) -> tuple[int, int]:
+    if depth > MAX_DEPTH:
+        return 0, TOO_DEEP  # refused in the end in any case; what lies deeper cannot be watched
     used = count = 0
-    for root, folders, files in os.walk(folder):
-        count += len(folders) + len(files)
-        for name in files:
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
             with contextlib.suppress(OSError):  # it may vanish while we look
-                used += (Path(root) / name).lstat().st_blocks * 512
+                inside = _count_entry(descriptor, entry, depth)
+                used, count = used + inside[0], count + 1 + inside[1]
     return used, count
+
+
+def _count_entry(descriptor: int, entry: os.DirEntry[str], depth: int) -> tuple[int, int]:
+    if not entry.is_dir(follow_symlinks=False):
+        return entry.stat(follow_symlinks=False).st_blocks * 512, 0
+    below = os.open(entry.name, FOLDER_FLAGS, dir_fd=descriptor)
+    try:
+        return _count_below(below, depth + 1)
+    finally:
+        os.close(below)
 
 
 def _run(*argv: str) -> None:

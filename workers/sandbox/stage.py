@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from workers.sandbox.cgroup import CgroupReading, StageCgroup
 from workers.sandbox.container import StageSpec, container_config
 from workers.sandbox.engine import ContainerState, Engine
 from workers.sandbox.errors import SandboxError
+from workers.sandbox.image import unsuitable
 from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.watch import Watch
@@ -108,7 +109,19 @@ class StageRun:
             self.shared.create()
         if self.idle:
             return
-        self.container = self.engine.create(self.spec.name, container_config(self.spec))
+        self.container = self._create()
+
+    def _create(self) -> str:
+        container = self.engine.create(self.spec.name, container_config(self.spec))
+        image = self.spec.image_facts
+        if image.volumes and (uncovered := self.engine.volumes(container)):
+            self.engine.remove(container)
+            raise unsuitable(f"declares the volume {uncovered[0][:200]!r}, which cannot be given a limited place")
+        if not image.has_shell or self.engine.has_shell(container, image.digest):
+            return container
+        self.engine.remove(container)
+        self.spec = replace(self.spec, image_facts=replace(image, has_shell=False))
+        return self.engine.create(self.spec.name, container_config(self.spec))
 
     def fill(self, extra: Mapping[str, bytes]) -> None:
         """Copy what the stage begins with, unless it was started already; `extra` are files among its inputs.
@@ -124,7 +137,7 @@ class StageRun:
             self.inputs.fill(extra)
         if self.prefill is not None:
             copy_tree(self.prefill, self.volume.path)
-            give_to_runner(self.volume.path)
+            give_to_runner(self.volume.path, self.volume.owner)
 
     def adopt(self, *, started_monotonic: float | None, killed_by: str | None) -> None:
         """Take over what a predecessor made, instead of `prepare`.

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from workers.sandbox.container import Mount
 from workers.sandbox.errors import SandboxError
-from workers.sandbox.output_volume import RUNNER_UID, OutputVolume
+from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.users import DEFAULT_UID
 
 SPARE_BYTES = 64 << 20  # for lock files, byte code, unpacked helpers
 SPARE_FILES = 2000
@@ -40,6 +41,7 @@ class WritableInputs:
     name: str
     quota: bool
     sources: Mapping[str, Path]
+    owner: int = DEFAULT_UID
     _volume: OutputVolume | None = field(default=None, init=False)
 
     @property
@@ -79,14 +81,20 @@ class WritableInputs:
         self.destroy()  # what was reserved, or what a predecessor began
         size_bytes, files = size + SPARE_BYTES, count + SPARE_FILES
         self._volume = OutputVolume(
-            self.folder, self.name, size_bytes=size_bytes, files=files, quota=self.quota, executable=True
+            self.folder,
+            self.name,
+            size_bytes=size_bytes,
+            files=files,
+            quota=self.quota,
+            executable=True,
+            owner=self.owner,
         )
         self._volume.create()
         for target, source in self.sources.items():
             copy_tree(source, self.path / PLACES[target])
         for place, content in extra.items():
             _write_anew(self.path / place, content)
-        give_to_runner(self.path)
+        give_to_runner(self.path, self.owner)
 
     def destroy(self) -> None:
         """Unmount and delete. Safe to call twice, and on what a predecessor made."""
@@ -120,10 +128,10 @@ def _write_anew(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def give_to_runner(path: Path) -> None:
+def give_to_runner(path: Path, owner: int) -> None:
     """Let the container's user write everything below a folder."""
     if os.geteuid() == 0:
-        _run("chown", "-R", "-h", f"{RUNNER_UID}:{RUNNER_UID}", "--", str(path))
+        _run("chown", "-R", "-h", f"{owner}:{owner}", "--", str(path))
         _run("chmod", "-R", "u+rwX", "--", str(path))
     else:
         _run("chmod", "-R", "a+rwX", "--", str(path))

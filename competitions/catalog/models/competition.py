@@ -8,6 +8,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from competitions.compute.images import validate_image_name
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 
@@ -83,7 +84,9 @@ class Competition(models.Model):
         help_text="The series of which this competition is a track.",
     )  # fmt: skip
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="competitions")
-    docker_image = models.CharField(max_length=200, blank=True, help_text="Empty: the site's runtime image.")
+    docker_image = models.CharField(
+        max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the site's runtime image."
+    )
     competition_type = models.CharField(max_length=12, choices=Type, default=Type.COMPETITION)
     reward = models.CharField(max_length=256, blank=True)
     contact_email = models.EmailField("contact e-mail", blank=True)

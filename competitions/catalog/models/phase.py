@@ -12,6 +12,7 @@ from django.db.models import F, Q
 
 from competitions.catalog.models.competition import Competition
 from competitions.catalog.models.task import Task
+from competitions.compute.images import validate_image_name
 from competitions.resources.models import Resource
 
 if TYPE_CHECKING:
@@ -111,7 +112,9 @@ class Phase(models.Model):
     )  # fmt: skip
     priority = models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first.")
 
-    docker_image = models.CharField(max_length=200, blank=True, help_text="Empty: the competition's image.")
+    docker_image = models.CharField(
+        max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the competition's image."
+    )
     time_limit_s = models.PositiveIntegerField("time limit (s)", default=600, validators=[MinValueValidator(1)])
     gpus = models.PositiveSmallIntegerField("GPUs", default=0, choices=[(0, "none"), (1, "exactly one")])
     cpus = models.FloatField("CPU cores", default=1, validators=[MinValueValidator(0.1)])

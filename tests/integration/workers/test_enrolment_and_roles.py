@@ -120,9 +120,7 @@ def test_a_slots_cores_are_the_only_ones_that_its_container_has(bench: Bench, mo
     from workers.agent.state import RunFolder
 
     create: Callable[..., None] = RunFolder.create
-    monkeypatch.setattr(
-        RunFolder, "create", lambda folder, job, gpu_uuid: create(folder, job, gpu_uuid=gpu_uuid, cores=(1,))
-    )
+    monkeypatch.setattr(RunFolder, "create", lambda folder, job, **more: create(folder, job, **more, cores=(1,)))
     assert "cores [1]" in bench.run(bench.code_job(WRITES)).log
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -168,4 +169,8 @@ def test_an_entrypoint_of_the_image_is_kept(bench: Bench) -> None:
     outcome = run(bench, scoring(bench, {"file": bench.mount("x", {"answer.txt": "1"})["file"], "unpack": True}))
     assert outcome.result["scores"] == {"score": 1.0}
     (stage,) = outcome.execution.staged.stages.values()
-    assert "Entrypoint" not in container_config(stage.spec)
+    facts = replace(stage.spec.image_facts, entrypoint=("/usr/bin/env", "A=1"))
+    config = container_config(replace(stage.spec, image_facts=facts))
+    assert config["Cmd"] == ["/usr/bin/env", "A=1", *stage.spec.argv]
+    without_shell = container_config(replace(stage.spec, image_facts=replace(facts, has_shell=False)))
+    assert (without_shell["Entrypoint"], without_shell["Cmd"]) == (None, list(stage.spec.argv))

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from competitions.catalog.models import Competition
-from competitions.catalog.readiness import IMAGE_NAME, competition_warnings
+from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.models import Column, Leaderboard
 from tests.worlds import World
 
@@ -59,22 +59,3 @@ def test_phases_one_after_the_other_do_not_overlap(site: World) -> None:
     assert "phases_overlap" in codes(site)
     change(site, opens_at=site.sealed.opens_at - timedelta(days=9), closes_at=site.sealed.opens_at)
     assert codes(site) == set()
-
-
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [
-        ("podium/runtime:1", True),
-        ("debian:bookworm-slim", True),
-        ("registry.example.org:5000/group/image@sha256:" + "0" * 64, True),
-        ("codalab/codalab-legacy:py37", True),
-        ("", False),
-        ("Upper/case", False),
-        ("a b", False),
-        ("-rm", False),
-        ("image:", False),
-        ("$(reboot)", False),
-    ],
-)
-def test_image_names_follow_dockers_grammar(name: str, is_one: bool) -> None:
-    assert bool(IMAGE_NAME.fullmatch(name)) is is_one

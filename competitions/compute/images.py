@@ -1,0 +1,29 @@
+"""Names of container images in the site's forms, as every worker reads them."""
+
+import re
+from typing import Final
+
+from django.core.exceptions import ValidationError
+
+from workers.protocol.images import ImageNameInvalid, parse_image
+
+PATTERN: Final = re.compile(r"[\w*?\[][\w*?\[\]!./:@-]*", re.ASCII)
+
+
+def validate_image_name(value: str) -> None:
+    """Django's validator for a field that names one image."""
+    try:
+        parse_image(value)
+    except ImageNameInvalid as error:
+        raise ValidationError(str(error), code="image_name") from error
+
+
+def validate_image_patterns(value: str) -> None:
+    """Django's validator for a field with a pattern of image names on each line."""
+    for pattern in value.split():
+        if not PATTERN.fullmatch(pattern):
+            raise ValidationError(
+                "“%(pattern)s” matches no image name. Write patterns such as podium/* or ghcr.io/lab/*, one a line.",
+                code="image_pattern",
+                params={"pattern": pattern},
+            )

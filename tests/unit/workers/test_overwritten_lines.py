@@ -1,0 +1,73 @@
+"""A progress bar writes one line thousands of times: the log keeps how it ended, and goes on showing how it is going."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from competitions.runs.logs import readable
+from workers.sandbox.engine import Engine
+from workers.sandbox.logs import StageLog
+from workers.sandbox.overwrites import Overwrites
+
+WORDS = st.sampled_from(["\r", "\r", "\r", "a", "bc", "\n", "\r\n", "x" * 5000])
+LOGS = st.lists(WORDS, max_size=300).map("".join)
+
+
+def filtered(text: str, cuts: int) -> str:
+    kept, raw = Overwrites(), text.encode()
+    pieces = [raw[start : start + cuts] for start in range(0, len(raw), cuts)]
+    return (b"".join(map(kept.pass_on, pieces)) + kept.rest()).decode()
+
+
+@given(LOGS, st.integers(1, 50))
+def test_what_a_terminal_would_show_stays_the_same(text: str, cuts: int) -> None:
+    assert readable(filtered(text, cuts)) == readable(text)
+
+
+@given(LOGS, st.integers(1, 50))
+def test_it_does_not_matter_where_the_engine_cuts_its_pieces(text: str, cuts: int) -> None:
+    assert filtered(text, cuts) == filtered(text, 1 << 20)
+
+
+def test_a_long_progress_bar_takes_little_room_and_still_moves() -> None:
+    text = "".join(f"\r{number:6d} of 100000" for number in range(100_000))
+    kept = filtered(text, 1000)
+    assert len(kept) < len(text) // 200
+    assert kept.endswith(" 99999 of 100000")
+    shown = [int(part.split()[0]) for part in kept.split("\r") if part]
+    assert all(later <= earlier * 1.06 + 2 for earlier, later in pairwise(shown))
+
+
+class FloodingEngine:
+    """An engine whose container has written a flood of rewrites and then its last line."""
+
+    def __init__(self, rewrites: int) -> None:
+        self._pieces = [b"start\n", *[b"\r" + b"=" * 1000] * rewrites, b"\nthe last line\n"]
+
+    def log_stream(self, container: str, *, follow: bool, tail: int | None = None) -> Iterator[bytes]:
+        yield from self._pieces[-tail:] if tail else self._pieces
+
+
+def log_of(rewrites: int) -> StageLog:
+    log = StageLog(cast("Engine", FloodingEngine(rewrites)), "c" * 12, limit_bytes=512 << 10)
+    log.start()
+    log.finish()
+    return log
+
+
+def test_a_flood_of_carriage_returns_does_not_cut_off_the_live_logs_end() -> None:
+    log = log_of(rewrites=20_000)
+    live = log.take_live(1 << 20)
+    assert live.startswith("start\n")
+    assert live.endswith("\nthe last line\n")
+
+
+def test_a_flood_without_end_is_not_followed_for_ever() -> None:
+    log = log_of(rewrites=80_000)
+    assert b"longer than its limit" in log.content()
+    assert log.content().endswith(b"\nthe last line\n")

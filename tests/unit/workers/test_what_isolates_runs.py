@@ -1,0 +1,149 @@
+"""Users of slots, shares of open files, places that images declare, and the filter for those who share a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from workers.agent.host import open_files
+from workers.agent.service import Service
+from workers.agent.slots import Slot
+from workers.agent.state import RunFolder
+from workers.sandbox.container import MASKED_PATHS, Mount, StageSpec, container_config
+from workers.sandbox.errors import SandboxError
+from workers.sandbox.image import ImageFacts, read_image
+from workers.sandbox.limits import Limits
+from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.seccomp import seccomp_profile
+from workers.sandbox.users import Runner, slot_uid
+
+LIMITS = Limits(10, 1 << 28, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
+MOUNTED = {"/app/output", "/app/program", "/tmp"}
+
+
+def test_slots_and_workers_have_users_of_their_own_below_the_end_of_a_namespace() -> None:
+    keys = [f"{number:08x}" for number in range(150)]
+    users = {slot_uid(key, slot) for key in keys for slot in range(256)}
+    assert len(users) == 150 * 256
+    assert min(users) > 10001
+    assert max(users) < 65_536
+    assert Runner(20_001, offset=165_536).host_uid == 185_537
+    assert Runner(20_001, offset=165_536).as_user == "20001:20001"
+
+
+@pytest.mark.parametrize(("file_max", "slots", "pids", "each"), [
+    (2**63 - 1, 1, 256, 16_384), (2_466_183, 1, 256, 2_408), (800_000, 8, 256, 1024),
+])  # fmt: skip
+def test_all_runs_together_leave_the_host_open_files(
+    tmp_path: Path, file_max: int, slots: int, pids: int, each: int
+) -> None:
+    (tmp_path / "file-max").write_text(f"{file_max}\n")
+    assert open_files(slots, pids, tmp_path / "file-max") == each
+
+
+@pytest.mark.parametrize(("volumes", "covered"), [
+    ([], []),
+    (["/data", "//data/", "/data/../data"], ["/data"]),
+    (["/tmp", "/app/output", "/app/program/"], []),
+    (["/app", "/tmp/cache", "/usr/src/app"], ["/app", "/tmp/cache", "/usr/src/app"]),
+])  # fmt: skip
+def test_declared_volumes_become_limited_places(volumes: list[str], covered: list[str]) -> None:
+    assert ImageFacts("", volumes=tuple(volumes)).volumes_beside(MOUNTED) == covered
+
+
+@pytest.mark.parametrize(("volume", "words"), [
+    ("/", "system folder /"), ("/usr/", "system folder /usr"), ("/dev/shm/x", "system folder /dev/shm/x"),
+    ("/app/output/x", "inside a folder"), ("data", "no absolute path"), ("", "no absolute path"),
+])  # fmt: skip
+def test_a_volume_that_cannot_be_limited_is_refused(volume: str, words: str) -> None:
+    with pytest.raises(SandboxError, match=words) as error:
+        ImageFacts("", volumes=(volume,)).volumes_beside(MOUNTED)
+    assert error.value.code == "image_unsuitable"
+
+
+def test_an_image_with_many_volumes_is_refused() -> None:
+    with pytest.raises(SandboxError, match="declares 17 volumes"):
+        ImageFacts("", volumes=tuple(f"/v{number}" for number in range(17))).volumes_beside(MOUNTED)
+
+
+def test_an_image_is_read_with_and_without_what_it_may_say() -> None:
+    full = {
+        "Id": "sha256:1",
+        "RepoDigests": ["podium/x@sha256:2"],
+        "Config": {"Entrypoint": ["a"], "Volumes": {"/b": {}}},
+    }
+    assert read_image(full) == ImageFacts("sha256:2", ("a",), ("/b",))
+    assert read_image({"Id": "sha256:1", "RepoDigests": None, "Config": None}) == ImageFacts("sha256:1")
+
+
+def test_a_container_is_bounded_in_every_place_that_it_may_write_to() -> None:
+    facts = ImageFacts("", volumes=("/data",), has_shell=True, entrypoint=("init",))
+    spec = StageSpec(
+        "n", "i", ("x",), (Mount(Path("/in"), "/app/program"),), Path("/o"), LIMITS, {}, "p", image_facts=facts
+    )
+    config = container_config(spec)
+    tmpfs = config["HostConfig"]["Tmpfs"]
+    assert set(tmpfs) == {"/tmp", "/data"}
+    assert "noexec,nosuid,nodev" in tmpfs["/data"]
+    assert f"size={1 << 20}," in tmpfs["/data"]
+    assert config["Healthcheck"] == {"Test": ["NONE"]}
+    assert config["Cmd"] == ["init", "x"]
+    assert {"/sys/fs/ext4", "/sys/devices/virtual/block", "/proc/keys"} <= set(MASKED_PATHS)
+
+
+def test_the_filter_for_shared_folders_takes_links_and_pipes_away_and_nothing_else() -> None:
+    usual, plain = (json.loads(seccomp_profile(plain_files=value)) for value in (False, True))
+
+    def names(profile: dict[str, Any]) -> set[str]:
+        return {name for rule in profile["syscalls"] for name in rule["names"]}
+
+    assert names(usual) - names(plain) == {"symlink", "symlinkat"}
+    rules = [rule for rule in plain["syscalls"] if rule["names"] in (["mknod"], ["mknodat"])]
+    kinds = {(rule["names"][0], argument["index"], argument["valueTwo"]) for rule in rules for argument in rule["args"]}
+    assert kinds == {("mknod", 1, 0), ("mknod", 1, stat.S_IFREG), ("mknodat", 2, 0), ("mknodat", 2, stat.S_IFREG)}
+    assert all(argument["value"] == 0o170000 for rule in rules for argument in rule["args"])
+
+
+def test_two_runs_without_gpus_are_adopted_by_the_slots_that_they_were_claimed_for(tmp_path: Path) -> None:
+    worker = cast("Any", SimpleNamespace(stopping=None))
+    service = object.__new__(Service)
+    service._slots = [Slot(worker, 0, "GPU-0"), Slot(worker, 1, None), Slot(worker, 2, None)]
+
+    def chosen(gpu_uuid: str | None, slot: int) -> int:
+        folder = RunFolder(tmp_path, "lease")
+        folder._state |= {"gpu_uuid": gpu_uuid, "slot": slot}
+        return service._slot_for(folder).number
+
+    assert [chosen(None, 1), chosen(None, 2), chosen("GPU-0", 0)] == [1, 2, 0]
+    assert chosen("GPU-0", 7) == 0
+    assert chosen(None, 9) == 1, "the worker has fewer slots than its predecessor"
+
+
+def test_an_output_that_is_watched_is_counted_without_being_led_out_or_down_for_ever(tmp_path: Path) -> None:
+    volume = OutputVolume(tmp_path, "output", size_bytes=1 << 20, files=10, quota=False)
+    volume.create()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "large").write_bytes(bytes(4 << 20))
+    (volume.path / "link").symlink_to(outside)
+    (volume.path / "file").write_bytes(bytes(8192))
+    usage = volume.usage()
+    assert 8192 <= usage.used_bytes < 1 << 16
+    assert not usage.full
+    assert not usage.no_inodes
+    folder = os.open(volume.path, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=folder)
+        below = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    assert volume.usage().no_inodes, "deeper than an output may be"
+    volume.destroy()
+    assert not volume.path.exists()
