@@ -178,7 +178,7 @@ class Maker:
             accepts_predictions=kinds is None or "prediction" in kinds,
             accepts_code=not spec.accepts_only_result_submissions if kinds is None else "code" in kinds,
             accepts_datasets=kinds is not None and "dataset" in kinds, as_on_codabench=kinds is None,
-            reveal_at=extra.reveal, accepts_late=extra.accepts_late, priority=extra.priority,
+            reveal_at=extra.reveal, accepts_late=extra.accepts_late, upload_grace_minutes=extra.upload_grace_minutes, priority=extra.priority,
             allow_network=extra.allow_network, docker_image=extra.docker_image, prediction_format=extra.prediction_format,
             public_data=self._resource(spec.public_data, "public_data", spec.name),
             starting_kit=self._resource(spec.starting_kit, "starting_kit", spec.name),

@@ -132,6 +132,7 @@ class PhaseExtra(Spec):
     rule: Rule | None = None
     reveal: OptionalInstant = None
     accepts_late: bool = False
+    upload_grace_minutes: int = Field(15, ge=0, le=1440)
     priority: int = Field(0, ge=-32768, le=32767)
     fact_sheet: list["FactQuestionSpec"] = []
     leaderboards: list["LeaderboardSpec"] | None = None

@@ -31,7 +31,7 @@ class Submission(models.Model):
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     file_name = models.CharField(max_length=255)
     description = models.CharField(max_length=500, blank=True)
-    received_at = models.DateTimeField(help_text="When the upload began, by the server's clock; this instant counts.")
+    received_at = models.DateTimeField(help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted.")
     created_at = models.DateTimeField(help_text="When the submission was accepted.")
     status = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
@@ -51,7 +51,7 @@ class Submission(models.Model):
     is_task_rerun = models.BooleanField(
         default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."
     )
-    is_late = models.BooleanField(default=False, help_text="Its upload began after the end: scored, never ranked.")
+    is_late = models.BooleanField(default=False, help_text="It came after the end: scored, never ranked.")
     is_verification = models.BooleanField(
         default=False, editable=False, help_text="A winner's code, run by the organizers: stands on no board."
     )

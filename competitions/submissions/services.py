@@ -22,7 +22,7 @@ from competitions.submissions.preflight import Recognised, check_upload, recogni
 from competitions.submissions.quota import allowances
 from competitions.submissions.results import printable
 from competitions.submissions.states import HELD, Kind, State
-from competitions.teams.models import Team
+from competitions.teams.models import Membership, Team
 from competitions.teams.services import require_registration, require_team
 
 
@@ -56,16 +56,19 @@ def submission_create(
     stored = upload_finish(upload).file
     if stored is None:
         raise UploadIncomplete(upload)
-    _require_open(phase, upload.began_at)
+    received_at = counts_from(user=user, team=team, phase=phase, upload=upload, now=now)
+    _require_open(phase, upload, received_at, now)
     if not phase.as_on_codabench:
         _require_kind(phase, kind)
     answers = read_fact_sheet(questions_of(phase), fact_sheet if fact_sheet is not None else {})
-    _require_quota(team, phase, upload.began_at)  # before the file is read: the cheap answer first
+    _require_quota(team, phase, received_at)  # before the file is read: the cheap answer first
     with local_copy(stored) as path:
         recognised = recognise(phase=phase, kind=kind, path=path, file_name=upload.file_name)
         _require_kind(phase, recognised.kind)
         check_upload(phase=phase, kind=recognised.kind, path=path, file_name=upload.file_name)
-    return _accept(team, user, phase, upload, recognised, now, description, idempotency_key, answers, tasks)
+    return _accept(
+        team, user, phase, upload, recognised, received_at, now, description, idempotency_key, answers, tasks
+    )
 
 
 @transaction.atomic
@@ -75,6 +78,7 @@ def _accept(
     phase: Phase,
     upload: Upload,
     recognised: Recognised,
+    received_at: datetime,
     now: datetime,
     description: str,
     idempotency_key: str,
@@ -88,7 +92,7 @@ def _accept(
         raise refusals.TeamMerged(locked.merged_into)
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
-    _require_quota(team, phase, upload.began_at)
+    _require_quota(team, phase, received_at)
     if recognised.kind == Kind.DATASET:
         require_place(team=team, phase=phase)
     every = tasks_for(phase, recognised.kind)
@@ -97,12 +101,13 @@ def _accept(
         raise refusals.NothingToRun(phase)
     submission = Submission(
         phase=phase, team=team, submitted_by=user, kind=recognised.kind, file=upload.file, file_name=upload.file_name,
-        description=printable(description)[:500], received_at=upload.began_at, created_at=now, idempotency_key=idempotency_key,
+        description=printable(description)[:500], received_at=received_at, created_at=now, idempotency_key=idempotency_key,
         fact_sheet=answers, program=recognised.program, is_task_rerun=len(tasks) < len(every),
-        is_late=phase.takes_late(upload.began_at),
+        is_late=phase.takes_late(received_at) or _is_revealed(phase, now),
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)
+    _require_no_reveal_meanwhile(submission, now)
     if answers:
         FactSheetRevision.objects.create(submission=submission, answers=answers, changed_by=user, changed_at=now)
     runs_queue(submission=submission, tasks=tasks, now=now)
@@ -152,11 +157,38 @@ def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str)
     return made
 
 
-def _require_open(phase: Phase, received_at: datetime) -> None:
+def counts_from(*, user: User, team: Team, phase: Phase, upload: Upload, now: datetime) -> datetime:
+    """The instant that a submission made now counts from: deadline, quota, freeze and ties go by it.
+
+    That is when its upload began, so that a slow line costs nobody a deadline, but no earlier than the phase's grace before
+    now, nor than the person joined the team: an upload that was only announced, or kept back, gains nothing by it.
+    """
+    joined_at = Membership.objects.values_list("joined_at", flat=True).get(team=team, user=user)
+    return max(upload.began_at, now - phase.upload_grace, min(joined_at, now))
+
+
+def _require_open(phase: Phase, upload: Upload, received_at: datetime, now: datetime) -> None:
     if received_at < phase.opens_at:
         raise refusals.PhaseNotOpen(phase)
-    if not phase.is_open(received_at) and not phase.takes_late(received_at):
-        raise refusals.PhaseClosed(phase, received_at=received_at)
+    if phase.accepts_late and phase.closes_at is not None and phase.closes_at <= now:
+        return
+    if not phase.is_open(received_at):
+        raise refusals.PhaseClosed(phase, began_at=upload.began_at, now=now)
+    if _is_revealed(phase, now):
+        raise refusals.RevealedMeanwhile(phase)
+
+
+def _is_revealed(phase: Phase, now: datetime) -> bool:
+    """True when the phase has closed and its sealed scores are known: what comes now may rest on them."""
+    is_closed = phase.closes_at is not None and phase.closes_at <= now
+    return is_closed and phase.revealed_at is not None
+
+
+def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
+    """Read the phase again after the insert, whose foreign key waits for a reveal that is on its way (and holds up the next)."""
+    phase = Phase.objects.get(pk=submission.phase_id)
+    if not submission.is_late and _is_revealed(phase, now):
+        raise refusals.RevealedMeanwhile(phase)
 
 
 def _require_kind(phase: Phase, kind: Kind) -> None:
