@@ -78,7 +78,7 @@ def test_a_phase_takes_what_began_while_it_was_open_and_nothing_else(site: World
     assert site.phase.closes_at is not None
     last = site.phase.closes_at - timedelta(microseconds=1)
     assert site.submit(at=last).received_at == last
-    with pytest.raises(refusals.PhaseClosed, match="The moment an upload begins"):
+    with pytest.raises(refusals.PhaseClosed, match="An upload counts if your team began it"):
         site.submit(at=site.phase.closes_at)
     with pytest.raises(refusals.PhaseNotOpen, match="opens on"):
         site.submit(at=site.phase.opens_at - timedelta(microseconds=1))
@@ -88,7 +88,7 @@ def test_a_phase_takes_what_began_while_it_was_open_and_nothing_else(site: World
 def test_an_upload_that_began_in_time_counts_although_it_was_sent_in_after_the_end(site: World) -> None:
     assert site.phase.closes_at is not None
     upload = site.upload(prediction_bytes(), at=site.phase.closes_at - timedelta(minutes=1))
-    late = site.phase.closes_at + timedelta(hours=1)
+    late = site.phase.closes_at + timedelta(minutes=10)
     made = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=late)
     assert made.received_at == site.phase.closes_at - timedelta(minutes=1)
 
