@@ -15,10 +15,11 @@ from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
+from competitions.submissions.check_requests import check_cancel, check_request, require_checks_left
 from competitions.submissions.datasets import require_place, tasks_for
 from competitions.submissions.models import FactSheetRevision, Run, Submission
 from competitions.submissions.moves import run_move, run_reopen, submission_settled
-from competitions.submissions.preflight import Recognised, check_upload, recognise
+from competitions.submissions.preflight import contract_of, look
 from competitions.submissions.quota import allowances
 from competitions.submissions.results import printable
 from competitions.submissions.states import HELD, Kind, State
@@ -62,13 +63,10 @@ def submission_create(
         _require_kind(phase, kind)
     answers = read_fact_sheet(questions_of(phase), fact_sheet if fact_sheet is not None else {})
     _require_quota(team, phase, received_at)  # before the file is read: the cheap answer first
+    require_checks_left(team=team, now=now)
     with local_copy(stored) as path:
-        recognised = recognise(phase=phase, kind=kind, path=path, file_name=upload.file_name)
-        _require_kind(phase, recognised.kind)
-        check_upload(phase=phase, kind=recognised.kind, path=path, file_name=upload.file_name)
-    return _accept(
-        team, user, phase, upload, recognised, received_at, now, description, idempotency_key, answers, tasks
-    )
+        look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)
+    return _accept(team, user, phase, upload, kind, received_at, now, description, idempotency_key, answers, tasks)
 
 
 @transaction.atomic
@@ -77,7 +75,7 @@ def _accept(
     user: User,
     phase: Phase,
     upload: Upload,
-    recognised: Recognised,
+    kind: Kind,
     received_at: datetime,
     now: datetime,
     description: str,
@@ -93,16 +91,16 @@ def _accept(
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
     _require_quota(team, phase, received_at)
-    if recognised.kind == Kind.DATASET:
+    if kind == Kind.DATASET:
         require_place(team=team, phase=phase)
-    every = tasks_for(phase, recognised.kind)
+    every = tasks_for(phase, kind)
     tasks = [task for task in every if not some or task in some]
     if not tasks:
         raise refusals.NothingToRun(phase)
     submission = Submission(
-        phase=phase, team=team, submitted_by=user, kind=recognised.kind, file=upload.file, file_name=upload.file_name,
+        phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
         description=printable(description)[:500], received_at=received_at, created_at=now, idempotency_key=idempotency_key,
-        fact_sheet=answers, program=recognised.program, is_task_rerun=len(tasks) < len(every),
+        fact_sheet=answers, status=State.CHECKING, is_task_rerun=len(tasks) < len(every),
         is_late=phase.takes_late(received_at) or _is_revealed(phase, now),
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
@@ -115,17 +113,21 @@ def _accept(
 
 
 def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
-    """Queue a new submission's runs, one for each task; the bell rings after the commit."""
+    """Make a new submission's runs, one for each task. A file that was found right before is queued at once, others are checked."""
     phase = submission.phase
+    state = State.QUEUED if submission.checked_at else State.CHECKING
     queue = phase.competition.queue
     Run.objects.bulk_create(
         Run(
-            submission=submission, task=task, team=submission.team, queue=queue, priority=phase.priority,
+            submission=submission, task=task, team=submission.team, queue=queue, priority=phase.priority, state=state,
             gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now,
         )
         for task in tasks
     )  # fmt: skip
-    transaction.on_commit(partial(ring, queue.bell))
+    if state == State.CHECKING:
+        check_request(submission=submission, now=now)
+    else:
+        transaction.on_commit(partial(ring, queue.bell))
 
 
 @transaction.atomic
@@ -137,11 +139,9 @@ def verification_create(
     tasks = list(phase.tasks.all())
     if not tasks:
         raise refusals.NothingToRun(phase)
-    with local_copy(file) as path:
-        program = recognise(phase=phase, kind=Kind.CODE, path=path, file_name=file_name).program
     submission = Submission.objects.create(
         phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
-        description="Verification run", program=program, is_charged=False, is_verification=True,
+        description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True,
     )  # fmt: skip
     runs_queue(submission=submission, tasks=tasks, now=now)
     return submission
@@ -218,8 +218,9 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
             Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
         else:
             run_move(
-                run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.CANCELLED, actor=actor, now=now
+                run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.CANCELLED, actor=actor, now=now
             )
+    check_cancel(submission=submission, now=now)
 
 
 @transaction.atomic
@@ -229,6 +230,8 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
     if not all(run.is_final for run in runs):
         raise refusals.StillRunning
     count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
+    if submission.checked_at is None:
+        check_request(submission=submission, now=now)
     for bell in {run.queue.bell for run in runs}:
         transaction.on_commit(partial(ring, bell))
     return count
@@ -236,7 +239,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
 
 def _locked_runs(submission: Submission) -> list[Run]:
     """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
-    rows = Run.objects.select_for_update(of=("self",)).select_related("queue").filter(submission=submission)
+    rows = Run.objects.select_for_update(of=("self",)).select_related("queue", "submission").filter(submission=submission)
     return list(rows.order_by("pk"))
 
 

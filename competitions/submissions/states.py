@@ -17,6 +17,7 @@ class Kind(TextChoices):
 class State(TextChoices):
     """States of a run; a submission's status uses the same words."""
 
+    CHECKING = "checking", "checking"
     QUEUED = "queued", "queued"
     LEASED = "leased", "starting"
     PREPARING = "preparing", "preparing"
@@ -30,10 +31,11 @@ class State(TextChoices):
 # Tuples, not sets: they stand in database constraints, and a set would change its order from run to run.
 HELD: Final = (State.LEASED, State.PREPARING, State.INGESTING, State.SCORING)
 FINAL: Final = (State.FINISHED, State.FAILED, State.CANCELLED)
-LIVE: Final = (State.QUEUED, *HELD)
+LIVE: Final = (State.CHECKING, State.QUEUED, *HELD)
 
 _ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
 NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
+    State.CHECKING: (State.QUEUED, State.CANCELLED, State.FAILED),  # until its file is known to be right
     State.QUEUED: (State.LEASED, State.CANCELLED, State.FAILED),
     State.LEASED: (State.PREPARING, State.INGESTING, State.SCORING, *_ENDS),
     State.PREPARING: (State.INGESTING, State.SCORING, *_ENDS),
@@ -50,6 +52,7 @@ class Reason(TextChoices):
     MEMORY_LIMIT = "memory_limit", "out of memory"
     DISK_LIMIT = "disk_limit", "too much output"
     OUTPUT_INVALID = "output_invalid", "the output is not valid"
+    FILE_INVALID = "file_invalid", "the file cannot be used"
     SCORING_ERROR = "scoring_error", "the scoring program failed"
     INFRASTRUCTURE = "infrastructure", "the platform failed"
 
@@ -90,6 +93,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         Blame.PARTICIPANT,
         True,
         "The message says what was wrong with the output. Where the Data page names a command that checks files, run it first.",
+    ),
+    Reason.FILE_INVALID: ReasonInfo(
+        Blame.PARTICIPANT,
+        False,
+        "Nothing was run, and it cost no quota. Mend the file and submit it again; a team may have only so many refused files a day.",
     ),
     Reason.SCORING_ERROR: ReasonInfo(
         Blame.ORGANIZER,

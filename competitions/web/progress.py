@@ -67,6 +67,8 @@ def progress_of(submission: Submission, *, now: datetime, run: Run | None = None
     chosen = run or next((one for one in runs if one.state == submission.status), runs[0] if runs else None)
     if chosen is None:
         return Progress(sentence="Nothing to run")
+    if chosen.state == State.CHECKING:
+        return Progress(sentence="The file is being checked; then it is queued")
     if chosen.state == State.QUEUED:
         return _queued(chosen, now)
     if chosen.state in HELD:
