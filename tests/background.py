@@ -15,7 +15,7 @@ def run_background(*, at: datetime | None = None) -> int:
         with time_machine.travel(at, tick=False):
             return run_background()
     done = 0
-    while waiting := [(job.name, pk) for job in jobs.jobs() for pk in job.waiting().values_list("pk", flat=True)]:
+    while waiting := [(job.name, pk) for job in jobs.jobs() for pk in job.waiting().order_by("pk").values_list("pk", flat=True)]:
         for name, pk in waiting:
             jobs.perform(name, pk)
         done += len(waiting)

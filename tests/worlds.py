@@ -153,6 +153,10 @@ class World:
         assert run is not None, "nothing was handed out"
         return run
 
+    def claim_nothing(self) -> bool:
+        """Whether nothing waits for a worker now."""
+        return dispatch.run_claim(worker=self.worker(), free_gpus=0, now=self.now) is None
+
     def score(self, submission: Submission, value: float, *, worker: ComputeWorker | None = None) -> Submission:
         """Take a submission's only run through to its score."""
         return self.answer(submission, {"outcome": "finished", "scores": {"mae": value}}, worker=worker)
