@@ -90,6 +90,7 @@ def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served
         return subprocess.run(argv, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
 
     manage("migrate", "-v0")
+    manage("collectstatic", "-v0", "--no-input")
     seeded = json.loads(manage("shell", "-v0", "-c", SEED.format(teams=TEAMS)).splitlines()[-1])
     port = free_port()
     web = [sys.executable, "-m", "gunicorn", "--config", "docker/gunicorn.conf.py", "--bind", f"127.0.0.1:{port}", "podium.wsgi"]
@@ -114,13 +115,16 @@ def watched(asks: list[Callable[[], requests.Response]], stop: threading.Event, 
 
 
 def test_health_pages_and_workers_are_answered_while_fifty_hostile_archives_come(served: Served) -> None:
-    content = zip_of_zeros("weights.bin", UNPACKED_MIB, {"metadata.yaml": b"command: python predict.py\n"})
+    padding = os.urandom(64 * UNPACKED_MIB)  # so that the ratio alone does not give it away
+    files = {"metadata.yaml": b"command: python predict.py\n", "padding.bin": padding}
+    content = zip_of_zeros("weights.bin", UNPACKED_MIB, files)
+    described = {"protocol": PROTOCOL, "name": "w", "instance": "i", "version": "1", "host": {}}
     worker = {"Authorization": f"Bearer {served.queue}"}
     asks = [
         lambda: requests.get(f"{served.url}/healthz", timeout=60),
         lambda: requests.get(f"{served.url}/competitions/{served.slug}/", timeout=60),
         lambda: requests.post(
-            f"{served.url}/api/worker/v1/register", json={"protocol": PROTOCOL, "name": "w", "instance": "i", "version": "1", "host": {}}, headers=worker, timeout=60
+            f"{served.url}/api/worker/v1/register", json=described, headers=worker, timeout=60
         ),
     ]
     for ask in asks:
