@@ -1,11 +1,19 @@
 """What a row needs so that its work is done by one process at a time, and again when that process is gone."""
 
+import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import models
+import structlog
+from django.db import DatabaseError, connection, models
 from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+log = structlog.get_logger(__name__)
+RENEWALS = 4  # of a claim within its time
 
 
 class ClaimedRow(models.Model):
@@ -36,3 +44,28 @@ def claim(rows: QuerySet[Any], pk: int, *, now: datetime, lease_s: float) -> uui
 def renew(rows: QuerySet[Any], claim_id: uuid.UUID, *, now: datetime, lease_s: float) -> bool:
     """Keep a claim. False when the row no longer asks for the work, or another process has it: then stop."""
     return bool(rows.filter(claim_id=claim_id).update(claimed_until=now + timedelta(seconds=lease_s)))
+
+
+@contextmanager
+def claim_kept(rows: QuerySet[Any], claim_id: uuid.UUID, *, lease_s: float) -> Iterator[None]:
+    """Renew a claim from a thread beside the block, which may be long in one statement."""
+    over = threading.Event()
+    keeper = threading.Thread(target=_keep, args=(rows, claim_id, lease_s, over), daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        over.set()
+        keeper.join()
+
+
+def _keep(rows: QuerySet[Any], claim_id: uuid.UUID, lease_s: float, over: threading.Event) -> None:
+    try:
+        while not over.wait(lease_s / RENEWALS):
+            try:
+                renew(rows.all(), claim_id, now=timezone.now(), lease_s=lease_s)
+            except DatabaseError as error:  # the next renewal may come through; the work itself finds out if not
+                log.warning("claim_not_renewed", error=str(error))
+                connection.close()
+    finally:
+        connection.close()

@@ -3,12 +3,13 @@
 from django.conf import settings
 from django.db import models
 
+from competitions.background.rows import ClaimedRow
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 
 
-class BundleImport(models.Model):
+class BundleImport(ClaimedRow):
     """One bundle that somebody sent, and what became of it."""
 
     class State(models.TextChoices):

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from competitions.background import jobs
 from competitions.background.bounded import Bounds, OverBounds, Stopped, run_bounded
-from competitions.background.rows import claim, renew, unclaimed
+from competitions.background.rows import RENEWALS, claim, renew, unclaimed
 from competitions.compute.bell import ring
 from competitions.refusals import InvalidFile, Refusal
 from competitions.resources.storage import local_copy
@@ -29,7 +29,6 @@ from competitions.teams.models import Team
 
 log = structlog.get_logger(__name__)
 ACTOR = "check"
-RENEWALS = 4  # of a claim within its time
 
 
 @dataclass(frozen=True)
