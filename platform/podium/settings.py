@@ -186,7 +186,9 @@ MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Podium"
 EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")
 vars().update(EMAIL_CONFIG)
-EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not hang a page
+EMAIL_DELIVERY_BACKEND = EMAIL_CONFIG["EMAIL_BACKEND"]  # what background processes deliver with
+EMAIL_BACKEND = "accounts.outbox.OutboxBackend"
+EMAIL_TIMEOUT = 10  # seconds
 DEFAULT_FROM_EMAIL = env.str("PODIUM_FROM_EMAIL", default="Podium <podium@localhost>")
 
 # --- Celery: wakes compute workers, names rows to background processes ---------------------------------------------------------------------------------
