@@ -23,7 +23,17 @@ from scoring.layouts import Layout, Member, layout, official_filename, owner_of,
 from scoring.npz import read_arrays
 from scoring.topk import first_row_with_duplicates
 
-__all__ = ["Report", "check", "check_headers", "official_filename", "read", "read_layout", "split_of", "splits", "write"]
+__all__ = [
+    "Report",
+    "check",
+    "check_headers",
+    "official_filename",
+    "read",
+    "read_layout",
+    "split_of",
+    "splits",
+    "write",
+]
 
 
 @dataclass(frozen=True)

@@ -161,9 +161,7 @@ def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
         print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
         url, headers = f"{chosen.site.rstrip('/')}/api/v1/bundles/", {"Authorization": f"Bearer {token}"}
         form = _Form({"queue": chosen.queue}, packed)
-        return requests.post(
-            url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type}
-        )
+        return requests.post(url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type})
 
 
 class _Form:

@@ -134,9 +134,7 @@ def _opened(file: _BoundedFile, path: Path, what: str) -> zipfile.ZipFile:
     return archive
 
 
-def _checked_members(
-    archive: zipfile.ZipFile, path: Path, limits: ArchiveLimits, what: str
-) -> list[zipfile.ZipInfo]:
+def _checked_members(archive: zipfile.ZipFile, path: Path, limits: ArchiveLimits, what: str) -> list[zipfile.ZipInfo]:
     """The files of an archive whose directory is in order."""
     entries = archive.infolist()
     members = [entry for entry in entries if not entry.filename.endswith("/")]  # is_dir() fails on ""

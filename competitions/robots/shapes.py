@@ -18,7 +18,8 @@ from competitions.submissions.models import Run, Submission
 from competitions.submissions.states import REASONS, Reason, State
 
 STATUS: Final = {
-    State.CHECKING: "Submitting", State.QUEUED: "Submitted", State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
+    State.CHECKING: "Submitting", State.QUEUED: "Submitted",
+    State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
     State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
 }  # fmt: skip
 TASK_PARTS: Final = ("owner", "scoring_program", "ingestion_program", "input_data", "reference_data")

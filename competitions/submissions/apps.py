@@ -6,8 +6,8 @@ class SubmissionsConfig(AppConfig):
     verbose_name = "Submissions"
 
     def ready(self) -> None:
-        from competitions.submissions import impact  # noqa: F401  # adds its checks
         from competitions.background import jobs
+        from competitions.submissions import impact  # noqa: F401  # adds its checks
         from competitions.submissions.checks import CHECK
         from competitions.submissions.merging import submissions_follow_merge
         from competitions.submissions.reconciler import reconcile_step

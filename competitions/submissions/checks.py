@@ -79,7 +79,9 @@ def _claim(pk: int, *, now: datetime) -> tuple[FileCheck, uuid.UUID] | None:
     claim_id = claim(waiting_checks(), pk, now=now, lease_s=settings.BACKGROUND_LEASE_S)
     if claim_id is None:
         return None
-    return FileCheck.objects.select_related("submission__phase", "submission__team", "submission__file").get(pk=pk), claim_id
+    return FileCheck.objects.select_related("submission__phase", "submission__team", "submission__file").get(
+        pk=pk
+    ), claim_id
 
 
 def _given_up(check: FileCheck) -> Verdict | None:
@@ -110,9 +112,7 @@ def _refusal(refusal: Refusal) -> Verdict:
 def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
     submission = check.submission
     contract = contract_of(phase=submission.phase, kind=Kind(submission.kind), file_name=submission.file_name)
-    bounds = Bounds(
-        wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES
-    )
+    bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
     try:
         with local_copy(submission.file) as path:
             found = run_bounded(

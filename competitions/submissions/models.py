@@ -32,7 +32,9 @@ class Submission(models.Model):
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     file_name = models.CharField(max_length=255)
     description = models.CharField(max_length=500, blank=True)
-    received_at = models.DateTimeField(help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted.")
+    received_at = models.DateTimeField(
+        help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted."
+    )
     created_at = models.DateTimeField(help_text="When the submission was accepted.")
     checked_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When its file was found right.")
     status = models.CharField(max_length=10, choices=State, default=State.QUEUED)

@@ -84,7 +84,15 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
     for state in (State.FAILED, State.CANCELLED):  # one failed task decides, once nothing runs any more
         if state in states and all(other in FINAL for other in states):
             return state, next((run.reason for run in runs if run.state == state), "")
-    order = [State.CHECKING, State.QUEUED, State.LEASED, State.PREPARING, State.INGESTING, State.SCORING, State.FINISHED]
+    order = [
+        State.CHECKING,
+        State.QUEUED,
+        State.LEASED,
+        State.PREPARING,
+        State.INGESTING,
+        State.SCORING,
+        State.FINISHED,
+    ]
     live = [state for state in states if state in order]
     return min(live, key=order.index), ""
 

@@ -218,7 +218,12 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
             Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
         else:
             run_move(
-                run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.CANCELLED, actor=actor, now=now
+                run_id=run.pk,
+                attempt=run.attempt,
+                source=State(run.state),
+                target=State.CANCELLED,
+                actor=actor,
+                now=now,
             )
     check_cancel(submission=submission, now=now)
 
@@ -239,7 +244,9 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
 
 def _locked_runs(submission: Submission) -> list[Run]:
     """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
-    rows = Run.objects.select_for_update(of=("self",)).select_related("queue", "submission").filter(submission=submission)
+    rows = (
+        Run.objects.select_for_update(of=("self",)).select_related("queue", "submission").filter(submission=submission)
+    )
     return list(rows.order_by("pk"))
 
 

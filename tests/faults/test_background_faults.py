@@ -103,7 +103,9 @@ def kill_child(background: Background) -> None:
 
 
 @pytest.mark.parametrize("kill", [kill_all, kill_child], ids=["the whole process", "the process that does the work"])
-def test_a_check_whose_process_is_killed_is_done_by_the_next(background: Background, kill: Callable[[Background], None]) -> None:
+def test_a_check_whose_process_is_killed_is_done_by_the_next(
+    background: Background, kill: Callable[[Background], None]
+) -> None:
     padding = os.urandom(64 * UNPACKED_MIB)
     content = zip_of_zeros("weights.bin", UNPACKED_MIB, {"metadata.yaml": b"command: x\n", "padding.bin": padding})
     background.process.start()
@@ -115,7 +117,9 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(background: Backgro
         assert status_of(made) == "checking"
         if not background.process.is_alive():
             background.process.start()
-        wait_for(lambda: status_of(made) == "failed", 120, lambda: f"it is checked: {background.process.text()[-2000:]}", 0.1)
+        wait_for(
+            lambda: status_of(made) == "failed", 120, lambda: f"it is checked: {background.process.text()[-2000:]}", 0.1
+        )
         assert made.runs.get().code == "zip_crc_error"
         made.refresh_from_db()
         assert made.file_check.attempts > 1

@@ -4,30 +4,31 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('bundles', '0001_imports'),
+        ("bundles", "0001_imports"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='bundleimport',
-            name='attempts',
-            field=models.PositiveSmallIntegerField(default=0, editable=False, help_text='How often it was claimed.'),
+            model_name="bundleimport",
+            name="attempts",
+            field=models.PositiveSmallIntegerField(default=0, editable=False, help_text="How often it was claimed."),
         ),
         migrations.AddField(
-            model_name='bundleimport',
-            name='claim_id',
+            model_name="bundleimport",
+            name="claim_id",
             field=models.UUIDField(blank=True, editable=False, null=True),
         ),
         migrations.AddField(
-            model_name='bundleimport',
-            name='claimed_until',
+            model_name="bundleimport",
+            name="claimed_until",
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),
         migrations.AddField(
-            model_name='bundleimport',
-            name='sent_at',
-            field=models.DateTimeField(blank=True, editable=False, help_text='When a message last named it.', null=True),
+            model_name="bundleimport",
+            name="sent_at",
+            field=models.DateTimeField(
+                blank=True, editable=False, help_text="When a message last named it.", null=True
+            ),
         ),
     ]

@@ -5,15 +5,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0006_growing_boards'),
+        ("catalog", "0006_growing_boards"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='phase',
-            name='upload_grace_minutes',
-            field=models.PositiveSmallIntegerField(default=15, help_text='An upload that began before the end counts if it is complete and submitted within these minutes after the end, and before any reveal.', validators=[django.core.validators.MaxValueValidator(1440)], verbose_name='grace for uploads (minutes)'),
+            model_name="phase",
+            name="upload_grace_minutes",
+            field=models.PositiveSmallIntegerField(
+                default=15,
+                help_text="An upload that began before the end counts if it is complete and submitted within these minutes after the end, and before any reveal.",
+                validators=[django.core.validators.MaxValueValidator(1440)],
+                verbose_name="grace for uploads (minutes)",
+            ),
         ),
     ]

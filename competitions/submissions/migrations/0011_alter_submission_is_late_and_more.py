@@ -4,20 +4,21 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('submissions', '0010_reconciler_steps'),
+        ("submissions", "0010_reconciler_steps"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='submission',
-            name='is_late',
-            field=models.BooleanField(default=False, help_text='It came after the end: scored, never ranked.'),
+            model_name="submission",
+            name="is_late",
+            field=models.BooleanField(default=False, help_text="It came after the end: scored, never ranked."),
         ),
         migrations.AlterField(
-            model_name='submission',
-            name='received_at',
-            field=models.DateTimeField(help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted."),
+            model_name="submission",
+            name="received_at",
+            field=models.DateTimeField(
+                help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted."
+            ),
         ),
     ]

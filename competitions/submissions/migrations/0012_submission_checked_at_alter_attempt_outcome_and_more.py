@@ -5,73 +5,224 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('submissions', '0011_alter_submission_is_late_and_more'),
+        ("submissions", "0011_alter_submission_is_late_and_more"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='submission',
-            name='checked_at',
-            field=models.DateTimeField(blank=True, editable=False, help_text='When its file was found right.', null=True),
+            model_name="submission",
+            name="checked_at",
+            field=models.DateTimeField(
+                blank=True, editable=False, help_text="When its file was found right.", null=True
+            ),
         ),
         migrations.AlterField(
-            model_name='attempt',
-            name='outcome',
-            field=models.CharField(choices=[('checking', 'checking'), ('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], help_text='State the run took.', max_length=10),
+            model_name="attempt",
+            name="outcome",
+            field=models.CharField(
+                choices=[
+                    ("checking", "checking"),
+                    ("queued", "queued"),
+                    ("leased", "starting"),
+                    ("preparing", "preparing"),
+                    ("ingesting", "running"),
+                    ("scoring", "scoring"),
+                    ("finished", "finished"),
+                    ("failed", "failed"),
+                    ("cancelled", "cancelled"),
+                ],
+                help_text="State the run took.",
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='attempt',
-            name='reason',
-            field=models.CharField(blank=True, choices=[('program_error', 'the program failed'), ('time_limit', 'over the time limit'), ('memory_limit', 'out of memory'), ('disk_limit', 'too much output'), ('output_invalid', 'the output is not valid'), ('file_invalid', 'the file cannot be used'), ('scoring_error', 'the scoring program failed'), ('infrastructure', 'the platform failed')], max_length=20),
+            model_name="attempt",
+            name="reason",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("program_error", "the program failed"),
+                    ("time_limit", "over the time limit"),
+                    ("memory_limit", "out of memory"),
+                    ("disk_limit", "too much output"),
+                    ("output_invalid", "the output is not valid"),
+                    ("file_invalid", "the file cannot be used"),
+                    ("scoring_error", "the scoring program failed"),
+                    ("infrastructure", "the platform failed"),
+                ],
+                max_length=20,
+            ),
         ),
         migrations.AlterField(
-            model_name='run',
-            name='reason',
-            field=models.CharField(blank=True, choices=[('program_error', 'the program failed'), ('time_limit', 'over the time limit'), ('memory_limit', 'out of memory'), ('disk_limit', 'too much output'), ('output_invalid', 'the output is not valid'), ('file_invalid', 'the file cannot be used'), ('scoring_error', 'the scoring program failed'), ('infrastructure', 'the platform failed')], max_length=20),
+            model_name="run",
+            name="reason",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("program_error", "the program failed"),
+                    ("time_limit", "over the time limit"),
+                    ("memory_limit", "out of memory"),
+                    ("disk_limit", "too much output"),
+                    ("output_invalid", "the output is not valid"),
+                    ("file_invalid", "the file cannot be used"),
+                    ("scoring_error", "the scoring program failed"),
+                    ("infrastructure", "the platform failed"),
+                ],
+                max_length=20,
+            ),
         ),
         migrations.AlterField(
-            model_name='run',
-            name='state',
-            field=models.CharField(choices=[('checking', 'checking'), ('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='queued', max_length=10),
+            model_name="run",
+            name="state",
+            field=models.CharField(
+                choices=[
+                    ("checking", "checking"),
+                    ("queued", "queued"),
+                    ("leased", "starting"),
+                    ("preparing", "preparing"),
+                    ("ingesting", "running"),
+                    ("scoring", "scoring"),
+                    ("finished", "finished"),
+                    ("failed", "failed"),
+                    ("cancelled", "cancelled"),
+                ],
+                default="queued",
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='runevent',
-            name='source',
-            field=models.CharField(choices=[('checking', 'checking'), ('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], max_length=10),
+            model_name="runevent",
+            name="source",
+            field=models.CharField(
+                choices=[
+                    ("checking", "checking"),
+                    ("queued", "queued"),
+                    ("leased", "starting"),
+                    ("preparing", "preparing"),
+                    ("ingesting", "running"),
+                    ("scoring", "scoring"),
+                    ("finished", "finished"),
+                    ("failed", "failed"),
+                    ("cancelled", "cancelled"),
+                ],
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='runevent',
-            name='target',
-            field=models.CharField(choices=[('checking', 'checking'), ('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], max_length=10),
+            model_name="runevent",
+            name="target",
+            field=models.CharField(
+                choices=[
+                    ("checking", "checking"),
+                    ("queued", "queued"),
+                    ("leased", "starting"),
+                    ("preparing", "preparing"),
+                    ("ingesting", "running"),
+                    ("scoring", "scoring"),
+                    ("finished", "finished"),
+                    ("failed", "failed"),
+                    ("cancelled", "cancelled"),
+                ],
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='submission',
-            name='reason',
-            field=models.CharField(blank=True, choices=[('program_error', 'the program failed'), ('time_limit', 'over the time limit'), ('memory_limit', 'out of memory'), ('disk_limit', 'too much output'), ('output_invalid', 'the output is not valid'), ('file_invalid', 'the file cannot be used'), ('scoring_error', 'the scoring program failed'), ('infrastructure', 'the platform failed')], max_length=20),
+            model_name="submission",
+            name="reason",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("program_error", "the program failed"),
+                    ("time_limit", "over the time limit"),
+                    ("memory_limit", "out of memory"),
+                    ("disk_limit", "too much output"),
+                    ("output_invalid", "the output is not valid"),
+                    ("file_invalid", "the file cannot be used"),
+                    ("scoring_error", "the scoring program failed"),
+                    ("infrastructure", "the platform failed"),
+                ],
+                max_length=20,
+            ),
         ),
         migrations.AlterField(
-            model_name='submission',
-            name='status',
-            field=models.CharField(choices=[('checking', 'checking'), ('queued', 'queued'), ('leased', 'starting'), ('preparing', 'preparing'), ('ingesting', 'running'), ('scoring', 'scoring'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='queued', max_length=10),
+            model_name="submission",
+            name="status",
+            field=models.CharField(
+                choices=[
+                    ("checking", "checking"),
+                    ("queued", "queued"),
+                    ("leased", "starting"),
+                    ("preparing", "preparing"),
+                    ("ingesting", "running"),
+                    ("scoring", "scoring"),
+                    ("finished", "finished"),
+                    ("failed", "failed"),
+                    ("cancelled", "cancelled"),
+                ],
+                default="queued",
+                max_length=10,
+            ),
         ),
         migrations.CreateModel(
-            name='FileCheck',
+            name="FileCheck",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sent_at', models.DateTimeField(blank=True, editable=False, help_text='When a message last named it.', null=True)),
-                ('claim_id', models.UUIDField(blank=True, editable=False, null=True)),
-                ('claimed_until', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('attempts', models.PositiveSmallIntegerField(default=0, editable=False, help_text='How often it was claimed.')),
-                ('requested_at', models.DateTimeField()),
-                ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('outcome', models.CharField(blank=True, choices=[('', 'waiting'), ('passed', 'passed'), ('refused', 'refused'), ('cancelled', 'cancelled'), ('given_up', 'given up')], default='', max_length=10)),
-                ('submission', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='file_check', to='submissions.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "sent_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="When a message last named it.", null=True
+                    ),
+                ),
+                ("claim_id", models.UUIDField(blank=True, editable=False, null=True)),
+                ("claimed_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="How often it was claimed."),
+                ),
+                ("requested_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "waiting"),
+                            ("passed", "passed"),
+                            ("refused", "refused"),
+                            ("cancelled", "cancelled"),
+                            ("given_up", "given up"),
+                        ],
+                        default="",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "submission",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="file_check",
+                        to="submissions.submission",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('outcome', '')), fields=['sent_at'], name='file_check_waiting'), models.Index(condition=models.Q(('outcome', 'refused')), fields=['requested_at'], name='file_check_refused')],
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', True), ('outcome', '')), models.Q(models.Q(('outcome', ''), _negated=True), ('finished_at__isnull', False)), _connector='OR'), name='file_check_finished_iff_decided')],
+                "indexes": [
+                    models.Index(condition=models.Q(("outcome", "")), fields=["sent_at"], name="file_check_waiting"),
+                    models.Index(
+                        condition=models.Q(("outcome", "refused")), fields=["requested_at"], name="file_check_refused"
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("finished_at__isnull", True), ("outcome", "")),
+                            models.Q(models.Q(("outcome", ""), _negated=True), ("finished_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="file_check_finished_iff_decided",
+                    )
+                ],
             },
         ),
     ]

@@ -4,25 +4,32 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0001_initial'),
+        ("accounts", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='OutgoingMail',
+            name="OutgoingMail",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sent_at', models.DateTimeField(blank=True, editable=False, help_text='When a message last named it.', null=True)),
-                ('claim_id', models.UUIDField(blank=True, editable=False, null=True)),
-                ('claimed_until', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('attempts', models.PositiveSmallIntegerField(default=0, editable=False, help_text='How often it was claimed.')),
-                ('document', models.JSONField()),
-                ('created_at', models.DateTimeField()),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "sent_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="When a message last named it.", null=True
+                    ),
+                ),
+                ("claim_id", models.UUIDField(blank=True, editable=False, null=True)),
+                ("claimed_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="How often it was claimed."),
+                ),
+                ("document", models.JSONField()),
+                ("created_at", models.DateTimeField()),
             ],
             options={
-                'indexes': [models.Index(fields=['sent_at'], name='outgoing_mail_sent')],
+                "indexes": [models.Index(fields=["sent_at"], name="outgoing_mail_sent")],
             },
         ),
     ]

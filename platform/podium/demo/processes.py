@@ -17,14 +17,31 @@ from django.conf import settings
 
 def web_command(port: int) -> list[str]:
     """The web server of a site that has no front: threads enough that slow clients do not hold them all."""
-    command = [sys.executable, "-m", "gunicorn", "podium.wsgi", "--chdir", str(settings.BASE_DIR), "--pythonpath", "platform"]
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "podium.wsgi",
+        "--chdir",
+        str(settings.BASE_DIR),
+        "--pythonpath",
+        "platform",
+    ]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", "1", "--threads", "64", "--worker-tmp-dir", "/dev/shm"]
     return [*command, "--worker-class", "podium.patient.PatientWorker"]
 
 
 def background_command(concurrency: int = 1) -> list[str]:
     """A process that does the site's background work."""
-    command = [sys.executable, "-m", "celery", "--app", "podium.celery", "--workdir", str(settings.BASE_DIR / "platform")]
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "--app",
+        "podium.celery",
+        "--workdir",
+        str(settings.BASE_DIR / "platform"),
+    ]
     command += ["worker", "--queues", "background", "--concurrency", str(concurrency), "--loglevel", "WARNING"]
     return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
 

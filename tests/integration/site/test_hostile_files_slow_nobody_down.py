@@ -93,11 +93,22 @@ def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served
     manage("collectstatic", "-v0", "--no-input")
     seeded = json.loads(manage("shell", "-v0", "-c", SEED.format(teams=TEAMS)).splitlines()[-1])
     port = free_port()
-    web = [sys.executable, "-m", "gunicorn", "--config", "docker/gunicorn.conf.py", "--bind", f"127.0.0.1:{port}", "podium.wsgi"]
+    web = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--config",
+        "docker/gunicorn.conf.py",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "podium.wsgi",
+    ]
     with ExitStack() as stack:
         for argv in (web, background_command()):
             log = stack.enter_context((tmp_path / f"{len(argv)}.log").open("wb"))
-            process = stack.enter_context(subprocess.Popen(argv, cwd=REPOSITORY, env=environment, stdout=log, stderr=log))
+            process = stack.enter_context(
+                subprocess.Popen(argv, cwd=REPOSITORY, env=environment, stdout=log, stderr=log)
+            )
             stack.callback(process.terminate)
         while not accepts_connections(port):
             time.sleep(0.1)
@@ -120,12 +131,10 @@ def test_health_pages_and_workers_are_answered_while_fifty_hostile_archives_come
     content = zip_of_zeros("weights.bin", UNPACKED_MIB, files)
     described = {"protocol": PROTOCOL, "name": "w", "instance": "i", "version": "1", "host": {}}
     worker = {"Authorization": f"Bearer {served.queue}"}
-    asks = [
+    asks: list[Callable[[], requests.Response]] = [
         lambda: requests.get(f"{served.url}/healthz", timeout=60),
         lambda: requests.get(f"{served.url}/competitions/{served.slug}/", timeout=60),
-        lambda: requests.post(
-            f"{served.url}/api/worker/v1/register", json=described, headers=worker, timeout=60
-        ),
+        lambda: requests.post(f"{served.url}/api/worker/v1/register", json=described, headers=worker, timeout=60),
     ]
     for ask in asks:
         assert ask().status_code < 400, ask().text

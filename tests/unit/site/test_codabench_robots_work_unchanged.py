@@ -22,8 +22,8 @@ from competitions.robots.shapes import log_name
 from competitions.submissions.models import RunOutput, Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
-from tests.town import body_of
 from tests.background import run_background
+from tests.town import body_of
 from tests.worlds import World, person, prediction_bytes, world, zip_of
 
 FORM = "application/x-www-form-urlencoded"

@@ -25,6 +25,7 @@ from competitions.submissions.refusals import TooManyRefusedFiles
 from competitions.submissions.services import submission_cancel, submission_create, submission_rerun
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Team
+from podium.celery import app
 from tests.background import run_background
 from tests.town import client_of
 from tests.worlds import CODE, World, prediction_bytes, zip_of
@@ -116,7 +117,7 @@ def test_what_a_killed_process_had_claimed_is_sent_again_and_done_by_another(
 ) -> None:
     made = sent(site)
     messages: list[int] = []
-    monkeypatch.setattr(jobs.app, "send_task", lambda _, args, **__: messages.append(args[1]))
+    monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.append(args[1]))
     pk = made.file_check.pk
     assert jobs.resend(now=site.now) == 1, "its message was lost"
     assert checks._claim(pk, now=site.now) is not None, "and the process that took it is killed"
@@ -152,7 +153,9 @@ def test_two_processes_never_read_one_file_and_a_claim_that_ran_out_decides_noth
     assert second is not None
     refused = checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="x", detail="late")
     assert not checks._decide(*first, refused, now=later)
-    assert checks._decide(*second, checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="y"), now=later)
+    assert checks._decide(
+        *second, checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="y"), now=later
+    )
     assert Run.objects.get().code == "y"
 
 
@@ -187,7 +190,9 @@ def test_a_copy_of_what_was_found_right_is_queued_at_once_and_any_other_is_check
 
 
 def test_metadata_that_stands_for_gigabytes_is_no_command_and_costs_nothing(site: World) -> None:
-    nested = "\n".join(["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9))])
+    nested = "\n".join(
+        ["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9))]
+    )
     Phase.objects.filter(pk=site.phase.pk).update(as_on_codabench=True, prediction_format=None)
     site.phase.tasks.update(ingestion_program=None)
     site.phase.refresh_from_db()

@@ -28,7 +28,12 @@ def _outbox(site: World, settings: Any) -> None:
 
 
 def sign_up() -> None:
-    fields = {"username": "newcomer", "email": "new@example.org", "password1": "a long pass phrase", "password2": "a long pass phrase"}
+    fields = {
+        "username": "newcomer",
+        "email": "new@example.org",
+        "password1": "a long pass phrase",
+        "password2": "a long pass phrase",
+    }
     assert Client().post(reverse("account_signup"), fields).status_code == 302
 
 
@@ -43,7 +48,9 @@ def test_signing_up_writes_a_row_and_the_background_process_sends_the_mail() -> 
 
 
 def test_a_mail_arrives_as_it_was_written() -> None:
-    message = EmailMultiAlternatives("S", "text", "a@example.org", ["b@example.org"], headers={"X-Podium": "1"}, cc=["c@example.org"])
+    message = EmailMultiAlternatives(
+        "S", "text", "a@example.org", ["b@example.org"], headers={"X-Podium": "1"}, cc=["c@example.org"]
+    )
     message.attach_alternative("<p>text</p>", "text/html")
     OutboxBackend().send_messages([message])
     run_background()
@@ -52,7 +59,10 @@ def test_a_mail_arrives_as_it_was_written() -> None:
     assert (sent.subject, sent.body, sent.from_email, sent.to, sent.cc) == (
         "S", "text", "a@example.org", ["b@example.org"], ["c@example.org"],
     )  # fmt: skip
-    assert (sent.extra_headers, [tuple(one) for one in sent.alternatives]) == ({"X-Podium": "1"}, [("<p>text</p>", "text/html")])
+    assert (sent.extra_headers, [tuple(one) for one in sent.alternatives]) == (
+        {"X-Podium": "1"},
+        [("<p>text</p>", "text/html")],
+    )
 
 
 def test_what_the_mail_server_refuses_is_tried_again_and_given_up_after_a_day(site: World, settings: Any) -> None:

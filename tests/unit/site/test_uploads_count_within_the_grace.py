@@ -138,7 +138,9 @@ def test_an_upload_begun_before_its_person_joined_the_team_counts_from_then(site
 
 def test_final_submissions_are_not_chosen_once_the_scores_are_known(site: World) -> None:
     board: Leaderboard = site.sealed.leaderboard
-    Leaderboard.objects.filter(pk=board.pk).update(rule="selected", selection_closes_at=end_of(site.sealed) + 60 * MINUTE)
+    Leaderboard.objects.filter(pk=board.pk).update(
+        rule="selected", selection_closes_at=end_of(site.sealed) + 60 * MINUTE
+    )
     made = site.score(site.submit(phase=site.sealed), 0.5)
     phase_reveal(phase=site.sealed, now=end_of(site.sealed) + 20 * MINUTE)
     board = Leaderboard.objects.get(pk=board.pk)
@@ -151,14 +153,21 @@ def test_bytes_that_come_an_hour_after_the_end_do_not_count_for_robots_either(si
     with time_machine.travel(end - SECOND, tick=False) as clock:
         client = client_of(site.member())
         upload = client.post(
-            "/api/v1/uploads/", {"file_name": FILE_NAME, "size_bytes": len(prediction_bytes())}, content_type="application/json"
+            "/api/v1/uploads/",
+            {"file_name": FILE_NAME, "size_bytes": len(prediction_bytes())},
+            content_type="application/json",
         ).json()
         clock.move_to(end + 60 * MINUTE)
         sent = client.patch(
-            f"/api/v1/uploads/{upload['key']}/", prediction_bytes(), content_type="application/offset+octet-stream", headers={"Upload-Offset": "0"}
+            f"/api/v1/uploads/{upload['key']}/",
+            prediction_bytes(),
+            content_type="application/offset+octet-stream",
+            headers={"Upload-Offset": "0"},
         )
         assert sent.status_code == 200
         answer = client.post(
-            "/api/v1/submissions/", {"phase": site.phase.pk, "kind": "prediction", "upload": upload["key"]}, content_type="application/json"
+            "/api/v1/submissions/",
+            {"phase": site.phase.pk, "kind": "prediction", "upload": upload["key"]},
+            content_type="application/json",
         )
     assert (answer.status_code, answer.json()["code"]) == (403, "phase_closed")
