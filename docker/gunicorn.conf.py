@@ -4,12 +4,12 @@ import os
 
 bind = "0.0.0.0:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
-worker_class = "gthread"
-threads = int(os.environ.get("WEB_THREADS", "8"))
+worker_class = "core.patient.PatientWorker"  # threads, with limits on how long a client keeps one waiting
+threads = int(os.environ.get("WEB_THREADS", "16"))
 timeout = 120  # seconds without a sign of life from a process; a long upload keeps its thread, not its process
 graceful_timeout = 30
 worker_tmp_dir = "/dev/shm"  # the heartbeat file must not wait for a disk
-forwarded_allow_ips = "*"  # the port is published on the loopback address alone: what reaches it is the proxy
+forwarded_allow_ips = "*"  # the port is not published: what reaches it is the front
 accesslog = "-"
 max_requests = 20_000
 max_requests_jitter = 2_000

@@ -50,6 +50,19 @@ class Header:
     size_bytes: int
 
 
+def check_headers(path: Path, layout: Layout) -> None:
+    """What the archive and its members declare: names, types, shapes and sizes, without inflating a number.
+
+    At most a few kilobytes of each member are read. Raises `ScoringInputError` with the first thing that is wrong.
+    """
+    _require_file(path, layout)
+    with _opened(path, layout.filename) as archive:
+        infos = _infos_by_key(archive, layout)
+        for member in layout.members:
+            _require_plain_member(infos[member.key], member)
+            _read_header(archive, infos[member.key], member, layout)
+
+
 def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
     """The arrays of `layout` from the archive at `path`.
 

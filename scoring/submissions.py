@@ -16,13 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scoring import npz
 from scoring.arrays import AnyArray, numeric, require_finite, take
 from scoring.errors import ScoringInputError
 from scoring.layouts import Layout, Member, layout, official_filename, owner_of, splits
 from scoring.npz import read_arrays
 from scoring.topk import first_row_with_duplicates
 
-__all__ = ["Report", "check", "official_filename", "read", "read_layout", "split_of", "splits", "write"]
+__all__ = [
+    "Report",
+    "check",
+    "check_headers",
+    "official_filename",
+    "read",
+    "read_layout",
+    "split_of",
+    "splits",
+    "write",
+]
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,22 @@ def read_layout(path: Path, wanted: Layout, *, filename: str | None = None) -> d
     for member in wanted.members:
         _require_values(arrays[member.key], member)
     return _as_inputs(arrays, wanted)
+
+
+def check_headers(
+    path: str | os.PathLike[str], dataset: str, split: str, *, rows: int | None = None, filename: str | None = None
+) -> None:
+    """What `check` can say within milliseconds: the file's name, its members, their types and shapes. No value is read.
+
+    Raises `ScoringInputError` as `read`.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [3, 152]}, rows=2)
+    ...     check_headers(path, "lsc-mag240m", "test-dev", rows=2)
+    """
+    wanted = layout(dataset, split, rows)
+    _require_name(PurePath(filename).name if filename is not None else Path(path).name, wanted)
+    npz.check_headers(Path(path), wanted)
 
 
 def check(

@@ -16,6 +16,7 @@ from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team
+from tests.background import run_background
 from tests.worlds import World, lease, zip_of
 
 DATASET = {"input_data/rows.csv": "1,2\n", "reference_data/labels.csv": "0\n", "README.md": "Mine."}
@@ -46,7 +47,10 @@ def submit_dataset(
 ) -> Submission:
     user, moment = site.member(team), at or site.now
     upload = site.upload(zip_of({**files, "README.md": name}), f"{name}.zip", user=user, at=moment)
-    return submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.DATASET, now=moment)
+    made = submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.DATASET, now=moment)
+    run_background(at=moment)
+    made.refresh_from_db()
+    return made
 
 
 def submit_code(site: World, team: Team | None = None, *, at: Any = None) -> Submission:

@@ -32,6 +32,7 @@ from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import register, team_create
+from tests.background import run_background
 
 NOON = datetime(2030, 5, 1, 12, tzinfo=UTC)
 ROWS = 40
@@ -126,7 +127,7 @@ class World:
         at: datetime | None = None,
         key: str = "",
     ) -> Submission:
-        """Upload and submit as the team's first member."""
+        """Upload and submit as the team's first member, and have the file checked."""
         moment, where = at or self.now, phase or self.phase
         user = self.member(team)
         if kind == Kind.CODE:
@@ -134,7 +135,10 @@ class World:
         else:
             content, name = content or prediction_bytes(), name or FILE_NAME.replace("test-dev", where.slug)
         upload = self.upload(content, name, user=user, at=moment)
-        return submission_create(user=user, phase=where, upload=upload, kind=kind, now=moment, idempotency_key=key)
+        made = submission_create(user=user, phase=where, upload=upload, kind=kind, now=moment, idempotency_key=key)
+        run_background(at=moment)
+        made.refresh_from_db()
+        return made
 
     def worker(self, name: str = "", *, gpus: int = 0) -> ComputeWorker:
         """A worker that has registered."""
@@ -144,10 +148,15 @@ class World:
         )  # fmt: skip
 
     def claim(self, worker: ComputeWorker | None = None, *, free_gpus: int = 0, at: datetime | None = None) -> Run:
-        """Lease the next run; there must be one."""
+        """Lease the next run; there must be one, if its file is right."""
+        run_background(at=at or self.now)
         run = dispatch.run_claim(worker=worker or self.worker(), free_gpus=free_gpus, now=at or self.now)
         assert run is not None, "nothing was handed out"
         return run
+
+    def claim_nothing(self) -> bool:
+        """Whether nothing waits for a worker now."""
+        return dispatch.run_claim(worker=self.worker(), free_gpus=0, now=self.now) is None
 
     def score(self, submission: Submission, value: float, *, worker: ComputeWorker | None = None) -> Submission:
         """Take a submission's only run through to its score."""

@@ -56,6 +56,7 @@ urlpatterns = [
         name="invitation-decline",
     ),
     path("bundles/", bundles.Bundles.as_view(), name="bundles"),
+    path("bundles/<int:pk>/", bundles.BundleImported.as_view(), name="bundle-import"),
     path("competitions/<slug:slug>/bundle/", bundles.CompetitionBundle.as_view(), name="bundle"),
     path("uploads/", uploads.UploadList.as_view(), name="uploads"),
     path("uploads/<uuid:key>/", uploads.UploadDetail.as_view(), name="upload"),

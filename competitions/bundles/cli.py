@@ -5,12 +5,11 @@ import json
 import secrets
 import sys
 import tempfile
-import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from competitions.bundles.archive import zip_folder
 from competitions.bundles.faults import Report
@@ -113,11 +112,41 @@ def _import(chosen: argparse.Namespace) -> int:
     except requests.ConnectionError as error:
         print(f"{chosen.site} cannot be reached, so nothing was sent: {_cause(error)}", file=sys.stderr)
         return 1
-    if chosen.json or not answer.ok:
+    if not answer.ok:
         print(json.dumps(said, indent=2) if chosen.json else f"{answer.status_code}: {said.get('detail')}")
-        return 0 if answer.ok else 1
-    print("\n".join([*Report.from_json(said["report"]).lines(), chosen.site.rstrip("/") + said["url"]]))
-    return 0
+        return 1
+    return _told(chosen, _followed(f"{chosen.site.rstrip('/')}/api/v1/bundles/{said['id']}/", token))
+
+
+def _told(chosen: argparse.Namespace, job: dict[str, Any]) -> int:
+    """Print what became of an import."""
+    is_made = job["state"] == "finished"
+    if chosen.json:
+        print(json.dumps(job, indent=2))
+        return 0 if is_made else 1
+    print("\n".join(Report.from_json(job["report"] or {}).lines()))
+    print(chosen.site.rstrip("/") + job["url"] if is_made else "It was not imported, and nothing was created.")
+    return 0 if is_made else 1
+
+
+def _followed(url: str, token: str) -> dict[str, Any]:
+    """The import once it is over; meanwhile, say how far the site has come."""
+    import requests
+
+    last = ""
+    while True:
+        try:
+            job: dict[str, Any] = requests.get(
+                url, headers={"Authorization": f"Bearer {token}"}, timeout=POLL_TIMEOUT_S
+            ).json()
+        except (requests.RequestException, ValueError):  # the site is away for a moment; the import goes on
+            job = {}
+        if job.get("state") in ("finished", "failed"):
+            return job
+        if job.get("step") and job["step"] != last:
+            last = job["step"]
+            print(last, file=sys.stderr)
+        time.sleep(POLL_S)
 
 
 def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
@@ -132,10 +161,7 @@ def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
         print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
         url, headers = f"{chosen.site.rstrip('/')}/api/v1/bundles/", {"Authorization": f"Bearer {token}"}
         form = _Form({"queue": chosen.queue}, packed)
-        with _watched(url, headers):
-            return requests.post(
-                url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type}
-            )
+        return requests.post(url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type})
 
 
 class _Form:
@@ -158,34 +184,6 @@ class _Form:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
         yield self.tail
-
-
-@contextmanager
-def _watched(url: str, headers: dict[str, str]) -> Iterator[None]:
-    """Meanwhile, say how far the site has come with the import."""
-    over = threading.Event()
-    watcher = threading.Thread(target=_say_steps, args=(url, headers, over), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-
-
-def _say_steps(url: str, headers: dict[str, str], over: threading.Event) -> None:
-    import requests
-
-    said = ""
-    while not over.wait(POLL_S):
-        try:
-            imports = requests.get(url, headers=headers, timeout=POLL_TIMEOUT_S).json()
-        except (requests.RequestException, ValueError):  # the answer to the import itself says what is wrong
-            continue
-        step = str(imports[0]["step"]) if isinstance(imports, list) and imports else ""
-        if step not in ("", said):
-            print(step, file=sys.stderr)
-        said = step or said
 
 
 def _cause(error: Exception) -> str:

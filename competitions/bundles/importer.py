@@ -31,6 +31,10 @@ def _quiet(step: str) -> None:
     """Nobody watches."""
 
 
+def _unrecorded(imported: "Imported") -> None:
+    """Nobody keeps a record of it."""
+
+
 @dataclass(frozen=True)
 class Imported:
     """The new competition, a draft of its owner, and the report."""
@@ -40,13 +44,20 @@ class Imported:
 
 
 def bundle_import(
-    *, source: Path, owner: User, now: datetime, queue: Queue | None = None, progress: Progress = _quiet
+    *,
+    source: Path,
+    owner: User,
+    now: datetime,
+    queue: Queue | None = None,
+    progress: Progress = _quiet,
+    record: "Callable[[Imported], None]" = _unrecorded,
 ) -> Imported:
     """Import a bundle given as a zip or a folder; its owner becomes its organizer.
 
     Without a `queue` it is the one that the bundle names, else `default`. Raises `InvalidBundle` with every fault at
     once; then nothing was created. Files are stored before the one transaction that makes the rows, so that it is short;
-    if that fails they are marked for removal, unless something else has the same content.
+    if that fails they are marked for removal, unless something else has the same content. `record` is called inside that
+    transaction, so that what it writes is there exactly when the competition is; if it raises, nothing was created.
     """
     progress("Unpacking")
     with opened(source) as files, tempfile.TemporaryDirectory() as scratch:
@@ -60,14 +71,15 @@ def bundle_import(
         try:
             progress("Creating")
             with transaction.atomic():
-                competition = Maker(reader, references, owner, stored).competition(now)
+                made = Imported(Maker(reader, references, owner, stored).competition(now), reader.report)
+                record(made)
         except BaseException as error:
             new = [part.file.pk for part in stored.values() if part.is_new]
             mark_unneeded(StoredFile.objects.filter(pk__in=new), now=now)
             if isinstance(error, ValidationError):
                 raise _refused(reader, error) from error
             raise
-    return Imported(competition, reader.report)
+    return made
 
 
 def _refused(reader: BundleReader, error: ValidationError) -> InvalidBundle:

@@ -1,23 +1,27 @@
-"""An import in two steps: take the file, then make the competition while somebody may watch."""
+"""Imports of bundles: a row takes the file, a background process makes the competition, a page and a call show how far it is."""
 
-from contextlib import suppress
-from datetime import datetime, timedelta
-from typing import Final
+import uuid
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
 
 import structlog
+from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import User
 from competitions.bundles.faults import InvalidBundle, Note, Report
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.importer import Imported, bundle_import
 from competitions.bundles.models import BundleImport
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
+from core.background import jobs
+from core.background.rows import claim, claim_kept
 from core.refusals import NotAllowed, Refusal
 
 log = structlog.get_logger(__name__)
-GIVEN_UP_AFTER: Final = timedelta(minutes=30)  # one whose process died may be begun again
+IMPORT_JOB: Final = "bundle-import"
 
 
 class OrganizersOnly(NotAllowed):
@@ -27,54 +31,78 @@ class OrganizersOnly(NotAllowed):
         super().__init__("Only organizers import competitions. Ask an administrator for the rights of an organizer.")
 
 
+class _ClaimLost(Exception):
+    """Another process has taken the import over; what this one made is undone."""
+
+
 def import_begin(
     *, owner: User, stored: StoredFile, file_name: str, now: datetime, queue: Queue | None = None
 ) -> BundleImport:
-    """Note a bundle that has arrived. Raises `OrganizersOnly`."""
+    """Note a bundle that has arrived, and have it imported in the background. Raises `OrganizersOnly`."""
     if not owner.is_staff:
         raise OrganizersOnly
-    return BundleImport.objects.create(
+    job = BundleImport.objects.create(
         owner=owner, file=stored, file_name=file_name[-255:], queue=queue, created_at=now, changed_at=now
     )
-
-
-def import_perform(*, job: BundleImport, now: datetime) -> BundleImport:
-    """Make the competition, or write down every fault; done once, whoever asks and however often."""
-    with suppress(Refusal):  # its report says it
-        import_run(job=job, now=now)
+    jobs.send_after_commit(IMPORT_JOB, job.pk)
     return job
 
 
-def import_run(*, job: BundleImport, now: datetime) -> BundleImport:
-    """As `import_perform`, for who asks once and waits: raises `InvalidBundle`, or the refusal that there is no room, as well."""
-    state = BundleImport.State
-    waiting = BundleImport.objects.filter(pk=job.pk, state=state.WAITING)
-    stale = BundleImport.objects.filter(pk=job.pk, state=state.RUNNING, changed_at__lt=now - GIVEN_UP_AFTER)
-    if not (waiting | stale).update(state=state.RUNNING, step="Unpacking", changed_at=now):
-        job.refresh_from_db()
-        return job
+def waiting_imports() -> Any:
+    """Imports that somebody must do, or is doing."""
+    return BundleImport.objects.filter(state__in=(BundleImport.State.WAITING, BundleImport.State.RUNNING))
 
-    def progress(step: str) -> None:
-        BundleImport.objects.filter(pk=job.pk).update(step=step[:200], changed_at=timezone.now())
 
+def import_perform(pk: int) -> None:
+    """Make the competition, or write down every fault; nothing when it is over, or another process does it."""
+    claim_id = claim(waiting_imports(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+    if claim_id is None:
+        return
+    job = BundleImport.objects.select_related("owner", "queue", "file").get(pk=pk)
+    if job.attempts > settings.BACKGROUND_ATTEMPTS:
+        _over(pk, claim_id, state=BundleImport.State.FAILED, report=Report().as_json())
+        log.error("import_given_up", bundle_import=pk)
+        return
+    with claim_kept(waiting_imports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
+        _import(job, claim_id)
+
+
+IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform)
+
+
+def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
+    failed = partial(_over, job.pk, claim_id, state=BundleImport.State.FAILED)
     try:
         with local_copy(job.file) as path:
-            made = bundle_import(source=path, owner=job.owner, queue=job.queue, now=now, progress=progress)
+            bundle_import(
+                source=path, owner=job.owner, queue=job.queue, now=timezone.now(), progress=partial(_step, job.pk, claim_id),
+                record=partial(_made, job.pk, claim_id),
+            )  # fmt: skip
     except InvalidBundle as error:
-        _ended(job, state.FAILED, error.report)
-        raise
+        failed(report=error.report.as_json())
     except Refusal as refusal:  # such as no room left for the files
-        _ended(job, state.FAILED, Report(faults=[Note(refusal.detail, file=job.file_name)]))
-        raise
+        failed(report=Report(faults=[Note(refusal.detail, file=job.file_name)]).as_json())
+    except _ClaimLost:
+        log.warning("import_taken_over", bundle_import=job.pk)
     except Exception:
-        log.exception("import_failed", bundle_import=job.pk)
-        _ended(job, state.FAILED, Report())
+        failed(report=Report().as_json())
         raise
-    job.competition = made.competition
-    return _ended(job, state.FINISHED, made.report)
 
 
-def _ended(job: BundleImport, state: BundleImport.State, report: Report) -> BundleImport:
-    job.state, job.step, job.report, job.changed_at = state, "", report.as_json(), timezone.now()
-    job.save(update_fields=["state", "step", "report", "changed_at", "competition"])
-    return job
+def _step(pk: int, claim_id: uuid.UUID, step: str) -> None:
+    """Say how far it is. Raises `_ClaimLost`."""
+    mine = waiting_imports().filter(pk=pk, claim_id=claim_id)
+    if not mine.update(state=BundleImport.State.RUNNING, step=step[:200], changed_at=timezone.now()):
+        raise _ClaimLost
+
+
+def _made(pk: int, claim_id: uuid.UUID, imported: Imported) -> None:
+    """Inside the transaction that makes the competition: it is there exactly when this says so. Raises `_ClaimLost`."""
+    state, report = BundleImport.State.FINISHED, imported.report.as_json()
+    if not _over(pk, claim_id, state=state, report=report, competition=imported.competition):
+        raise _ClaimLost
+
+
+def _over(pk: int, claim_id: uuid.UUID, **result: Any) -> bool:
+    mine = waiting_imports().filter(pk=pk, claim_id=claim_id)
+    return bool(mine.update(step="", claimed_until=None, changed_at=timezone.now(), **result))

@@ -6,9 +6,10 @@ from django.db import models
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
+from core.background.rows import ClaimedRow
 
 
-class BundleImport(models.Model):
+class BundleImport(ClaimedRow):
     """One bundle that somebody sent, and what became of it."""
 
     class State(models.TextChoices):

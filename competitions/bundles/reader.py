@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, get_args
 from uuid import UUID
 
-import yaml
 from pydantic import ValidationError
 
 from competitions.bundles.archive import LIMITS, BundleFiles, opened
@@ -27,6 +26,7 @@ from competitions.bundles.schema import (
 )
 from competitions.bundles.sentences import sentence_of
 from competitions.resources.archives import check_zip
+from competitions.resources.plain_yaml import NotPlainYaml, read_plain_yaml
 from core.refusals import InvalidFile
 
 VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5", "1.8": "1.8"}
@@ -309,8 +309,8 @@ def command_fault(files: BundleFiles, relative: str) -> str:
             else f"{what}; add one with a line `command: ...`"
         )
     try:
-        said = yaml.safe_load(text)
-    except yaml.YAMLError:
+        said = read_plain_yaml(text)
+    except NotPlainYaml:
         return f"the file {name} of {relative!r} is no valid YAML, so the program cannot be run"
     if not isinstance(said, dict) or not said.get("command"):
         return f"the file {name} of {relative!r} has no line `command: ...`, so the program cannot be run"

@@ -143,6 +143,7 @@ class PhaseExtra(Spec):
     reveal: OptionalInstant = None
     accepts_late: bool = False
     show_output_while_sealed: bool = False
+    upload_grace_minutes: int = Field(15, ge=0, le=1440)
     priority: int = Field(0, ge=-32768, le=32767)
     fact_sheet: list["FactQuestionSpec"] = []
     leaderboards: list["LeaderboardSpec"] | None = None

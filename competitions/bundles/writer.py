@@ -160,6 +160,7 @@ class _Writer:
             "max_submissions_per_week": phase.max_submissions_per_week, "allow_network": phase.allow_network,
             "docker_image": phase.docker_image, "scoring_time_limit": phase.scoring_time_limit_s,
             "reveal": _instant(phase.reveal_at), "accepts_late": phase.accepts_late,
+            "upload_grace_minutes": phase.upload_grace_minutes,
             "show_output_while_sealed": phase.show_output_while_sealed, "priority": phase.priority or None,
             "fact_sheet": _facts(phase.competition, phase) or None, "leaderboards": boards if boards != [shared] else None,
             "grows": _growth(phase, tasks),

@@ -52,9 +52,10 @@ class StillOpen(Conflict):
     code = "phase_still_open"
 
     def __init__(self, phase: Phase) -> None:
-        until = f"until {phase.closes_at:%Y-%m-%d %H:%M} UTC" if phase.closes_at else "without an end"
+        until = f"until {phase.grace_ends_at:%Y-%m-%d %H:%M} UTC" if phase.grace_ends_at else "without an end"
         super().__init__(
-            f"“{phase.name}” is open {until}: teams could still tune to what they see. Confirm to reveal its scores before the end."
+            f"“{phase.name}” takes uploads {until}: teams could still tune to what they see, and uploads on their way after the end would "
+            "not count. Confirm to reveal its scores now."
         )
 
 
@@ -67,7 +68,7 @@ def phase_reveal(*, phase: Phase, now: datetime, before_the_end: bool = False) -
     locked = Phase.objects.select_for_update().get(pk=phase.pk)
     if not locked.holds_sealed_scores:
         raise NotSealed(locked)
-    if not before_the_end and (locked.closes_at is None or now < locked.closes_at):
+    if not before_the_end and not locked.is_settled(now):
         raise StillOpen(locked)
     locked.revealed_at = now
     locked.save(update_fields=["revealed_at"])

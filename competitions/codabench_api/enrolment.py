@@ -57,4 +57,4 @@ def _require_time(phase: Phase, now: datetime) -> None:
     if now < phase.opens_at:
         raise PhaseNotOpen(phase)
     if not phase.is_open(now):
-        raise PhaseClosed(phase, received_at=now)
+        raise PhaseClosed(phase, began_at=now, now=now)

@@ -19,7 +19,8 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Reason, State
 
 STATUS: Final = {
-    State.QUEUED: "Submitted", State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
+    State.CHECKING: "Submitting", State.QUEUED: "Submitted",
+    State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
     State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
 }  # fmt: skip
 TASK_PARTS: Final = ("owner", "scoring_program", "ingestion_program", "input_data", "reference_data")
@@ -214,8 +215,8 @@ def made_shape(submission: Submission, sight: Sight, key: str) -> dict[str, Any]
 def status_details(submission: Submission, runs: list[Run]) -> str | None:
     """Podium's verdict in one line: the reason, what happened, and what the team should do."""
     if submission.status != State.FAILED:
-        waiting = submission.status == State.QUEUED
-        return "Waiting for a compute worker." if waiting else None
+        told = {State.CHECKING: "The file is being checked.", State.QUEUED: "Waiting for a compute worker."}
+        return told.get(State(submission.status))
     failed = next((run for run in runs if run.state == State.FAILED), None)
     reason = Reason(submission.reason)
     detail = failed.detail if failed else ""

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from accounts.models import Scope
 from competitions.bundles.faults import Note
-from competitions.bundles.imports import import_begin, import_perform
+from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleImport
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
@@ -84,7 +84,6 @@ class BundleCompleted(RobotView):
         sent = get_object_or_404(Upload.objects.select_related("file"), key=key, user=user, file__isnull=False)
         assert sent.file is not None, "asked for"
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
-        import_perform(job=job, now=now)
         return Response({"status_id": job.pk})
 
 

@@ -24,7 +24,10 @@ class NotClosedYet(Conflict):
     code = "phase_not_closed"
 
     def __init__(self, phase: Phase) -> None:
-        super().__init__(f"“{phase.name}” has not closed, so what counts is not settled. Commit to it after its end.")
+        super().__init__(
+            f"“{phase.name}” has not closed, or uploads that began before its end may still arrive, so what counts is not settled. "
+            f"Commit to it {phase.upload_grace_minutes} minutes after its end."
+        )
 
 
 class StillScoring(Conflict):
@@ -52,7 +55,7 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
     """
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition").get(pk=board.pk)
     phase = locked.phase
-    if phase.closes_at is None or now < phase.closes_at:
+    if not phase.is_settled(now):
         raise NotClosedYet(phase)
     if count := unscored(phase):
         raise StillScoring(phase, count)
@@ -156,7 +159,7 @@ def commit_closed_boards(*, now: datetime) -> int:
     ).distinct()
     done = 0
     for phase in waiting:
-        if unscored(phase):
+        if unscored(phase) or not phase.is_settled(now):
             continue
         for board in sealed_boards(phase):
             done += _commit_once(board, now)

@@ -117,7 +117,7 @@ class Leaderboard(models.Model):
 
     @property
     def selection_ends_at(self) -> datetime | None:
-        return self.selection_closes_at or self.phase.closes_at
+        return self.selection_closes_at or self.phase.grace_ends_at
 
 
 class Column(models.Model):

@@ -48,14 +48,13 @@ def reveal_preview(phase: Phase, *, now: datetime) -> RevealPreview:
     for board in sealed_boards(phase):
         commitment = newest_commitment(board)
         previews.append(BoardPreview(board, commitment, changed_since(commitment) if commitment else []))
-    before_the_end = phase.closes_at is None or now < phase.closes_at
-    return RevealPreview(previews, unscored(phase), before_the_end)
+    return RevealPreview(previews, unscored(phase), not phase.is_settled(now))
 
 
 def reveal_planned(*, now: datetime) -> int:
-    """For the reconciler: reveal what is due, once all of it is scored."""
+    """For the reconciler: reveal what is due, once no further upload can count and all is scored."""
     due = Phase.objects.filter(reveal_at__lte=now, revealed_at=None, closes_at__lte=now)
-    return sum(_reveal_due(phase, now) for phase in due)
+    return sum(_reveal_due(phase, now) for phase in due if phase.is_settled(now))
 
 
 @transaction.atomic
@@ -95,7 +94,7 @@ def _commit_what_is_not(phase: Phase, boards: list[Leaderboard]) -> None:
     Before the end, or while something is not scored, there is nothing to commit to.
     """
     revealed_at = phase.revealed_at
-    if revealed_at is None or phase.closes_at is None or revealed_at < phase.closes_at or unscored(phase):
+    if revealed_at is None or not phase.is_settled(revealed_at) or unscored(phase):
         return
     for board in boards:
         if board.was_sealed and newest_commitment(board) is None:

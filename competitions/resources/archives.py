@@ -1,8 +1,10 @@
 """Checking a zip before anything unpacks it: names, links, sizes, counts, checksums.
 
-The limits hold for what the archive *declares* and for what comes out of it, by a byte counter.
+The limits hold for what the archive *declares* and for what comes out of it, by a byte counter. What an archive declares is
+cheap to read and bounded before it is parsed (`check_directory`); reading it through is for background processes (`check_zip`).
 """
 
+import io
 import lzma
 import stat
 import struct
@@ -21,6 +23,8 @@ DAMAGED = (
     ValueError,
 )  # fmt: skip
 MAX_NAME_BYTES = 255
+MAX_PATH_BYTES = 2048
+ENTRY_SIGNATURE = b"PK\x01\x02"
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,66 @@ class ArchiveLimits:
     ratio: int = 1000  # unpacked / packed; text of one repeated byte reaches about 1030
 
 
+@dataclass(frozen=True)
+class DirectoryBounds:
+    """How much of an archive's directory is read at all: its parts cost time before any of them can be judged."""
+
+    size_bytes: int = 16 * 1024**2
+    entries: int = 20_000
+
+
+# What a web request reads: some 10 ms. A larger directory waits for the background check.
+IN_A_REQUEST = DirectoryBounds(size_bytes=256 * 1024, entries=1000)
+
+
+class DirectoryTooLarge(Exception):
+    """An archive's directory is beyond the bounds, and was not read."""
+
+
+class _BoundedFile(io.FileIO):
+    """A file of which zipfile reads no larger directory than the bounds allow: it loads the whole of one by a single read."""
+
+    def __init__(self, path: Path, bounds: DirectoryBounds) -> None:
+        super().__init__(path)
+        self.bounds: DirectoryBounds | None = bounds  # None: the directory has been read
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.bounds is not None and size is not None and size > self.bounds.size_bytes:
+            raise DirectoryTooLarge
+        data = super().read(size) or b""
+        if self.bounds is not None and data.count(ENTRY_SIGNATURE) > self.bounds.entries:
+            raise DirectoryTooLarge
+        return data
+
+
+def look_at_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str] | None:
+    """What a web request finds out about a zip: as `check_directory`. None where the directory is too large to be read there."""
+    try:
+        return check_directory(path, limits=limits, what=what, bounds=IN_A_REQUEST)
+    except DirectoryTooLarge:
+        return None
+
+
+def check_directory(
+    path: Path, *, limits: ArchiveLimits, what: str, bounds: DirectoryBounds | None = None
+) -> list[str]:
+    """Refuse a zip for what it declares: names, links, sizes, counts. Unpacks nothing; returns the names of its files.
+
+    Raises `InvalidFile` as `check_zip`, and `DirectoryTooLarge` where `bounds` are given.
+    """
+    with _BoundedFile(path, bounds or DirectoryBounds(entries=limits.files)) as file:
+        try:
+            archive = _opened(file, path, what)
+        except DirectoryTooLarge as error:
+            if bounds is not None:
+                raise
+            raise _too_many(limits, what) from error
+        with archive:
+            return [member.filename for member in _checked_members(archive, path, limits, what)]
+
+
 def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
-    """Refuse a zip that cannot or must not be unpacked; returns the names of its files.
+    """Refuse a zip that cannot or must not be unpacked; returns the names of its files. Reads all of it.
 
     Parameters
     ----------
@@ -46,8 +108,21 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
         `not_a_zip`, `zip_bad_name`, `zip_truncated`, `zip_encrypted`, `zip_path_outside`, `zip_link`, `zip_duplicate_name`,
         `zip_too_many_files`, `zip_too_large`, `zip_crc_error`, `zip_empty`.
     """
+    with _BoundedFile(path, DirectoryBounds(entries=limits.files)) as file:
+        try:
+            archive = _opened(file, path, what)
+        except DirectoryTooLarge as error:
+            raise _too_many(limits, what) from error
+        with archive:
+            members = _checked_members(archive, path, limits, what)
+            _read_through(archive, members, limits, what)
+    return [member.filename for member in members]
+
+
+def _opened(file: _BoundedFile, path: Path, what: str) -> zipfile.ZipFile:
+    """The archive with its directory read. Raises `InvalidFile` or `DirectoryTooLarge`."""
     try:
-        archive = zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(file)
     except UnicodeDecodeError as error:
         raise InvalidFile(
             "zip_bad_name",
@@ -55,20 +130,24 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
         ) from error
     except DAMAGED as error:
         raise _not_a_zip(path, what) from error
-    with archive:
-        entries = archive.infolist()
-        members = [entry for entry in entries if not entry.filename.endswith("/")]  # is_dir() fails on ""
-        if len(entries) > limits.files:
+    file.bounds = None
+    return archive
+
+
+def _checked_members(archive: zipfile.ZipFile, path: Path, limits: ArchiveLimits, what: str) -> list[zipfile.ZipInfo]:
+    """The files of an archive whose directory is in order."""
+    entries = archive.infolist()
+    members = [entry for entry in entries if not entry.filename.endswith("/")]  # is_dir() fails on ""
+    if len(entries) > limits.files:
+        raise _too_many(limits, what)
+    _check_sizes(members, path.stat().st_size, limits, what)
+    files: set[str] = set()
+    folders: set[str] = set()
+    for entry in entries:
+        _check_entry(entry, files, folders, what)
+        if len(files) + len(folders) > limits.files:
             raise _too_many(limits, what)
-        _check_sizes(members, path.stat().st_size, limits, what)
-        files: set[str] = set()
-        folders: set[str] = set()
-        for entry in entries:
-            _check_entry(entry, files, folders, what)
-            if len(files) + len(folders) > limits.files:
-                raise _too_many(limits, what)
-        _read_through(archive, members, limits, what)
-    return [member.filename for member in members]
+    return members
 
 
 def _not_a_zip(path: Path, what: str) -> InvalidFile:
@@ -114,7 +193,7 @@ def _check_entry(entry: zipfile.ZipInfo, files: set[str], folders: set[str], wha
         raise InvalidFile(
             "zip_path_outside",
             f"{what} has a member {name[:200]!r} whose path is not allowed. Use plain relative paths: no '..', no backslash, no drive, "
-            f"at most {MAX_DEPTH} folders deep and {MAX_NAME_BYTES} bytes a name.",
+            f"at most {MAX_DEPTH} folders deep, {MAX_NAME_BYTES} bytes a name and {MAX_PATH_BYTES:,} bytes in all.",
         )
     if entry.flag_bits & 0x1:
         raise InvalidFile("zip_encrypted", f"{what} is encrypted (member {name!r}). Make the zip without a password.")
@@ -134,6 +213,8 @@ def _check_entry(entry: zipfile.ZipInfo, files: set[str], folders: set[str], wha
 def _stays_inside(name: str, parts: list[str]) -> bool:
     """A path that every worker unpacks below its folder, and to the same place."""
     if name.startswith("/") or "\\" in name or "\x00" in name or name[1:2] == ":" or len(parts) > MAX_DEPTH:
+        return False
+    if len(name.encode()) > MAX_PATH_BYTES:
         return False
     return all(part not in ("", ".", "..") and len(part.encode()) <= MAX_NAME_BYTES for part in parts)
 

@@ -9,6 +9,7 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         from competitions.runs import impact  # noqa: F401  # adds its checks
+        from competitions.runs.checks import CHECK
         from competitions.runs.merging import submissions_follow_merge
         from competitions.runs.ranking import turns_repair
         from competitions.runs.retention import remove_old
@@ -16,8 +17,10 @@ class RunsConfig(AppConfig):
         from competitions.runs.upkeep import LEASES, expire_leases, wake_waiting_queues
         from competitions.submissions.signals import submission_accepted
         from competitions.teams.merging import teams_merged
+        from core.background import jobs
         from core.reconciler import reconciler_step
 
+        jobs.register(CHECK)
         reconciler_step(LEASES, expire_leases, spares=True)
         reconciler_step("queues_woken", wake_waiting_queues)
         reconciler_step("turns_repaired", turns_repair, every=timedelta(minutes=1))

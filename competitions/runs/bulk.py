@@ -38,7 +38,7 @@ def cost_of(submissions: QuerySet[Submission]) -> Cost:
     limits = [scoring + (0 if kind == "prediction" else ingestion) for _, _, _, ingestion, scoring, kind in runs]
     states = [row[0] for row in runs]
     return Cost(
-        submissions=submissions.count(), runs=len(runs), waiting=states.count(State.QUEUED),
+        submissions=submissions.count(), runs=len(runs), waiting=states.count(State.CHECKING) + states.count(State.QUEUED),
         running=sum(state in HELD for state in states), ended=sum(state in FINAL for state in states),
         used_s=sum(float(row[1].get("wall_s") or 0) for row in runs), at_most_s=float(sum(limits)),
         gpu_runs=sum(row[2] > 0 for row in runs),

@@ -13,10 +13,10 @@ from competitions.runs.services import runs_queue
 from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import NothingToRun, TaskSealed
-from competitions.submissions.states import FINAL
+from competitions.submissions.states import FINAL, State
 from competitions.teams.models import Team
 
-COPIED = ("team", "kind", "file", "file_name", "description", "program", "fact_sheet")
+COPIED = ("team", "kind", "file", "file_name", "description", "program", "fact_sheet", "checked_at")
 
 OFF_THE_BOARD = (
     "is_late",
@@ -55,7 +55,10 @@ def _copy(
     source: Submission, phase: Phase, by: User, now: datetime, tasks: Collection[Task], **more: object
 ) -> Submission:
     copied = {name: getattr(source, name) for name in COPIED}
-    made = Submission(phase=phase, submitted_by=by, received_at=now, created_at=now, is_charged=False, **copied, **more)
+    status = State.QUEUED if source.checked_at else State.CHECKING
+    made = Submission(
+        phase=phase, submitted_by=by, received_at=now, created_at=now, is_charged=False, status=status, **copied, **more
+    )  # fmt: skip
     made.full_clean()
     made.save(force_insert=True)
     chosen = tasks or tasks_for(phase, source.kind)

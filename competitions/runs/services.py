@@ -9,13 +9,12 @@ from django.db import transaction
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.resources.models import StoredFile
-from competitions.resources.storage import local_copy
 from competitions.runs import refusals
 from competitions.runs.models import Run
 from competitions.runs.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen
+from competitions.submissions.check_requests import check_cancel, check_request
 from competitions.submissions.models import Submission
-from competitions.submissions.preflight import recognise
 from competitions.submissions.refusals import NothingToRun
 from competitions.submissions.states import HELD, Kind, State
 from competitions.teams.models import Team
@@ -29,17 +28,20 @@ def queue_accepted(
 
 
 def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
-    """Queue a new submission's runs, one for each task; workers are woken after the commit."""
+    """Make a new submission's runs, one for each task. A file that was found right before is queued at once, others are checked."""
     phase = submission.phase
-    queue = phase.competition.queue
+    state = State.QUEUED if submission.checked_at else State.CHECKING
     Run.objects.bulk_create(
         Run(
-            submission=submission, task=task, team=submission.team, queue=queue, priority=phase.priority,
+            submission=submission, task=task, team=submission.team, queue=phase.competition.queue, priority=phase.priority, state=state,
             gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now,
         )
         for task in tasks
     )  # fmt: skip
-    enter_queue(Run.objects.filter(submission=submission), now=now)
+    if state == State.CHECKING:
+        check_request(submission=submission, now=now)
+    else:
+        enter_queue(Run.objects.filter(submission=submission), now=now)
 
 
 @transaction.atomic
@@ -51,11 +53,9 @@ def verification_create(
     tasks = list(phase.tasks.all())
     if not tasks:
         raise NothingToRun(phase)
-    with local_copy(file) as path:
-        program = recognise(phase=phase, kind=Kind.CODE, path=path, file_name=file_name).program
     submission = Submission.objects.create(
         phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
-        description="Verification run", program=program, is_charged=False, is_verification=True,
+        description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True,
     )  # fmt: skip
     runs_queue(submission=submission, tasks=tasks, now=now)
     return submission
@@ -77,8 +77,14 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
             Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
         else:
             run_move(
-                run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.CANCELLED, actor=actor, now=now
+                run_id=run.pk,
+                attempt=run.attempt,
+                source=State(run.state),
+                target=State.CANCELLED,
+                actor=actor,
+                now=now,
             )
+    check_cancel(submission=submission, now=now)
 
 
 @transaction.atomic
@@ -87,10 +93,15 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
     runs = _locked_runs(submission)
     if not all(run.is_final for run in runs):
         raise refusals.StillRunning
-    return sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
+    count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
+    if submission.checked_at is None:
+        check_request(submission=submission, now=now)
+    return count
 
 
 def _locked_runs(submission: Submission) -> list[Run]:
     """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
-    rows = Run.objects.select_for_update(of=("self",)).select_related("queue").filter(submission=submission)
+    rows = (
+        Run.objects.select_for_update(of=("self",)).select_related("queue", "submission").filter(submission=submission)
+    )
     return list(rows.order_by("pk"))

@@ -14,6 +14,7 @@ from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
 
 _ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
 NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
+    State.CHECKING: (State.QUEUED, State.CANCELLED, State.FAILED),  # until its file is known to be right
     State.QUEUED: (State.LEASED, State.CANCELLED, State.FAILED),
     State.LEASED: (State.PREPARING, State.INGESTING, State.SCORING, *_ENDS),
     State.PREPARING: (State.INGESTING, State.SCORING, *_ENDS),
@@ -68,15 +69,19 @@ def run_move(
 
 @transaction.atomic
 def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
-    """Put an ended run back into its queue as a new attempt, by an organizer's wish: the one way out of a final state."""
+    """Put an ended run back into its queue as a new attempt, by an organizer's wish: the one way out of a final state.
+
+    Where its file was never found right, it is checked first.
+    """
+    target = State.QUEUED if run.submission.checked_at else State.CHECKING
     ended = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=FINAL)
     moved = ended.update(
-        state=State.QUEUED, attempt=run.attempt + 1, faults=0, queued_at=now, not_before=now, reason="", code="", detail="",
+        state=target, attempt=run.attempt + 1, faults=0, queued_at=now, not_before=now, reason="", code="", detail="",
         finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None, ingested_attempt=None,
     )  # fmt: skip
     if moved:
         RunEvent.objects.create(
-            run=run, attempt=run.attempt, source=run.state, target=State.QUEUED, actor=actor, note=note[:1000], at=now
+            run=run, attempt=run.attempt, source=run.state, target=target, actor=actor, note=note[:1000], at=now
         )
         enter_queue(Run.objects.filter(pk=run.pk), now=now)
         _submission_follow(run.pk, now, is_ended=True)
@@ -89,7 +94,15 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
     for state in (State.FAILED, State.CANCELLED):  # one failed task decides, once nothing runs any more
         if state in states and all(other in FINAL for other in states):
             return state, next((run.reason for run in runs if run.state == state), "")
-    order = [State.QUEUED, State.LEASED, State.PREPARING, State.INGESTING, State.SCORING, State.FINISHED]
+    order = [
+        State.CHECKING,
+        State.QUEUED,
+        State.LEASED,
+        State.PREPARING,
+        State.INGESTING,
+        State.SCORING,
+        State.FINISHED,
+    ]
     live = [state for state in states if state in order]
     return min(live, key=order.index), ""
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from django.conf import settings
 
-from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.resources.storage import CHUNK_BYTES
 from core.refusals import InvalidFile
 
@@ -17,9 +16,8 @@ INPUT, REFERENCE = "input_data", "reference_data"
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # so that the same files give the same zip
 
 
-def check_dataset(path: Path, file_name: str) -> None:
-    """Raise `InvalidFile` unless the zip has files in both folders, `input_data` and `reference_data`, at its top level."""
-    names = check_zip(path, limits=ArchiveLimits(), what=f"The data set {file_name!r}")
+def check_folders(names: list[str], file_name: str) -> None:
+    """Raise `InvalidFile` unless a data set's zip has files in both folders, `input_data` and `reference_data`, at its top level."""
     for folder in (INPUT, REFERENCE):
         if not any(name.startswith(f"{folder}/") for name in names):
             raise InvalidFile(

@@ -8,6 +8,7 @@ from competitions.catalog.models import Phase, Task
 from competitions.resources.models import StoredFile
 from competitions.submissions.states import FINAL, Kind, Reason, State
 from competitions.teams.models import Team
+from core.background.rows import ClaimedRow
 
 
 class Program(models.TextChoices):
@@ -28,8 +29,11 @@ class Submission(models.Model):
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     file_name = models.CharField(max_length=255)
     description = models.CharField(max_length=500, blank=True)
-    received_at = models.DateTimeField(help_text="When the upload began, by the server's clock; this instant counts.")
+    received_at = models.DateTimeField(
+        help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted."
+    )
     created_at = models.DateTimeField(help_text="When the submission was accepted.")
+    checked_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When its file was found right.")
     status = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     is_charged = models.BooleanField(default=True, help_text="Counts towards the team's quota.")
@@ -48,7 +52,7 @@ class Submission(models.Model):
     is_task_rerun = models.BooleanField(
         default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."
     )
-    is_late = models.BooleanField(default=False, help_text="Its upload began after the end: scored, never ranked.")
+    is_late = models.BooleanField(default=False, help_text="It came after the end: scored, never ranked.")
     is_verification = models.BooleanField(
         default=False, editable=False, help_text="A winner's code, run by the organizers: stands on no board."
     )
@@ -97,6 +101,37 @@ class Submission(models.Model):
         is_column = self.kind == Kind.DATASET and self.phase.grows
         off_boards = self.is_task_rerun or self.is_late or self.is_verification or is_column
         return self.disqualified_at is None and not off_boards
+
+
+class FileCheck(ClaimedRow):
+    """The check of a submission's file, which a background process does while the submission is `checking`."""
+
+    class Outcome(models.TextChoices):
+        WAITING = "", "waiting"
+        PASSED = "passed", "passed"
+        REFUSED = "refused", "refused"
+        CANCELLED = "cancelled", "cancelled"
+        GIVEN_UP = "given_up", "given up"
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="file_check")
+    requested_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=10, choices=Outcome, default=Outcome.WAITING, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["sent_at"], condition=Q(outcome=""), name="file_check_waiting"),
+            models.Index(fields=["requested_at"], condition=Q(outcome="refused"), name="file_check_refused"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                name="file_check_finished_iff_decided",
+                condition=Q(outcome="", finished_at__isnull=True) | (~Q(outcome="") & Q(finished_at__isnull=False)),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"check of {self.submission}: {self.get_outcome_display()}"
 
 
 class FactSheetRevision(models.Model):

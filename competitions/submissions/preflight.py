@@ -1,14 +1,18 @@
-"""What can be said about an upload before it is queued, without labels: the contract check of a phase."""
+"""What can be said about an upload before it is queued, without labels: the contract check of a phase.
+
+`look` reads headers within milliseconds and is for web requests. `inspect` reads everything; it is for a process of its own, and
+touches neither the database nor anything but the file.
+"""
 
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from competitions.catalog.models import Phase
-from competitions.resources.archives import ArchiveLimits, check_zip
-from competitions.submissions.layouts import check_dataset
+from competitions.resources.archives import ArchiveLimits, check_zip, look_at_zip
+from competitions.resources.plain_yaml import MAX_BYTES, NotPlainYaml, read_plain_yaml
+from competitions.submissions.layouts import check_folders
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
 from core.refusals import InvalidFile
@@ -18,7 +22,23 @@ CODE_LIMITS = ArchiveLimits()
 METADATA_NAMES = ("metadata.yaml", "metadata")
 
 
-MAX_METADATA_BYTES = 64 * 1024
+@dataclass(frozen=True)
+class Contract:
+    """What a phase asks of a file."""
+
+    kind: Kind
+    file_name: str
+    as_on_codabench: bool
+    accepts: tuple[str, ...]
+    has_ingestion: bool
+    needs_command: bool
+    prediction_format: dict[str, Any] | None
+    grows: bool
+
+    @property
+    def is_prediction_file(self) -> bool:
+        """It is one official file, and no zip of anything."""
+        return not self.as_on_codabench and self.kind == Kind.PREDICTION and self.prediction_format is not None
 
 
 @dataclass(frozen=True)
@@ -29,15 +49,52 @@ class Recognised:
     program: Program
 
 
-def recognise(*, phase: Phase, kind: Kind, path: Path, file_name: str) -> Recognised:
-    """What was sent in. On Codabench's rules nobody says it: the zip and the tasks do. Raises `InvalidFile` for no sound zip."""
-    if not phase.as_on_codabench:
-        return Recognised(kind, Program.NONE)
-    names = check_zip(path, limits=CODE_LIMITS, what=f"The submission {file_name!r}")
-    program = _program(path, names)
-    has_ingestion = phase.tasks.filter(ingestion_program__isnull=False).exists()
-    is_run = program == Program.COMMAND or (has_ingestion and phase.accepts_code)
-    return Recognised(Kind.CODE if is_run else Kind.PREDICTION, program)
+def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
+    """What the phase asks of a file of this kind and name."""
+    programs = list(phase.tasks.values_list("ingestion_program", flat=True))
+    return Contract(
+        kind=kind, file_name=file_name, as_on_codabench=phase.as_on_codabench, accepts=tuple(phase.accepted_kinds),
+        has_ingestion=any(programs), needs_command=not all(programs), prediction_format=phase.prediction_format, grows=phase.grows,
+    )  # fmt: skip
+
+
+def look(contract: Contract, path: Path) -> None:
+    """Raise `InvalidFile` for what the file's headers already tell: its name, its members, their sizes and shapes."""
+    if contract.is_prediction_file:
+        _check_prediction(contract, path, values=False)
+        return
+    names = look_at_zip(path, limits=CODE_LIMITS, what=f"The submission {contract.file_name!r}")
+    if names is not None:
+        _check_names(contract, names)
+
+
+def inspect(contract: Contract, path: Path) -> Recognised:
+    """Read all of a file; returns what it is. Raises `InvalidFile` with what is wrong with it, and what would be right."""
+    if contract.as_on_codabench:
+        return _recognised(contract, path)
+    if contract.is_prediction_file:
+        _check_prediction(contract, path, values=True)
+    else:
+        _check_names(contract, _read_zip(contract, path))
+    return Recognised(contract.kind, Program.NONE)
+
+
+def _read_zip(contract: Contract, path: Path) -> list[str]:
+    return check_zip(path, limits=CODE_LIMITS, what=f"The submission {contract.file_name!r}")
+
+
+def _recognised(contract: Contract, path: Path) -> Recognised:
+    """On Codabench's rules nobody says what a file is: the zip and the tasks do."""
+    program = _program(path, _read_zip(contract, path))
+    is_run = program == Program.COMMAND or (contract.has_ingestion and "code" in contract.accepts)
+    kind = Kind.CODE if is_run else Kind.PREDICTION
+    if kind not in contract.accepts:
+        accepted = " and ".join(str(Kind(name).label) for name in contract.accepts) or "nothing yet"
+        raise InvalidFile(
+            "kind_not_accepted",
+            f"The file {contract.file_name!r} is a {kind} submission, which this phase does not accept. It accepts {accepted}.",
+        )
+    return Recognised(kind, program)
 
 
 def _program(path: Path, names: list[str]) -> Program:
@@ -46,52 +103,39 @@ def _program(path: Path, names: list[str]) -> Program:
     if name is None:
         return Program.NONE
     with zipfile.ZipFile(path) as archive, archive.open(name) as member:
-        text = member.read(MAX_METADATA_BYTES).decode("utf-8-sig", errors="replace")
+        text = member.read(MAX_BYTES).decode("utf-8-sig", errors="replace")
     try:
-        said = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        metadata = read_plain_yaml(text)
+    except NotPlainYaml:
         return Program.METADATA
-    return Program.COMMAND if isinstance(said, dict) and said.get("command") else Program.METADATA
+    return Program.COMMAND if isinstance(metadata, dict) and metadata.get("command") else Program.METADATA
 
 
-def check_upload(*, phase: Phase, kind: Kind, path: Path, file_name: str) -> None:
-    """Raise `InvalidFile` with what is wrong with this file for this phase, and what would be right."""
-    if phase.as_on_codabench:
-        return  # it was looked at when it was recognised
-    if kind == Kind.CODE:
-        check_code(phase, path, file_name)
-    elif kind == Kind.PREDICTION and phase.prediction_format:
-        check_prediction(phase.prediction_format, path, file_name)
-    elif kind == Kind.DATASET and phase.grows:
-        check_dataset(path, file_name)
-    else:
-        check_zip(path, limits=CODE_LIMITS, what=f"The submission {file_name!r}")
-
-
-def check_code(phase: Phase, path: Path, file_name: str) -> None:
-    """A zip that can be unpacked and, where no ingestion program runs it, says its own command."""
-    names = check_zip(path, limits=CODE_LIMITS, what=f"The submission {file_name!r}")
-    needs_command = phase.tasks.filter(ingestion_program=None).exists()
-    if needs_command and not set(METADATA_NAMES) & set(names):
+def _check_names(contract: Contract, names: list[str]) -> None:
+    """What must be in the zip: a command, where no ingestion program runs it; the two folders of a data set."""
+    if contract.as_on_codabench:
+        return
+    if contract.kind == Kind.DATASET and contract.grows:
+        check_folders(names, contract.file_name)
+    if contract.kind == Kind.CODE and contract.needs_command and not set(METADATA_NAMES) & set(names):
         raise InvalidFile(
             "no_metadata",
-            f"The submission {file_name!r} has no metadata.yaml at its top level, so it says no command to run. "
+            f"The submission {contract.file_name!r} has no metadata.yaml at its top level, so it says no command to run. "
             "Add one with a line such as `command: python $program/predict.py`; do not pack the files into a folder.",
         )
 
 
-def check_prediction(prediction_format: dict[str, object], path: Path, file_name: str) -> None:
-    """An official file of the data set and split that the phase names."""
+def _check_prediction(contract: Contract, path: Path, *, values: bool) -> None:
+    """An official file of the data set and split that the phase names; without `values` its headers alone."""
     from scoring import ScoringInputError, submissions
 
-    rows = prediction_format.get("rows")
+    wanted = contract.prediction_format or {}
+    rows = wanted.get("rows")
+    check = submissions.check if values else submissions.check_headers
     try:
-        submissions.check(
-            path,
-            str(prediction_format["dataset"]),
-            str(prediction_format["split"]),
-            rows=rows if isinstance(rows, int) else None,
-            filename=file_name,
-        )
+        check(
+            path, str(wanted["dataset"]), str(wanted["split"]), rows=rows if isinstance(rows, int) else None,
+            filename=contract.file_name,
+        )  # fmt: skip
     except ScoringInputError as error:
         raise InvalidFile(error.code, str(error)) from error

@@ -21,11 +21,23 @@ class PhaseNotOpen(NotAllowed):
 class PhaseClosed(NotAllowed):
     code = "phase_closed"
 
-    def __init__(self, phase: Phase, *, received_at: datetime) -> None:
+    def __init__(self, phase: Phase, *, began_at: datetime, now: datetime) -> None:
         super().__init__(
             f"The phase “{phase.name}” closed on {phase.closes_at:%Y-%m-%d %H:%M:%S} UTC; your upload began on "
-            f"{received_at:%Y-%m-%d %H:%M:%S} UTC. The moment an upload begins is what counts.",
+            f"{began_at:%Y-%m-%d %H:%M:%S} UTC and was submitted on {now:%Y-%m-%d %H:%M:%S} UTC. An upload counts if your team began it "
+            f"before the end and submitted it at most {phase.upload_grace_minutes} minutes after.",
             closes_at=phase.closes_at.isoformat() if phase.closes_at else None,
+            grace_ends_at=phase.grace_ends_at.isoformat() if phase.grace_ends_at else None,
+        )
+
+
+class RevealedMeanwhile(NotAllowed):
+    code = "scores_revealed"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(
+            f"The scores of “{phase.name}” were revealed on {phase.revealed_at:%Y-%m-%d %H:%M:%S} UTC, after its end. Uploads that had "
+            "not been submitted by then do not count. Nothing was charged.",
         )
 
 
@@ -53,6 +65,18 @@ class QuotaUsed(Refusal):
             f"Your team has used all {limit} submissions {period}. {when} Runs that failed on our side are not counted.",
             limit=limit,
             resets_at=resets_at.isoformat() if resets_at else None,
+        )
+
+
+class TooManyRefusedFiles(Refusal):
+    code, http_status = "too_many_refused_files", 429
+
+    def __init__(self, *, limit: int, resets_at: datetime) -> None:
+        super().__init__(
+            f"Your team has sent {limit} files today that could not be used, and no more are checked until {resets_at:%Y-%m-%d %H:%M} UTC. "
+            "Test your file before you submit again: the messages of the refused ones say what was wrong.",
+            limit=limit,
+            resets_at=resets_at.isoformat(),
         )
 
 

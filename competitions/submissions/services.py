@@ -13,13 +13,14 @@ from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
+from competitions.submissions.check_requests import require_checks_left
 from competitions.submissions.datasets import require_place, tasks_for
 from competitions.submissions.models import FactSheetRevision, Submission
-from competitions.submissions.preflight import Recognised, check_upload, recognise
+from competitions.submissions.preflight import contract_of, look
 from competitions.submissions.quota import allowances
 from competitions.submissions.signals import submission_accepted, submission_settled
-from competitions.submissions.states import Kind
-from competitions.teams.models import Team
+from competitions.submissions.states import Kind, State
+from competitions.teams.models import Membership, Team
 from competitions.teams.services import require_registration, require_team
 from core.text import printable
 
@@ -54,16 +55,16 @@ def submission_create(
     stored = upload_finish(upload).file
     if stored is None:
         raise UploadIncomplete(upload)
-    _require_open(phase, upload.began_at)
+    received_at = counts_from(user=user, team=team, phase=phase, upload=upload, now=now)
+    _require_open(phase, upload, received_at, now)
     if not phase.as_on_codabench:
         _require_kind(phase, kind)
     answers = read_fact_sheet(questions_of(phase), fact_sheet if fact_sheet is not None else {})
-    _require_quota(team, phase, upload.began_at)  # before the file is read: the cheap answer first
+    _require_quota(team, phase, received_at)  # before the file is read: the cheap answer first
+    require_checks_left(team=team, now=now)
     with local_copy(stored) as path:
-        recognised = recognise(phase=phase, kind=kind, path=path, file_name=upload.file_name)
-        _require_kind(phase, recognised.kind)
-        check_upload(phase=phase, kind=recognised.kind, path=path, file_name=upload.file_name)
-    return _accept(team, user, phase, upload, recognised, now, description, idempotency_key, answers, tasks)
+        look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)
+    return _accept(team, user, phase, upload, kind, received_at, now, description, idempotency_key, answers, tasks)
 
 
 @transaction.atomic
@@ -72,7 +73,8 @@ def _accept(
     user: User,
     phase: Phase,
     upload: Upload,
-    recognised: Recognised,
+    kind: Kind,
+    received_at: datetime,
     now: datetime,
     description: str,
     idempotency_key: str,
@@ -86,21 +88,22 @@ def _accept(
         raise refusals.TeamMerged(locked.merged_into)
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
-    _require_quota(team, phase, upload.began_at)
-    if recognised.kind == Kind.DATASET:
+    _require_quota(team, phase, received_at)
+    if kind == Kind.DATASET:
         require_place(team=team, phase=phase)
-    every = tasks_for(phase, recognised.kind)
+    every = tasks_for(phase, kind)
     tasks = [task for task in every if not some or task in some]
     if not tasks:
         raise refusals.NothingToRun(phase)
     submission = Submission(
-        phase=phase, team=team, submitted_by=user, kind=recognised.kind, file=upload.file, file_name=upload.file_name,
-        description=printable(description)[:500], received_at=upload.began_at, created_at=now, idempotency_key=idempotency_key,
-        fact_sheet=answers, program=recognised.program, is_task_rerun=len(tasks) < len(every),
-        is_late=phase.takes_late(upload.began_at),
+        phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
+        description=printable(description)[:500], received_at=received_at, created_at=now, idempotency_key=idempotency_key,
+        fact_sheet=answers, status=State.CHECKING, is_task_rerun=len(tasks) < len(every),
+        is_late=phase.takes_late(received_at) or _is_revealed(phase, now),
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)
+    _require_no_reveal_meanwhile(submission, now)
     if answers:
         FactSheetRevision.objects.create(submission=submission, answers=answers, changed_by=user, changed_at=now)
     submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=now)
@@ -117,11 +120,38 @@ def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str)
     return made
 
 
-def _require_open(phase: Phase, received_at: datetime) -> None:
+def counts_from(*, user: User, team: Team, phase: Phase, upload: Upload, now: datetime) -> datetime:
+    """The instant that a submission made now counts from: deadline, quota, freeze and ties go by it.
+
+    That is when its upload began, so that a slow line costs nobody a deadline, but no earlier than the phase's grace before
+    now, nor than the person joined the team: an upload that was only announced, or kept back, gains nothing by it.
+    """
+    joined_at = Membership.objects.values_list("joined_at", flat=True).get(team=team, user=user)
+    return max(upload.began_at, now - phase.upload_grace, min(joined_at, now))
+
+
+def _require_open(phase: Phase, upload: Upload, received_at: datetime, now: datetime) -> None:
     if received_at < phase.opens_at:
         raise refusals.PhaseNotOpen(phase)
-    if not phase.is_open(received_at) and not phase.takes_late(received_at):
-        raise refusals.PhaseClosed(phase, received_at=received_at)
+    if phase.accepts_late and phase.closes_at is not None and phase.closes_at <= now:
+        return
+    if not phase.is_open(received_at):
+        raise refusals.PhaseClosed(phase, began_at=upload.began_at, now=now)
+    if _is_revealed(phase, now):
+        raise refusals.RevealedMeanwhile(phase)
+
+
+def _is_revealed(phase: Phase, now: datetime) -> bool:
+    """True when the phase has closed and its sealed scores are known: what comes now may rest on them."""
+    is_closed = phase.closes_at is not None and phase.closes_at <= now
+    return is_closed and phase.revealed_at is not None
+
+
+def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
+    """Read the phase again after the insert, whose foreign key waits for a reveal that is on its way (and holds up the next)."""
+    phase = Phase.objects.get(pk=submission.phase_id)
+    if not submission.is_late and _is_revealed(phase, now):
+        raise refusals.RevealedMeanwhile(phase)
 
 
 def _require_kind(phase: Phase, kind: Kind) -> None:

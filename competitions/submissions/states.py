@@ -17,6 +17,7 @@ class Kind(TextChoices):
 class State(TextChoices):
     """States of a run; a submission's status uses the same words."""
 
+    CHECKING = "checking", "checking"
     QUEUED = "queued", "queued"
     LEASED = "leased", "starting"
     PREPARING = "preparing", "preparing"
@@ -30,7 +31,7 @@ class State(TextChoices):
 # Tuples, not sets: they stand in database constraints, and a set would change its order from run to run.
 HELD: Final = (State.LEASED, State.PREPARING, State.INGESTING, State.SCORING)
 FINAL: Final = (State.FINISHED, State.FAILED, State.CANCELLED)
-LIVE: Final = (State.QUEUED, *HELD)
+LIVE: Final = (State.CHECKING, State.QUEUED, *HELD)
 
 
 class Reason(TextChoices):
@@ -41,6 +42,7 @@ class Reason(TextChoices):
     MEMORY_LIMIT = "memory_limit", "out of memory"
     DISK_LIMIT = "disk_limit", "too much output"
     OUTPUT_INVALID = "output_invalid", "the output is not valid"
+    FILE_INVALID = "file_invalid", "the file cannot be used"
     SCORING_ERROR = "scoring_error", "the scoring program failed"
     INFRASTRUCTURE = "infrastructure", "the platform failed"
 
@@ -81,6 +83,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         Blame.PARTICIPANT,
         True,
         "The message says what was wrong with the output. Where the Data page names a command that checks files, run it first.",
+    ),
+    Reason.FILE_INVALID: ReasonInfo(
+        Blame.PARTICIPANT,
+        False,
+        "Nothing was run, and it cost no quota. Mend the file and submit it again; a team may have only so many refused files a day.",
     ),
     Reason.SCORING_ERROR: ReasonInfo(
         Blame.ORGANIZER,

@@ -51,6 +51,8 @@ def progress_of(
     chosen = run or next((each for each in runs if each.state == submission.status), runs[0] if runs else None)
     if chosen is None:
         return Progress(sentence="Nothing to run")
+    if chosen.state == State.CHECKING:
+        return Progress(sentence="The file is being checked; then it is queued")
     if chosen.state == State.QUEUED:
         return _queued(chosen, positions.get(chosen.pk), now)
     if chosen.state in HELD:

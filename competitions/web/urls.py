@@ -10,7 +10,6 @@ urlpatterns = [
     path("organize/bundles/send/", organize.bundle_send, name="bundle-send"),
     path("organize/bundles/<int:pk>/", organize.bundle_import_page, name="bundle-import"),
     path("organize/bundles/<int:pk>/status/", organize.bundle_status, name="bundle-status"),
-    path("organize/bundles/<int:pk>/run/", organize.bundle_run, name="bundle-run"),
     path("organize/competitions/<slug:slug>/export/", organize.bundle_export, name="bundle-export"),
     path("organize/competitions/<slug:slug>/clone/", organize.bundle_clone, name="bundle-clone"),
     path("", competitions.index, name="index"),

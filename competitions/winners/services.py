@@ -17,7 +17,7 @@ from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete, upload_finish
 from competitions.submissions.models import Submission
-from competitions.submissions.preflight import check_upload
+from competitions.submissions.preflight import contract_of, look
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.winners import refusals
@@ -155,7 +155,7 @@ def _bundle(place: Place, upload: Upload | None) -> tuple[StoredFile | None, str
     if stored is None:
         raise UploadIncomplete(upload)
     with local_copy(stored) as path:
-        check_upload(phase=place.lane.leaderboard.phase, kind=Kind.CODE, path=path, file_name=upload.file_name)
+        look(contract_of(phase=place.lane.leaderboard.phase, kind=Kind.CODE, file_name=upload.file_name), path)
     return stored, upload.file_name
 
 

@@ -1,4 +1,4 @@
-"""Short mails to people, sent after the commit. The page says the same, so a mail server that is away loses nothing."""
+"""Short mails to people, put into the outbox after the commit. The page says the same, so a mail that never comes loses nothing."""
 
 from collections.abc import Iterable
 from functools import partial

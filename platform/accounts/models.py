@@ -9,6 +9,8 @@ from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from core.background.rows import ClaimedRow
+
 TOKEN_PREFIX: Final = "podium_"
 
 
@@ -78,3 +80,16 @@ def token_create(*, user: User, name: str, scopes: list[str], expires_at: dateti
     token.full_clean()
     token.save(force_insert=True)
     return token, secret
+
+
+class OutgoingMail(ClaimedRow):
+    """A mail that the mail server has not taken yet."""
+
+    document = models.JSONField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["sent_at"], name="outgoing_mail_sent")]
+
+    def __str__(self) -> str:
+        return f"mail {self.pk}"

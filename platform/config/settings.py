@@ -189,13 +189,28 @@ MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Podium"
 EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")
 vars().update(EMAIL_CONFIG)
-EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not hang a page
+EMAIL_DELIVERY_BACKEND = EMAIL_CONFIG["EMAIL_BACKEND"]  # what background processes deliver with
+EMAIL_BACKEND = "accounts.outbox.OutboxBackend"
+EMAIL_TIMEOUT = 10  # seconds
 DEFAULT_FROM_EMAIL = env.str("PODIUM_FROM_EMAIL", default="Podium <podium@localhost>")
 
-# --- Celery: messages wake workers; the database is the truth --------------------------------------------------------
+# --- Celery: wakes compute workers, names rows to background processes ------------------------------------------------
 BROKER_URL = env.str("PODIUM_BROKER_URL", default=f"filesystem://{DATA_DIR / 'broker'}" if EMBEDDED else "")
 if not BROKER_URL:
     raise ImproperlyConfigured("Set PODIUM_BROKER_URL, for example redis://redis:6379/0.")
+
+# --- background work ------------------------------------------------------------------------------------------------
+BACKGROUND_LEASE_S = env.float(
+    "PODIUM_BACKGROUND_LEASE_S", default=20
+)  # a process that is silent for longer is taken for dead
+BACKGROUND_ATTEMPTS = env.int("PODIUM_BACKGROUND_ATTEMPTS", default=3)
+CHECK_WALL_S = env.float("PODIUM_CHECK_WALL_S", default=300)
+CHECK_CPU_S = env.int("PODIUM_CHECK_CPU_S", default=120)
+CHECK_MEMORY_BYTES = env.int("PODIUM_CHECK_MEMORY_BYTES", default=2 * 1024**3)
+CHECKS_PER_TEAM = env.int(
+    "PODIUM_CHECKS_PER_TEAM", default=1
+)  # at once; the others wait while other teams have their turn
+REFUSED_FILES_PER_DAY = env.int("PODIUM_REFUSED_FILES_PER_DAY", default=20)  # of one team
 
 # --- runs -----------------------------------------------------------------------------------------------------------
 LEASE_S = env.int("PODIUM_LEASE_S", default=90)

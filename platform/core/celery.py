@@ -1,4 +1,4 @@
-"""The Celery app. A message only says "this queue has work": the database is the truth, Celery wakes.
+"""The Celery app. A message says "this queue has work" or names a row: the database is the truth, Celery wakes and works.
 
 Losing, repeating or reordering messages changes nothing but latency. So nothing here is tuned for redelivery:
 no results, no late acknowledgement, no message that is held for as long as a run lasts.
@@ -24,6 +24,7 @@ def broker_config(url: str) -> dict[str, Any]:
                 "data_folder_in": messages,
                 "data_folder_out": messages,
                 "control_folder": str(folder / "control"),
+                "polling_interval": 0.1,  # seconds; a participant waits for the check of a file
             },
         }
     # A frozen broker must not hang a web request: three seconds, then the reconciler sends it again.
@@ -31,7 +32,7 @@ def broker_config(url: str) -> dict[str, Any]:
     return {"broker_url": url, "broker_transport_options": timeouts, "redis_socket_timeout": 3}
 
 
-app = Celery("podium")
+app = Celery("podium", include=["core.background.tasks"])
 app.conf.update(
     **broker_config(settings.BROKER_URL),
     task_ignore_result=True,
@@ -40,4 +41,7 @@ app.conf.update(
     task_create_missing_queues=True,
     task_publish_retry=False,
     broker_connection_timeout=3,
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    broker_connection_retry_on_startup=True,
 )

@@ -91,6 +91,7 @@ class Place:
         from competitions.resources.uploads import upload_whole
         from competitions.submissions.services import submission_create
         from competitions.submissions.states import Kind
+        from tests.background import run_background
         from tests.worlds import zip_of
 
         at = self.now - timedelta(hours=hours_ago)
@@ -98,9 +99,12 @@ class Place:
         name = name or ("code.zip" if code else f"y_pred_pcqm4m-v2_{phase}.npz")
         upload = upload_whole(user=user, file_name=name, size_bytes=len(content), chunks=[content], now=at)
         kind = Kind.CODE if code else Kind.PREDICTION
-        return submission_create(
+        made = submission_create(
             user=user, phase=self.phases[phase], upload=upload, kind=kind, now=at, description=note
         )
+        run_background(at=at)
+        made.refresh_from_db()
+        return made
 
     def answer(self, submission: Submission, **body: Any) -> Submission:
         """Let a worker take the submission and answer with this."""

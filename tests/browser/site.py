@@ -1,4 +1,4 @@
-"""The real site for the browser: its own database, Gunicorn, the reconciler and a compute worker, in a folder of its own."""
+"""The real site for the browser: its own database, Gunicorn, the reconciler, a background and a compute worker, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psycopg2
 
+from config.demo.processes import background_command
 from tests.services import REPOSITORY, free_port
 
 START_TIMEOUT_S = 60.0
@@ -76,9 +77,11 @@ class BrowserSite:
         python = sys.executable
         self._start(
             "web", [python, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{self.port}", "--workers", "2",
-                    "--worker-class", "gthread", "--threads", "4", "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"],
+                    "--worker-class", "core.patient.PatientWorker", "--threads", "4",
+                    "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"],
         )  # fmt: skip
         self._start("reconciler", [python, str(REPOSITORY / "manage.py"), "reconciler"])
+        self._start("background", background_command())
         self._wait_for_web()
         self._start(
             "worker", [python, "-m", "workers.cli", "run", "--site", self.url, "--token-file", str(self.folder / "queue_token"),

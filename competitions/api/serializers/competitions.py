@@ -13,7 +13,8 @@ class PhaseOut(serializers.ModelSerializer[Phase]):
     class Meta:
         model = Phase
         fields = [
-            "id", "slug", "name", "opens_at", "closes_at", "visibility", "is_sealed", "accepts_predictions", "accepts_code",
+            "id", "slug", "name", "opens_at", "closes_at", "upload_grace_minutes", "visibility", "is_sealed",
+            "accepts_predictions", "accepts_code",
             "accepts_datasets", "grows", "max_datasets", "max_datasets_per_team",
             "prediction_format", "max_submissions_per_day", "max_submissions_per_week", "max_submissions", "time_limit_s",
             "gpus", "cpus", "memory_bytes", "output_bytes",

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from accounts.models import Scope
 from competitions.api.views.base import ApiView
 from competitions.bundles.copying import exported
-from competitions.bundles.imports import OrganizersOnly, import_begin, import_run
+from competitions.bundles.imports import OrganizersOnly, import_begin
 from competitions.bundles.models import BundleImport
 from competitions.bundles.references import queue_named
 from competitions.catalog.models import Competition
@@ -32,13 +32,13 @@ class BundleIn(serializers.Serializer[None]):
 
 
 class Bundles(ApiView):
-    """Import a competition, which is a draft of the asker's then; and see how far imports have come."""
+    """Send a bundle, of which a background process makes a competition, a draft of the asker's; and see how far imports have come."""
 
     serializer_class = BundleIn
     parser_classes = [MultiPartParser]
     write_scope = Scope.ORGANIZE
 
-    @extend_schema(operation_id="bundles_import", request=BundleIn, responses={201: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="bundles_import", request=BundleIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
         user, now = self.person(), timezone.now()
         if not user.is_staff:
@@ -51,13 +51,24 @@ class Bundles(ApiView):
         sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
         assert sent.file is not None, "it came in one piece"
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
-        return Response(import_shape(import_run(job=job, now=now)), status=201)
+        return Response(import_shape(job), status=202, headers={"Location": f"/api/v1/bundles/{job.pk}/"})
 
     @extend_schema(operation_id="bundles_imports", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
         """The asker's last imports, newest first: how far each has come, and the report of those that are over."""
         imports = BundleImport.objects.filter(owner=self.person()).select_related("competition")
         return Response([import_shape(job) for job in imports[:IMPORTS_SHOWN]])
+
+
+class BundleImported(ApiView):
+    """How far one import has come, and its report when it is over."""
+
+    write_scope = Scope.ORGANIZE
+
+    @extend_schema(operation_id="bundles_import_retrieve", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request, pk: int) -> Response:
+        job = get_object_or_404(BundleImport.objects.select_related("competition"), pk=pk, owner=self.person())
+        return Response(import_shape(job))
 
 
 def import_shape(job: BundleImport) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class PhaseAdmin(OrganizerAdmin):
     readonly_fields = ["revealed_at", "cost"]
     fieldsets = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
-        ("Dates", {"fields": ["opens_at", "closes_at", "accepts_late", "impact_read"]}),
+        ("Dates", {"fields": ["opens_at", "closes_at", "upload_grace_minutes", "accepts_late", "impact_read"]}),
         (
             "What is submitted",
             {

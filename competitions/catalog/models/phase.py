@@ -1,6 +1,6 @@
 """Phases: a span of time with its own tasks, quotas, budget and boards; and who saw what is sealed in them."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -110,6 +110,11 @@ class Phase(models.Model):
         "accepts late submissions", default=False,
         help_text="After the end, submissions still run and are scored; they are marked as late and never ranked.",
     )  # fmt: skip
+    upload_grace_minutes = models.PositiveSmallIntegerField(
+        "grace for uploads (minutes)", default=15, validators=[MaxValueValidator(1440)],
+        help_text="An upload that began before the end counts if it is complete and submitted within these minutes after the end, and "
+        "before any reveal.",
+    )  # fmt: skip
     priority = models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first.")
 
     docker_image = models.CharField(
@@ -169,8 +174,21 @@ class Phase(models.Model):
         """Its board grows in both directions: by algorithms, and by the data sets that teams submit."""
         return self.dataset_check_id is not None
 
+    @property
+    def upload_grace(self) -> timedelta:
+        return timedelta(minutes=self.upload_grace_minutes)
+
+    @property
+    def grace_ends_at(self) -> datetime | None:
+        """Until when a submission may still count; None: for ever."""
+        return self.closes_at + self.upload_grace if self.closes_at else None
+
+    def is_settled(self, now: datetime) -> bool:
+        """True once no further submission can count: the phase has closed, and the grace for uploads is over."""
+        return self.grace_ends_at is not None and self.grace_ends_at <= now
+
     def takes_late(self, at: datetime) -> bool:
-        """True when a submission whose upload began at `at` is too late to be ranked, and is taken all the same."""
+        """True when a submission received at `at` is too late to be ranked, and is taken all the same."""
         return self.accepts_late and self.closes_at is not None and self.closes_at <= at
 
     @property
@@ -180,7 +198,7 @@ class Phase(models.Model):
         return [kind for kind, yes in kinds.items() if yes]
 
     def is_open(self, at: datetime) -> bool:
-        """True when a submission whose upload began at `at` is in time."""
+        """True when a submission received at `at` is in time."""
         return self.opens_at <= at and (self.closes_at is None or at < self.closes_at)
 
     @property

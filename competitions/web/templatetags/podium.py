@@ -19,7 +19,7 @@ from competitions.web import text
 register = template.Library()
 
 STATUS_ICONS = {
-    State.QUEUED: "○", State.LEASED: "◔", State.PREPARING: "◔", State.INGESTING: "◑", State.SCORING: "◕",
+    State.CHECKING: "◌", State.QUEUED: "○", State.LEASED: "◔", State.PREPARING: "◔", State.INGESTING: "◑", State.SCORING: "◕",
     State.FINISHED: "✓", State.FAILED: "✕", State.CANCELLED: "⊘",
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
 from competitions.bundles.copying import competition_clone, exported
-from competitions.bundles.imports import OrganizersOnly, import_begin, import_perform
+from competitions.bundles.imports import OrganizersOnly, import_begin
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
@@ -50,7 +50,7 @@ def bundles(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def bundle_send(request: HttpRequest) -> HttpResponse:
-    """Take the file; its page makes the competition and shows how far it is."""
+    """Take the file; a background process makes the competition, and the page shows how far it is."""
     user, file = _organizer(request), request.FILES.get("file")
     if file is None:
         raise NoFile
@@ -81,16 +81,6 @@ def bundle_import_page(request: HttpRequest, pk: int) -> HttpResponse:
 def bundle_status(request: HttpRequest, pk: int) -> HttpResponse:
     """How far it is, served alone; it asks again until it is over."""
     return render(request, "web/_bundle_status.html", {"job": _job(request, pk)})
-
-
-@require_POST
-@login_required
-def bundle_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """Do the work of one import. The page asks for it by itself, or by a button where there is no script."""
-    job = import_perform(job=_job(request, pk), now=timezone.now())
-    if request.headers.get("HX-Request"):
-        return render(request, "web/_bundle_status.html", {"job": job})
-    return redirect("web:bundle-import", pk)
 
 
 @require_GET

@@ -1,4 +1,4 @@
-"""The demo's processes: web server, reconciler and compute worker, started, watched and stopped."""
+"""The demo's processes: web server, reconciler, background and compute worker, started, watched and stopped."""
 
 import os
 import signal
@@ -13,6 +13,37 @@ from types import TracebackType
 from typing import Self
 
 from django.conf import settings
+
+
+def web_command(port: int) -> list[str]:
+    """The web server of a site that has no front: threads enough that slow clients do not hold them all."""
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "config.wsgi",
+        "--chdir",
+        str(settings.BASE_DIR),
+        "--pythonpath",
+        "platform",
+    ]
+    command += ["--bind", f"127.0.0.1:{port}", "--workers", "1", "--threads", "64", "--worker-tmp-dir", "/dev/shm"]
+    return [*command, "--worker-class", "core.patient.PatientWorker"]
+
+
+def background_command(concurrency: int = 1) -> list[str]:
+    """A process that does the site's background work."""
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "--app",
+        "core.celery",
+        "--workdir",
+        str(settings.BASE_DIR / "platform"),
+    ]
+    command += ["worker", "--queues", "background", "--concurrency", str(concurrency), "--loglevel", "WARNING"]
+    return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 
 class ProcessFailed(Exception):
@@ -45,13 +76,12 @@ class Processes:
         self.logs.mkdir(parents=True, exist_ok=True)
         manage = str(settings.BASE_DIR / "manage.py")
         python = sys.executable
-        web = [python, "-m", "gunicorn", "config.wsgi", "--chdir", str(settings.BASE_DIR), "--pythonpath", "platform"]
-        web += ["--bind", f"127.0.0.1:{self.port}", "--workers", "1", "--threads", "8", "--worker-tmp-dir", "/dev/shm"]
         worker = [python, "-m", "workers.cli", "run", "--site", self.url, "--token-file", str(self.token_file)]
         worker += ["--data-dir", str(Path(settings.DATA_DIR) / "worker"), "--broker", settings.BROKER_URL]
         worker += ["--self-test", "never"]  # a demo trusts its own baselines
-        self.start("web", web)
+        self.start("web", web_command(self.port))
         self.start("reconciler", [python, manage, "reconciler"])
+        self.start("background", background_command())
         self.start("worker", worker)
         self.wait_for_web()
         return self

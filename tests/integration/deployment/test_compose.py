@@ -168,11 +168,22 @@ def outcome(stack: Stack, made: dict[str, Any], submission: int) -> dict[str, An
 def test_the_stack_is_described_without_a_password_and_open_on_the_loopback_alone(tmp_path: Path) -> None:
     described_stack = described(tmp_path)
     config = yaml.safe_load(described_stack.compose("config"))
-    assert set(config["services"]) == {"prepare", "web", "reconciler", "worker", "postgres", "redis"}
+    assert set(config["services"]) == {
+        "prepare",
+        "front",
+        "web",
+        "reconciler",
+        "background",
+        "worker",
+        "postgres",
+        "redis",
+    }
     published = {name: service["ports"] for name, service in config["services"].items() if service.get("ports")}
-    assert list(published) == ["web"]
-    assert "127.0.0.1" in str(published["web"])
-    set_here = [f"{name}.{key}" for name, service in config["services"].items() for key in service["environment"]]
+    assert list(published) == ["front"]
+    assert "127.0.0.1" in str(published["front"])
+    set_here = [
+        f"{name}.{key}" for name, service in config["services"].items() for key in service.get("environment", {})
+    ]
     assert [key for key in set_here if ("PASSWORD" in key or "SECRET" in key) and not key.endswith("_FILE")] == []
 
 

@@ -35,6 +35,7 @@ from examples.cometh_small import bundle as cometh
 from examples.cometh_small.dashboard import dashboard
 from examples.deconbench_small import bundle as deconbench
 from podium.cli import main
+from tests.background import run_background
 from tests.integration.workers.harness import Bench, Outcome, make_worker
 from tests.worlds import lease
 
@@ -86,7 +87,10 @@ class Site:
         upload = upload_whole(
             user=self.user, file_name="s.zip", size_bytes=len(content), chunks=[content], now=self.now
         )
-        return submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
+        made = submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
+        run_background()
+        made.refresh_from_db()
+        return made
 
     def run_all(self, submission: Submission) -> list[Outcome]:
         """Every run of the submission, in containers."""

@@ -335,7 +335,7 @@ def test_a_step_of_the_lane_is_taken_once_however_often_it_is_sent(site: World) 
 
 def test_many_reconcilers_commit_to_a_board_once(site: World) -> None:
     site.score(site.submit(phase=site.sealed), 0.5)
-    closes_at = site.sealed.closes_at
-    assert closes_at is not None
-    at_once(6, lambda _: commit_closed_boards(now=closes_at) and None)
+    settled = site.sealed.grace_ends_at
+    assert settled is not None
+    at_once(6, lambda _: commit_closed_boards(now=settled) and None)
     assert Commitment.objects.count() == 1

@@ -87,8 +87,13 @@ class Client:
         """What became of a bundle once it was sent."""
         completed = self.call("PUT", f"/api/datasets/completed/{self.upload(content, 'competition_bundle')}/")
         assert completed.status_code == 200, completed.text
-        said: dict[str, Any] = self.get(f"/api/competitions/{completed.json()['status_id']}/creation_status/")
-        return said
+        until = time.monotonic() + 60
+        while True:
+            told: dict[str, Any] = self.get(f"/api/competitions/{completed.json()['status_id']}/creation_status/")
+            if told["status"] in ("Finished", "Failed"):
+                return told
+            assert time.monotonic() < until, told
+            time.sleep(0.2)
 
     def phases(self, title: str) -> list[dict[str, Any]]:
         row = next(row for row in self.get("/api/competitions/") if row["title"] == title)

@@ -18,6 +18,7 @@ from accounts.models import Scope, User, token_create
 from competitions.bundles import cli
 from competitions.catalog.models import Competition
 from podium.cli import main
+from tests.background import background_running
 from tests.integration.workers.codabench import Client, bundle, submission
 from tests.integration.workers.site import SmallSite, WorkerProcess
 from tests.integration.workers.test_worker_and_site import site
@@ -63,9 +64,10 @@ def robot(site: SmallSite) -> Client:
 
 @pytest.fixture
 def worker(site: SmallSite, tmp_path: Path) -> Iterator[WorkerProcess]:
-    started = WorkerProcess(site, tmp_path, name="w", options=("--slots", "2")).start()
-    yield started
-    started.end()
+    with background_running():
+        started = WorkerProcess(site, tmp_path, name="w", options=("--slots", "2")).start()
+        yield started
+        started.end()
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from scoring import reference
 from scoring.submissions import official_filename
+from tests.background import run_background
 from tests.integration.workers.harness import zipped
 from tests.integration.workers.site import METADATA, SmallSite, ended
 from tests.integration.workers.test_worker_and_site import Start, site, start_worker
@@ -101,13 +102,14 @@ class WinnersSite:
         made = submission_create(
             user=self.site.user, phase=self.phase, upload=upload, kind=Kind.PREDICTION, now=datetime.now(UTC)
         )
+        run_background()
         assert [(run.state, run.detail) for run in ended(list(made.runs.all()))] == [(RunState.FINISHED, "")]
         return made
 
     def handed_in(self, source: str) -> Place:
         """The phase closed and revealed, the team invited, and all that it hands in."""
         now = datetime.now(UTC)
-        Phase.objects.update(closes_at=now)
+        Phase.objects.update(closes_at=now, upload_grace_minutes=0)
         phase_reveal(phase=self.phase, now=now)
         (place,) = services.invite_next(lane=Lane.objects.get(), actor="test", now=now)
         who: dict[str, Any] = {"key": place.key, "by": self.site.user, "now": now}
@@ -121,6 +123,7 @@ class WinnersSite:
         place = self.handed_in(source)
         place = verification_start(key=place.key, by=self.site.user, now=datetime.now(UTC))
         assert place.verification is not None
+        run_background()
         ended(list(place.verification.runs.all()))
         assert reconcile(now=datetime.now(UTC))["winners_compared"] == 1
         return Place.objects.get(pk=place.pk)

@@ -55,7 +55,9 @@ Document = dict[str, Any]
 
 @pytest.fixture
 def closed(site: World) -> World:
-    """A sealed phase with three teams and a baseline, just past its end."""
+    """A sealed phase with three teams and a baseline, just past its end, without a grace for uploads."""
+    Phase.objects.filter(competition=site.competition).update(upload_grace_minutes=0)
+    site.sealed.refresh_from_db()
     for name, public, sealed in [("aa", 0.1, 0.35), ("bb", 0.2, 0.31234), ("cc", 0.3, 0.31229)]:
         team = site.join(name)
         site.score(site.submit(team=team), public)

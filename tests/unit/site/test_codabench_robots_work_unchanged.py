@@ -23,6 +23,7 @@ from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
+from tests.background import run_background
 from tests.town import body_of
 from tests.worlds import World, person, prediction_bytes, world, zip_of
 
@@ -210,6 +211,7 @@ def test_the_kind_of_a_submission_follows_from_its_zip(site: World, phase: Phase
     }  # fmt: skip
     for kind, files in kinds.items():
         made = robot.submit(phase, zip_of(files))
+        run_background()
         assert Submission.objects.get(pk=made["id"]).kind == kind
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,15 +21,18 @@ from competitions.bundles import cli
 from competitions.bundles.copying import competition_clone, exported
 from competitions.bundles.faults import Report
 from competitions.bundles.importer import bundle_import
+from competitions.bundles.imports import _ClaimLost, _step, import_perform, waiting_imports
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reader import NO_TERMS
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
+from core.background.rows import claim
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from podium.cli import main
+from tests.background import run_background
 from tests.integration.workers import codabench
 from tests.town import body_of, client_of
 from tests.unit.bundles.bundles import FILES, LEGACY, PARALLEL, changed, packed, second, write
@@ -171,12 +176,14 @@ def test_an_organizer_imports_in_the_browser_and_reads_the_report(site: World, t
         "/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content), "queue": site.queue.pk}
     )
     page = visitor.get(sent["Location"]).content.decode()
-    assert "The bundle has arrived." in page
-    ran = visitor.post(sent["Location"] + "run/", headers={"HX-Request": "true"}).content.decode()
+    assert "The bundle has arrived" in page
+    assert not Competition.objects.filter(title="Small and old").exists(), "no request imports"
+    run_background()
+    ran = visitor.get(sent["Location"] + "status/").content.decode()
     assert "is there, as a draft" in ran
     assert "competition.yaml, line 7, enable_forum</code>" in ran
     assert Competition.objects.get(title="Small and old").queue == site.queue
-    visitor.post(sent["Location"] + "run/")
+    import_perform(BundleImport.objects.get().pk)
     assert Competition.objects.filter(title="Small and old").count() == 1, "run twice, made once"
 
 
@@ -186,7 +193,8 @@ def test_a_bundle_with_faults_shows_them_all_and_makes_nothing(site: World, tmp_
     content = packed(write(tmp_path / "a", data), tmp_path / "a.zip").read_bytes()
     before = Competition.objects.count()
     sent = visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("bad.zip", content)})
-    page = visitor.post(sent["Location"] + "run/", headers={"HX-Request": "true"}).content.decode()
+    run_background()
+    page = visitor.get(sent["Location"] + "status/").content.decode()
     assert "It cannot be imported, and nothing was created." in page
     assert page.count("<li>") >= 2
     assert Competition.objects.count() == before
@@ -197,7 +205,8 @@ def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: World, tmp
     visitor = client_of(site.organizer)
     content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
     sent = visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("a.zip", content)})
-    page = visitor.post(sent["Location"] + "run/", headers={"HX-Request": "true"}).content.decode()
+    run_background()
+    page = visitor.get(sent["Location"] + "status/").content.decode()
     assert "of 10 bytes, and" in page
     assert "The fault was ours" not in page
 
@@ -220,21 +229,21 @@ def test_a_program_imports_and_exports_by_the_api(site: World, tmp_path: Path) -
     content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
     fields = {"file": SimpleUploadedFile("a.zip", content), "queue": site.queue.name}
     made = Client().post("/api/v1/bundles/", fields, headers=headers)
-    assert (made.status_code, made.json()["url"]) == (201, "/competitions/small/")
-    assert made.json()["report"]["created"]
+    assert (made.status_code, made.json()["state"]) == (202, "waiting")
+    run_background()
     (job,) = Client().get("/api/v1/bundles/", headers=headers).json()
-    assert job == made.json()
+    assert job == Client().get(made["Location"], headers=headers).json()
+    assert job["url"] == "/competitions/small/"
+    assert job["report"]["created"]
     assert (job["state"], job["file_name"], job["slug"]) == ("finished", "a.zip", "small")
     export = Client().get("/api/v1/competitions/small/bundle/", headers=headers)
     assert export.status_code == 200
     body_of(export)
     bad = packed(write(tmp_path / "b", changed("title", ...)), tmp_path / "b.zip").read_bytes()
-    refused = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
-    assert (refused.status_code, refused.json()["code"], refused.json()["faults"][0]["path"]) == (
-        422,
-        "invalid_bundle",
-        "title",
-    )
+    sent = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
+    run_background()
+    refused = Client().get(sent["Location"], headers=headers).json()
+    assert (refused["state"], refused["report"]["faults"][0]["path"]) == ("failed", "title")
     jobs = Client().get("/api/v1/bundles/", headers=headers).json()
     assert [(job["state"], job["url"], len(job["report"]["faults"])) for job in jobs] == [
         ("failed", None, 1), ("finished", "/competitions/small/", 0),
@@ -257,7 +266,8 @@ def test_the_form_that_the_command_sends_is_read_piece_by_piece_and_says_its_len
     answer = Client().generic(
         "POST", "/api/v1/bundles/", b"".join(pieces), content_type=form.content_type, headers={"Authorization": f"Bearer {secret}"}
     )  # fmt: skip
-    assert (answer.status_code, answer.json()["file_name"]) == (201, "bundle.zip")
+    assert (answer.status_code, answer.json()["file_name"]) == (202, "bundle.zip")
+    run_background()
     assert Competition.objects.get(slug="small").queue == site.queue
 
 
@@ -286,6 +296,25 @@ def test_a_robot_of_codabench_sends_a_bundle(site: World, tmp_path: Path) -> Non
     said = robot.post("/api/datasets/", {"type": "competition_bundle", "request_sassy_file_name": "a.zip"}).json()
     assert Client().put(said["sassy_url"], content, content_type="application/zip").status_code == 200
     status = robot.put(f"/api/datasets/completed/{said['key']}/").json()["status_id"]
+    assert robot.get(f"/api/competitions/{status}/creation_status/").json()["status"] == "Starting"
+    run_background()
     answer = robot.get(f"/api/competitions/{status}/creation_status/").json()
     assert answer["status"] == "Finished"
     assert answer["resulting_competition"] == BundleImport.objects.get(pk=status).competition_id
+
+
+def test_an_import_whose_process_was_killed_is_made_once_by_the_next(site: World, tmp_path: Path) -> None:
+    visitor = client_of(site.organizer)
+    content = packed(write(tmp_path / "a", LEGACY), tmp_path / "a.zip").read_bytes()
+    visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content)})
+    job = BundleImport.objects.get()
+    now = timezone.now()
+    killed = claim(waiting_imports(), job.pk, now=now, lease_s=20)
+    assert killed is not None
+    import_perform(job.pk)
+    assert BundleImport.objects.get().state == "waiting", "somebody has it"
+    run_background(at=now + timedelta(seconds=21))
+    assert BundleImport.objects.get().state == "finished"
+    assert Competition.objects.filter(title="Small and old").count() == 1
+    with pytest.raises(_ClaimLost):
+        _step(job.pk, killed, "comes to life again")

@@ -36,7 +36,7 @@ def test_a_late_submission_runs_and_is_scored_and_never_ranked(site: World, befo
 
 def test_where_late_ones_are_not_taken_the_end_is_the_end(site: World) -> None:
     assert site.phase.closes_at is not None
-    with pytest.raises(PhaseClosed, match="The moment an upload begins"):
+    with pytest.raises(PhaseClosed, match="An upload counts if your team began it"):
         site.submit(at=site.phase.closes_at)
     assert not Submission.objects.exists()
 

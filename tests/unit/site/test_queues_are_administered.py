@@ -147,7 +147,7 @@ def test_what_waits_moves_to_another_queue_and_what_runs_stays(site: World, orga
     assert dict(Run.objects.values_list("pk", "queue")) == {
         run.pk: (site.queue.pk if run.pk == running.pk else other.pk) for run in Run.objects.all()
     }
-    assert Run.objects.exclude(pk=running.pk).get().events.get().note == "moved to the queue my-gpus"
+    assert Run.objects.exclude(pk=running.pk).get().events.latest("pk").note == "moved to the queue my-gpus"
 
 
 def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: World) -> None:

@@ -53,7 +53,7 @@ def test_a_run_goes_through_its_states_and_keeps_its_history(site: World) -> Non
     made.refresh_from_db()
     assert made.status == State.FINISHED
     targets = list(RunEvent.objects.filter(run=run).values_list("target", flat=True))
-    assert targets == [State.LEASED, State.PREPARING, State.INGESTING, State.SCORING, State.FINISHED]
+    assert targets == [State.QUEUED, State.LEASED, State.PREPARING, State.INGESTING, State.SCORING, State.FINISHED]
     run.refresh_from_db()
     assert run.scores == {"mae": 0.25}
     assert run.lease_id is None
@@ -80,7 +80,7 @@ def test_a_move_that_is_not_in_the_table_is_an_error(site: World, source: State,
 
 def test_final_states_have_no_way_out(site: World) -> None:
     assert not set(NEXT) & set(FINAL)
-    assert set(NEXT) == {State.QUEUED, *HELD}
+    assert set(NEXT) == {State.CHECKING, State.QUEUED, *HELD}
 
 
 def test_the_same_answer_twice_gets_the_same_reply_and_one_score(site: World) -> None:
@@ -183,7 +183,8 @@ def test_an_answer_without_meters_keeps_those_of_the_last_heartbeat(site: World)
 @pytest.mark.parametrize("reason", list(Reason))
 def test_every_reason_says_whose_fault_it_is_and_what_to_do(site: World, reason: Reason) -> None:
     info = REASONS[reason]
-    assert info.charged == (info.blame == Blame.PARTICIPANT)
+    ran = reason != Reason.FILE_INVALID
+    assert info.charged == (info.blame == Blame.PARTICIPANT and ran)
     assert info.advice.endswith(".")
 
 

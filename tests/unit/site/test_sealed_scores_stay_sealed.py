@@ -148,14 +148,15 @@ def _main(html: str) -> str:
 
 def test_a_phase_is_revealed_after_its_end_or_when_it_is_meant(sealed: Town) -> None:
     site = sealed.site
-    assert site.sealed.closes_at is not None
+    settled = site.sealed.grace_ends_at
+    assert settled is not None
     with pytest.raises(NotSealed):
         phase_reveal(phase=site.phase, now=site.now)
-    with pytest.raises(StillOpen, match="2030-05-31 12:00 UTC"):
-        phase_reveal(phase=site.sealed, now=site.sealed.closes_at - timedelta(microseconds=1))
-    assert phase_reveal(phase=site.sealed, now=site.sealed.closes_at).revealed_at == site.sealed.closes_at
+    with pytest.raises(StillOpen, match="2030-05-31 12:15 UTC"):
+        phase_reveal(phase=site.sealed, now=settled - timedelta(microseconds=1))
+    assert phase_reveal(phase=site.sealed, now=settled).revealed_at == settled
     with pytest.raises(NotSealed):
-        phase_reveal(phase=site.sealed, now=site.sealed.closes_at, before_the_end=True)
+        phase_reveal(phase=site.sealed, now=settled, before_the_end=True)
 
 
 def test_an_organizer_reveals_in_the_admin_and_confirms_when_it_is_early(sealed: Town) -> None:

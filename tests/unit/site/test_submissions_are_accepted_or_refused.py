@@ -39,12 +39,10 @@ def test_an_accepted_submission_is_queued_once_per_task_and_rings_after_the_comm
         (prediction_bytes(y=np.ones(ROWS, np.float32)), FILE_NAME, "wrong_key", "y_pred"),
         (prediction_bytes(ROWS + 1), FILE_NAME, "wrong_shape", str(ROWS)),
         (prediction_bytes(y_pred=np.ones(ROWS)), FILE_NAME, "wrong_dtype", "float32"),
-        (prediction_bytes(value=float("nan")), FILE_NAME, "nan", "NaN"),
-        (prediction_bytes(value=float("inf")), FILE_NAME, "infinite", "finite"),
         (prediction_bytes()[:100], FILE_NAME, "truncated", "upload the whole file again"),
         (b"smiles,gap\n", FILE_NAME, "not_a_zip", "npz"),
     ],
-    ids=["other split", "name", "key", "shape", "dtype", "nan", "infinite", "truncated", "csv"],
+    ids=["other split", "name", "key", "shape", "dtype", "truncated", "csv"],
 )
 def test_a_wrong_prediction_file_is_refused_with_what_would_be_right(
     site: World, content: bytes, name: str, code: str, words: str
@@ -79,7 +77,7 @@ def test_a_phase_takes_what_began_while_it_was_open_and_nothing_else(site: World
     assert site.phase.closes_at is not None
     last = site.phase.closes_at - timedelta(microseconds=1)
     assert site.submit(at=last).received_at == last
-    with pytest.raises(refusals.PhaseClosed, match="The moment an upload begins"):
+    with pytest.raises(refusals.PhaseClosed, match="An upload counts if your team began it"):
         site.submit(at=site.phase.closes_at)
     with pytest.raises(refusals.PhaseNotOpen, match="opens on"):
         site.submit(at=site.phase.opens_at - timedelta(microseconds=1))
@@ -89,7 +87,7 @@ def test_a_phase_takes_what_began_while_it_was_open_and_nothing_else(site: World
 def test_an_upload_that_began_in_time_counts_although_it_was_sent_in_after_the_end(site: World) -> None:
     assert site.phase.closes_at is not None
     upload = site.upload(prediction_bytes(), at=site.phase.closes_at - timedelta(minutes=1))
-    late = site.phase.closes_at + timedelta(hours=1)
+    late = site.phase.closes_at + timedelta(minutes=10)
     made = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=late)
     assert made.received_at == site.phase.closes_at - timedelta(minutes=1)
 

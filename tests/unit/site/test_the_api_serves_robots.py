@@ -56,7 +56,7 @@ def test_a_robot_submits_with_a_token_alone_and_reads_the_score(site: World) -> 
     made = robot.submit(site)
     assert made.status_code == 201
     body = made.json()
-    assert (body["status"], body["scores"], body["verdict"]) == ("queued", None, None)
+    assert (body["status"], body["scores"], body["verdict"]) == ("checking", None, None)
     site.score(Submission.objects.get(pk=body["id"]), 0.25)
     scored = robot.call("get", reverse("api:submission", args=[body["id"]])).json()
     assert (scored["status"], scored["scores"]) == ("finished", {"mae": "0.2500"})

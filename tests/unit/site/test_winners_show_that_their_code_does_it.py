@@ -43,8 +43,8 @@ def lane(site: World) -> Lane:
             site.submit(team=team, phase=site.sealed, content=prediction_bytes(value=1.0 + number)), 0.1 + number / 10
         )
     site.score(site.submit(team=site.join("constant", is_baseline=True), phase=site.sealed), 0.01)
-    assert site.sealed.closes_at is not None
-    site.now = site.sealed.closes_at
+    assert site.sealed.grace_ends_at is not None
+    site.now = site.sealed.grace_ends_at
     phase_reveal(phase=site.sealed, now=site.now)
     return Lane.objects.create(leaderboard=site.sealed.leaderboard, top=1, tolerance=1e-6, score_tolerance=1e-6)
 
@@ -161,7 +161,7 @@ def test_steps_have_an_order_a_deadline_and_an_owner(site: World, lane: Lane) ->
     code: dict[str, Any] = {"key": place.key, "repository_url": "https://example.org/r", "commit": COMMIT}
     with pytest.raises(refusals.NotInThisLane):
         services.code_hand_in(**code, by=site.organizer, now=site.now)
-    with pytest.raises(refusals.Overdue, match="2030-06-14 12:00 UTC"):
+    with pytest.raises(refusals.Overdue, match="2030-06-14 12:15 UTC"):
         services.code_hand_in(**code, by=who, now=place.due_at)
     services.place_extend(key=place.key, due_at=place.due_at + timedelta(days=1), actor="test", now=place.due_at)
     assert services.code_hand_in(**code, by=who, now=place.due_at).state == State.CODE

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         token_file = made.queue_token_file
         try:
             with Processes(port=free_port(port), token_file=token_file) as processes:
-                self.say(f"Web server, reconciler and compute worker run (logs in {processes.logs})")
+                self.say(f"Web server, reconciler, background and compute worker run (logs in {processes.logs})")
                 self.score(processes, made, timeout)
                 self.say(f"Ready after {time.monotonic() - began:.1f} s")
                 self.accounts(processes.url, made)

@@ -1,0 +1,51 @@
+"""YAML that a stranger wrote, read within bounds: plain values, a few levels deep, nothing that stands for something else."""
+
+from typing import Any, Final
+
+import yaml
+
+MAX_BYTES: Final = 64 * 1024
+MAX_DEPTH: Final = 8
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses anchors, aliases and merges, of which a few lines can stand for gigabytes, and deep nesting."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise yaml.YAMLError("anchors and aliases are not allowed")
+        if self.depth >= MAX_DEPTH:
+            raise yaml.YAMLError(f"values are nested more than {MAX_DEPTH} levels deep")
+        self.depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        if any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value):
+            raise yaml.YAMLError("merges (<<) are not allowed")
+
+
+class NotPlainYaml(Exception):
+    """The text is no YAML, or more than plain values. `str()` says what."""
+
+
+def read_plain_yaml(text: str) -> Any:
+    """The value of a short YAML text. Raises `NotPlainYaml`."""
+    if len(text) > MAX_BYTES:
+        raise NotPlainYaml(f"it is longer than {MAX_BYTES:,} characters")
+    loader = None
+    try:
+        loader = _Loader(text)
+        return loader.get_single_data()
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise NotPlainYaml(" ".join(str(error).split())[:300]) from error
+    finally:
+        if loader is not None:
+            loader.dispose()

@@ -1,0 +1,185 @@
+"""The check of a submitted file: done in the background, one claim at a time, in a child process with bounds.
+
+It may run twice or late: whatever it finds is written down only while the check still asks for it and the claim is ours.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from competitions.resources.storage import local_copy
+from competitions.runs.models import Run
+from competitions.runs.transitions import run_move
+from competitions.submissions.check_requests import CHECK_JOB, require_checks_left
+from competitions.submissions.models import FileCheck, Program, Submission
+from competitions.submissions.preflight import Contract, Recognised, contract_of, inspect
+from competitions.submissions.states import Kind, Reason, State
+from competitions.teams.models import Team
+from core.background import jobs
+from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
+from core.background.rows import RENEWALS, claim, renew, unclaimed
+from core.refusals import InvalidFile, Refusal
+
+log = structlog.get_logger(__name__)
+ACTOR = "check"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found: what the file is, or why it is not used."""
+
+    outcome: FileCheck.Outcome
+    recognised: Recognised | None = None
+    reason: Reason | None = None
+    code: str = ""
+    detail: str = ""
+
+
+def waiting_checks() -> Any:
+    """Checks that somebody must do, or is doing."""
+    return FileCheck.objects.filter(outcome=FileCheck.Outcome.WAITING)
+
+
+def check_perform(pk: int) -> None:
+    """Check one file and let its submission go on, or refuse it; nothing when it no longer asks for that, or another does it."""
+    claimed = _claim(pk, now=timezone.now())
+    if claimed is None:
+        return
+    check, claim_id = claimed
+    try:
+        verdict = _given_up(check) or _refused_unread(check) or _verdict(check, claim_id)
+    except Stopped:
+        log.info("check_stopped", submission=check.submission_id)
+        return
+    if _decide(check, claim_id, verdict, now=timezone.now()):
+        log.info("file_checked", submission=check.submission_id, outcome=verdict.outcome, code=verdict.code)
+    _send_next(check.submission.team)
+
+
+CHECK = jobs.Job(CHECK_JOB, waiting=waiting_checks, perform=check_perform)
+
+
+@transaction.atomic
+def _claim(pk: int, *, now: datetime) -> tuple[FileCheck, uuid.UUID] | None:
+    """The check, if it is its team's turn: one team's files take turns, so that hundreds of them hold up nobody else's."""
+    check = waiting_checks().filter(pk=pk).select_related("submission__team").first()
+    if check is None:
+        return None
+    team = Team.objects.select_for_update().get(pk=check.submission.team_id)
+    busy = waiting_checks().filter(submission__team=team, claimed_until__gt=now).exclude(pk=pk)
+    if busy.count() >= settings.CHECKS_PER_TEAM:
+        return None
+    claim_id = claim(waiting_checks(), pk, now=now, lease_s=settings.BACKGROUND_LEASE_S)
+    if claim_id is None:
+        return None
+    return FileCheck.objects.select_related("submission__phase", "submission__team", "submission__file").get(
+        pk=pk
+    ), claim_id
+
+
+def _given_up(check: FileCheck) -> Verdict | None:
+    """Processes died over it, again and again: that is ours to look into, and no reason to go on."""
+    if check.attempts <= settings.BACKGROUND_ATTEMPTS:
+        return None
+    return Verdict(
+        FileCheck.Outcome.GIVEN_UP, reason=Reason.INFRASTRUCTURE, code="check_lost",
+        detail=f"The file could not be checked: {settings.BACKGROUND_ATTEMPTS} attempts broke off by a fault on our side.",
+    )  # fmt: skip
+
+
+def _refused_unread(check: FileCheck) -> Verdict | None:
+    """Those that were sent in before the team's other files were refused."""
+    try:
+        require_checks_left(team=check.submission.team, now=check.requested_at)
+    except Refusal as refusal:
+        return _refusal(refusal)
+    return None
+
+
+def _refusal(refusal: Refusal) -> Verdict:
+    return Verdict(
+        FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code=refusal.stable_code, detail=refusal.detail[:1000]
+    )
+
+
+def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
+    submission = check.submission
+    contract = contract_of(phase=submission.phase, kind=Kind(submission.kind), file_name=submission.file_name)
+    bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
+    try:
+        with local_copy(submission.file) as path:
+            found = run_bounded(
+                partial(_inspected, contract, path), bounds, wanted=partial(_is_wanted, claim_id),
+                every_s=settings.BACKGROUND_LEASE_S / RENEWALS,
+            )  # fmt: skip
+    except OverBounds as error:
+        return _refusal(_too_costly(submission, error))
+    if "refused" in found:
+        return _refusal(InvalidFile(*found["refused"]))
+    return Verdict(FileCheck.Outcome.PASSED, recognised=Recognised(Kind(found["kind"]), Program(found["program"])))
+
+
+def _inspected(contract: Contract, path: Any) -> dict[str, Any]:
+    """In the child: what the file is, or why it is refused, in words that JSON can hold."""
+    try:
+        recognised = inspect(contract, path)
+    except InvalidFile as refusal:
+        return {"refused": [refusal.stable_code, refusal.detail]}
+    return {"kind": recognised.kind, "program": recognised.program}
+
+
+def _too_costly(submission: Submission, error: OverBounds) -> InvalidFile:
+    return InvalidFile(
+        "check_too_costly",
+        f"The submission {submission.file_name!r} took more {error.what} to read than a check may use. "
+        "Make it smaller, or pack it with ordinary compression (deflate).",
+    )
+
+
+def _is_wanted(claim_id: uuid.UUID) -> bool:
+    return renew(waiting_checks(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+
+
+@transaction.atomic
+def _decide(check: FileCheck, claim_id: uuid.UUID, verdict: Verdict, *, now: datetime) -> bool:
+    """Write the verdict down and move the runs, for the one process whose claim is still good."""
+    held = Run.objects.select_for_update(of=("self",)).select_related("queue")
+    runs = list(held.filter(submission=check.submission_id, state=State.CHECKING).order_by("pk"))
+    mine = waiting_checks().filter(pk=check.pk, claim_id=claim_id)
+    if not mine.update(outcome=verdict.outcome, finished_at=now, claimed_until=None):
+        return False
+    if verdict.recognised is not None:
+        _queue(check.submission, runs, verdict.recognised, now)
+    else:
+        for run in runs:
+            run_move(
+                run_id=run.pk, attempt=run.attempt, source=State.CHECKING, target=State.FAILED, actor=ACTOR, now=now,
+                note=verdict.detail, reason=verdict.reason, code=verdict.code, detail=verdict.detail,
+            )  # fmt: skip
+    return True
+
+
+def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now: datetime) -> None:
+    """Let the runs wait for a compute worker. A winner's code is code, whatever else it may look like."""
+    kind = submission.kind if submission.is_verification else recognised.kind
+    Submission.objects.filter(pk=submission.pk).update(kind=kind, program=recognised.program, checked_at=now)
+    gpus = submission.phase.gpus if kind != Kind.PREDICTION else 0
+    for run in runs:
+        run_move(
+            run_id=run.pk, attempt=run.attempt, source=State.CHECKING, target=State.QUEUED, actor=ACTOR, now=now,
+            queued_at=now, not_before=now, gpus=gpus,
+        )  # fmt: skip
+
+
+def _send_next(team: Team) -> None:
+    """The team's next file, whose message was put aside while this one was read."""
+    following = waiting_checks().filter(unclaimed(timezone.now()), submission__team=team).order_by("pk").first()
+    if following is not None:
+        jobs.send(CHECK_JOB, following.pk)

@@ -1,0 +1,128 @@
+"""Running a function that reads what strangers sent: in a process of its own, with bounds that the kernel keeps.
+
+The child is forked, so it starts within milliseconds and has everything imported. It must touch neither the database nor the
+network: it reads files, and answers with what JSON can hold.
+"""
+
+import json
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+CHUNK_BYTES: Final = 64 * 1024
+MAX_ANSWER_BYTES: Final = 1024 * 1024
+NICENESS: Final = 10  # pages come first
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the child may use. `memory_bytes` come on top of what the parent has mapped."""
+
+    wall_s: float
+    cpu_s: int
+    memory_bytes: int
+
+
+class OverBounds(Exception):
+    """The child used more than it may; `what` is `time`, `processor time` or `memory`."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"over the limit of {what}")
+        self.what = what
+
+
+class Stopped(Exception):
+    """The caller no longer wants the answer."""
+
+
+class ChildFailed(Exception):
+    """The child ended without an answer by a fault of ours."""
+
+
+def run_bounded(work: Callable[[], Any], bounds: Bounds, *, wanted: Callable[[], bool], every_s: float) -> Any:
+    """What `work` returns. `wanted` is asked every `every_s` seconds; when it says no, the child is stopped.
+
+    Raises `OverBounds`, `Stopped` or `ChildFailed`.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _child(work, bounds, writer)
+    os.close(writer)
+    try:
+        answer = _answer(reader, bounds.wall_s, wanted, every_s)
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        raise
+    finally:
+        os.close(reader)
+        _, status = os.waitpid(child, 0)
+    return _read(answer, os.waitstatus_to_exitcode(status))
+
+
+def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
+    """Never returns into the parent's stack: no handler, no clean-up and no buffer of the parent's is run twice."""
+    code = 1
+    try:
+        _bind(bounds)
+        answer = json.dumps({"answer": work()}).encode()
+        os.set_blocking(writer, True)
+        while answer:
+            answer = answer[os.write(writer, answer) :]
+        code = 0
+    except MemoryError:
+        os.write(writer, b'{"over": "memory"}')
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _bind(bounds: Bounds) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGXCPU, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.alarm(int(bounds.wall_s) + 5)  # should the parent be gone
+    os.nice(NICENESS)
+    resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_s, bounds.cpu_s))
+    resource.setrlimit(resource.RLIMIT_AS, (_mapped_bytes() + bounds.memory_bytes,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _mapped_bytes() -> int:
+    """What this process has mapped now."""
+    with open("/proc/self/statm") as file:  # noqa: PTH123  # a file of the kernel
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def _answer(reader: int, wall_s: float, wanted: Callable[[], bool], every_s: float) -> bytes:
+    """Everything the child wrote, once it has closed its end."""
+    ends_at, answer = time.monotonic() + wall_s, b""
+    while True:
+        left = ends_at - time.monotonic()
+        if left <= 0 or len(answer) > MAX_ANSWER_BYTES:
+            raise OverBounds("time")
+        ready, _, _ = select.select([reader], [], [], min(left, every_s))
+        if not ready:
+            if not wanted():
+                raise Stopped
+            continue
+        chunk = os.read(reader, CHUNK_BYTES)
+        if not chunk:
+            return answer
+        answer += chunk
+
+
+def _read(answer: bytes, exit_code: int) -> Any:
+    if exit_code in (-signal.SIGXCPU, -signal.SIGKILL):  # the kernel sends the second at the hard limit
+        raise OverBounds("processor time")
+    if exit_code != 0 or not answer:
+        raise ChildFailed(f"the child ended with {exit_code}")
+    found = json.loads(answer)
+    if "over" in found:
+        raise OverBounds(found["over"])
+    return found["answer"]

@@ -1,0 +1,71 @@
+"""What a row needs so that its work is done by one process at a time, and again when that process is gone."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, connection, models
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+log = structlog.get_logger(__name__)
+RENEWALS = 4  # of a claim within its time
+
+
+class ClaimedRow(models.Model):
+    """A row that asks for work. A claim is like a lease: who does not renew it in time is taken for dead."""
+
+    sent_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When a message last named it.")
+    claim_id = models.UUIDField(null=True, blank=True, editable=False)
+    claimed_until = models.DateTimeField(null=True, blank=True, editable=False)
+    attempts = models.PositiveSmallIntegerField(default=0, editable=False, help_text="How often it was claimed.")
+
+    class Meta:
+        abstract = True
+
+
+def unclaimed(now: datetime) -> Q:
+    """Rows that nobody works on."""
+    return Q(claimed_until=None) | Q(claimed_until__lte=now)
+
+
+def claim(rows: QuerySet[Any], pk: int, *, now: datetime, lease_s: float) -> uuid.UUID | None:
+    """Claim the row for one caller, if it is among `rows` and nobody works on it; returns the id of the claim."""
+    claim_id = uuid.uuid4()
+    free = rows.filter(unclaimed(now), pk=pk)
+    won = free.update(claim_id=claim_id, claimed_until=now + timedelta(seconds=lease_s), attempts=F("attempts") + 1)
+    return claim_id if won else None
+
+
+def renew(rows: QuerySet[Any], claim_id: uuid.UUID, *, now: datetime, lease_s: float) -> bool:
+    """Keep a claim. False when the row no longer asks for the work, or another process has it: then stop."""
+    return bool(rows.filter(claim_id=claim_id).update(claimed_until=now + timedelta(seconds=lease_s)))
+
+
+@contextmanager
+def claim_kept(rows: QuerySet[Any], claim_id: uuid.UUID, *, lease_s: float) -> Iterator[None]:
+    """Renew a claim from a thread beside the block, which may be long in one statement."""
+    over = threading.Event()
+    keeper = threading.Thread(target=_keep, args=(rows, claim_id, lease_s, over), daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        over.set()
+        keeper.join()
+
+
+def _keep(rows: QuerySet[Any], claim_id: uuid.UUID, lease_s: float, over: threading.Event) -> None:
+    try:
+        while not over.wait(lease_s / RENEWALS):
+            try:
+                renew(rows.all(), claim_id, now=timezone.now(), lease_s=lease_s)
+            except DatabaseError as error:  # the next renewal may come through; the work itself finds out if not
+                log.warning("claim_not_renewed", error=str(error))
+                connection.close()
+    finally:
+        connection.close()

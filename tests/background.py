@@ -1,0 +1,53 @@
+"""Background work without its process: what is waiting is done here and now, by the code that the process runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import time_machine
+from django.db import connection
+
+from core.background import jobs
+
+
+def run_background(*, at: datetime | None = None) -> int:
+    """Do all that waits, at this instant, as often as more comes of it; returns how many rows were worked on."""
+    if at is not None:
+        with time_machine.travel(at, tick=False):
+            return run_background()
+    done = 0
+    while waiting := [
+        (job.name, pk) for job in jobs.jobs() for pk in job.waiting().order_by("pk").values_list("pk", flat=True)
+    ]:
+        for name, pk in waiting:
+            jobs.perform(name, pk)
+        done += len(waiting)
+        assert done < 10_000, f"these rows wait for ever: {waiting[:5]}"
+    return done
+
+
+@contextmanager
+def background_running() -> Iterator[None]:
+    """Do what waits from a thread beside the block, for tests whose site runs in this process on a real database."""
+    over, failures = threading.Event(), []
+
+    def work() -> None:
+        try:
+            while not over.wait(0.05):
+                run_background()
+        except Exception as error:  # noqa: BLE001  # told to the test, which would otherwise wait in vain
+            failures.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        assert not failures, failures

@@ -1,0 +1,146 @@
+"""Background processes that are killed while they work: each submission is checked once in the end, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from config.demo.processes import background_command
+from tests import services
+from tests.bombs import zip_of_zeros
+from tests.conftest import use_database
+from tests.faults.parts import Broker, Database, Part, wait_for
+from tests.services import REPOSITORY
+
+LEASE_S = 3.0
+UNPACKED_MIB = 2500  # takes a second or more to read
+
+
+class Background:
+    """A database, a broker, a reconciler and a background process."""
+
+    def __init__(self, folder: Path) -> None:
+        from django.conf import settings
+
+        self.database, self.broker = Database(folder), Broker(folder)
+        environment = dict(os.environ) | {
+            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "config.settings",
+            "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY, "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
+            "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S), "PODIUM_RECONCILE_S": "0.5", "PODIUM_CHECKS_PER_TEAM": "3",
+            "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
+        }  # fmt: skip
+        self.process = Part("background", folder, background_command(), environment)
+        self.reconciler = Part("reconciler", folder, [self.process.argv[0], "manage.py", "reconciler"], environment)
+
+    def stop(self) -> None:
+        """End everything, whatever state it is in."""
+        from django.db import connections
+
+        connections.close_all()
+        for stop in (self.process.kill, self.reconciler.kill, self.broker.kill, self.database.stop):
+            stop()
+
+
+@pytest.fixture(scope="module")
+def background(django_db_blocker: Any) -> Iterator[Background]:
+    """The parts, with a competition in the database; no process runs yet."""
+    from django.core.management import call_command
+
+    from core.celery import app, broker_config
+
+    folder: Path = services.run_folder() / "background-faults"
+    folder.mkdir()
+    made = Background(folder)
+    with django_db_blocker.unblock():
+        use_database(made.database.url)
+        app.conf.update(**broker_config(made.broker.url))
+        try:
+            call_command("migrate", verbosity=0, interactive=False)
+            yield made
+        finally:
+            made.stop()
+
+
+def submitted(content: bytes) -> Any:
+    """A code submission whose check is asked for."""
+    from competitions.submissions.services import submission_create
+    from competitions.submissions.states import Kind
+    from tests.worlds import world
+
+    site = world(now=datetime.now(UTC), prediction_format=None)
+    upload = site.upload(content, "code.zip")
+    return submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE, now=datetime.now(UTC))
+
+
+def status_of(submission: Any) -> str:
+    from competitions.submissions.models import Submission
+
+    return str(Submission.objects.values_list("status", flat=True).get(pk=submission.pk))
+
+
+def is_claimed(submission: Any) -> bool:
+    from competitions.submissions.models import FileCheck
+
+    return FileCheck.objects.filter(submission=submission, claimed_until__isnull=False).exists()
+
+
+def kill_all(background: Background) -> None:
+    """The whole process group, as when the host loses power."""
+    background.process.kill()
+
+
+def kill_child(background: Background) -> None:
+    """The pool's process that does the work, and with it the reader that it forked."""
+    for child in psutil.Process(background.process.pid).children(recursive=True):
+        child.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("kill", [kill_all, kill_child], ids=["the whole process", "the process that does the work"])
+def test_a_check_whose_process_is_killed_is_done_by_the_next(
+    background: Background, kill: Callable[[Background], None]
+) -> None:
+    padding = os.urandom(64 * UNPACKED_MIB)
+    content = zip_of_zeros("weights.bin", UNPACKED_MIB, {"metadata.yaml": b"command: x\n", "padding.bin": padding})
+    background.process.start()
+    background.reconciler.start()
+    try:
+        made = submitted(content)
+        wait_for(lambda: is_claimed(made), 60, lambda: f"its check begins: {background.process.text()[-2000:]}")
+        kill(background)
+        assert status_of(made) == "checking"
+        if not background.process.is_alive():
+            background.process.start()
+        wait_for(
+            lambda: status_of(made) == "failed", 120, lambda: f"it is checked: {background.process.text()[-2000:]}", 0.1
+        )
+        assert made.runs.get().code == "zip_crc_error"
+        made.refresh_from_db()
+        assert made.file_check.attempts > 1
+        assert [event.target for event in made.runs.get().events.all()] == ["failed"], "decided once"
+    finally:
+        background.process.kill()
+        background.reconciler.kill()
+
+
+def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_nothing(background: Background) -> None:
+    from tests.worlds import CODE, zip_of
+
+    made = [submitted(zip_of(CODE)) for _ in range(5)]
+    background.broker.kill()
+    background.broker.start()
+    made += [submitted(zip_of(CODE)) for _ in range(2)]
+    background.process.start()
+    background.reconciler.start()
+    try:
+        done = lambda: {status_of(one) for one in made} == {"queued"}  # noqa: E731
+        wait_for(done, 60, lambda: f"all are checked: {background.process.text()[-2000:]}", 0.1)
+    finally:
+        background.process.kill()
+        background.reconciler.kill()

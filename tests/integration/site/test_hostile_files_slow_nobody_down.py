@@ -1,0 +1,157 @@
+"""Fifty archives that take seconds to read come at once: health, pages and the workers' API go on answering."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg2
+import pytest
+import requests
+
+from competitions.runs.worker_api.views import PROTOCOL
+from config.demo.processes import background_command
+from tests.bombs import zip_of_zeros
+from tests.services import REPOSITORY, accepts_connections, free_port
+
+UPLOADS, AT_ONCE, TEAMS = 50, 8, 5
+UNPACKED_MIB = 800
+SEED = """
+import json
+from datetime import timedelta
+from django.utils import timezone
+from accounts.models import token_create
+from tests.worlds import world
+site = world(now=timezone.now(), max_submissions_per_day=None, prediction_format=None)
+tokens = []
+for number in range({teams}):
+    user = site.member(site.join(f"Team {{number}}"))
+    tokens.append(token_create(user=user, name="t", scopes=["read", "submit"], expires_at=site.now + timedelta(days=1))[1])
+print(json.dumps({{"phase": site.phase.pk, "slug": site.competition.slug, "tokens": tokens, "queue": site.token}}))
+"""
+
+
+@dataclass
+class Served:
+    """A site with its background process, and people on it."""
+
+    url: str
+    phase: int
+    slug: str
+    tokens: list[str]
+    queue: str
+
+    def submit(self, token: str, content: bytes) -> requests.Response:
+        form = {"phase": str(self.phase), "kind": "code"}
+        headers = {"Authorization": f"Bearer {token}"}
+        files = {"file": ("code.zip", content)}
+        return requests.post(f"{self.url}/api/v1/submissions/", data=form, files=files, headers=headers, timeout=300)
+
+    def listed(self, token: str) -> list[dict[str, Any]]:
+        answer = requests.get(
+            f"{self.url}/api/v1/submissions/", headers={"Authorization": f"Bearer {token}"}, timeout=60
+        )
+        found: list[dict[str, Any]] = answer.json()["results"]
+        return found
+
+
+@pytest.fixture
+def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served]:
+    """Gunicorn as in production, PostgreSQL, Redis and one background process."""
+    database = f"hostile_{uuid.uuid4().hex[:8]}"
+    connection = psycopg2.connect(postgres_url)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {database}")
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))
+    }
+    environment |= {
+        "DJANGO_SETTINGS_MODULE": "config.settings", "PODIUM_DATA_DIR": str(tmp_path), "PODIUM_SECRET_KEY": "x" * 40,
+        "PODIUM_ALLOWED_HOSTS": "127.0.0.1", "PODIUM_BROKER_URL": f"{redis_url.rsplit('/', 1)[0]}/3", "PODIUM_API_RATE_ANON": "100000/min",
+        "DATABASE_URL": urlsplit(postgres_url)._replace(path=f"/{database}").geturl(), "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
+    }  # fmt: skip
+
+    def manage(*words: str) -> str:
+        argv = [sys.executable, "manage.py", *words]
+        return subprocess.run(argv, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
+
+    manage("migrate", "-v0")
+    manage("collectstatic", "-v0", "--no-input")
+    seeded = json.loads(manage("shell", "-v0", "-c", SEED.format(teams=TEAMS)).splitlines()[-1])
+    port = free_port()
+    web = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--config",
+        "docker/gunicorn.conf.py",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "config.wsgi",
+    ]
+    with ExitStack() as stack:
+        for argv in (web, background_command()):
+            log = stack.enter_context((tmp_path / f"{len(argv)}.log").open("wb"))
+            process = stack.enter_context(
+                subprocess.Popen(argv, cwd=REPOSITORY, env=environment, stdout=log, stderr=log)
+            )
+            stack.callback(process.terminate)
+        while not accepts_connections(port):
+            time.sleep(0.1)
+        yield Served(f"http://127.0.0.1:{port}", **seeded)
+    connection.close()
+
+
+def watched(asks: list[Callable[[], requests.Response]], stop: threading.Event, took: list[float]) -> None:
+    """Ask one after the other until told to stop; notes how long each answer took."""
+    while not stop.wait(0.05):
+        for ask in asks:
+            began = time.monotonic()
+            assert ask().status_code < 400
+            took.append(time.monotonic() - began)
+
+
+def test_health_pages_and_workers_are_answered_while_fifty_hostile_archives_come(served: Served) -> None:
+    padding = os.urandom(64 * UNPACKED_MIB)  # so that the ratio alone does not give it away
+    files = {"metadata.yaml": b"command: python predict.py\n", "padding.bin": padding}
+    content = zip_of_zeros("weights.bin", UNPACKED_MIB, files)
+    described = {"protocol": PROTOCOL, "name": "w", "instance": "i", "version": "1", "host": {}}
+    worker = {"Authorization": f"Bearer {served.queue}"}
+    asks: list[Callable[[], requests.Response]] = [
+        lambda: requests.get(f"{served.url}/healthz", timeout=60),
+        lambda: requests.get(f"{served.url}/competitions/{served.slug}/", timeout=60),
+        lambda: requests.post(f"{served.url}/api/worker/v1/register", json=described, headers=worker, timeout=60),
+    ]
+    for ask in asks:
+        assert ask().status_code < 400, ask().text
+    took: list[float] = []
+    stop = threading.Event()
+    with ThreadPoolExecutor(AT_ONCE + 1) as pool:
+        watching = pool.submit(watched, asks, stop, took)
+        tokens = [served.tokens[number % TEAMS] for number in range(UPLOADS)]
+        answers = list(pool.map(lambda token: served.submit(token, content), tokens))
+        stop.wait(5)
+        stop.set()
+        watching.result()
+    assert [answer.status_code for answer in answers] == [201] * UPLOADS
+    assert statistics.quantiles(took, n=20)[-1] < 1.0, sorted(took)[-10:]
+    assert max(took) < 3.0, sorted(took)[-10:]
+    until = time.monotonic() + 120
+    while not (ended := [one for one in served.listed(served.tokens[0]) if one["status"] == "failed"]):
+        assert time.monotonic() < until, served.listed(served.tokens[0])[:2]
+        time.sleep(0.5)
+    assert ended[0]["runs"][0]["code"] == "zip_crc_error"
