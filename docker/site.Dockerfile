@@ -44,12 +44,13 @@ COPY docker/gunicorn.conf.py docker/prepare.py docker/
 COPY scoring/ scoring/
 COPY competitions/ competitions/
 COPY platform/ platform/
-ENV PATH=/opt/podium/bin:$PATH PYTHONPATH=/srv/podium:/srv/podium/platform PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
-    DJANGO_SETTINGS_MODULE=podium.settings PODIUM_DATA_DIR=/var/lib/podium PODIUM_STATIC_DIR=/srv/podium/static
+COPY client/ client/
+ENV PATH=/opt/podium/bin:$PATH PYTHONPATH=/srv/podium:/srv/podium/platform:/srv/podium/client PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
+    DJANGO_SETTINGS_MODULE=config.settings PODIUM_DATA_DIR=/var/lib/podium PODIUM_STATIC_DIR=/srv/podium/static
 # Static files are part of the image; the key that settings need for this one command is made up and thrown away.
-RUN python3 -m compileall -q scoring competitions platform \
+RUN python3 -m compileall -q scoring competitions platform client \
  && PODIUM_DATA_DIR=/tmp/build python manage.py collectstatic --no-input --verbosity 0 \
  && rm -rf /tmp/build
 USER podium
 EXPOSE 8000
-CMD ["gunicorn", "--config", "docker/gunicorn.conf.py", "podium.wsgi"]
+CMD ["gunicorn", "--config", "docker/gunicorn.conf.py", "config.wsgi"]

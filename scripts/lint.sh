@@ -20,7 +20,7 @@ check() { # NAME COMMAND...
 check ruff "$bin/ruff" check
 check format "$bin/ruff" format --check
 check mypy "$bin/mypy"
-check import-linter env PYTHONPATH=platform:. "$bin/lint-imports" --no-cache
+check import-linter env PYTHONPATH=platform:client:. "$bin/lint-imports" --no-cache
 check djlint "$bin/djlint" --lint --quiet platform competitions
 check migrations "$bin/python" manage.py makemigrations --check --dry-run
 check "django check" "$bin/python" manage.py check --fail-level WARNING
@@ -29,7 +29,7 @@ check "deployment check" env DATABASE_URL=postgres://nobody@localhost/none PODIU
     PODIUM_SECRET_KEY="$("$bin/python" -c 'import secrets; print(secrets.token_urlsafe(48))')" \
     "$bin/python" manage.py check --deploy --fail-level WARNING
 check "known vulnerabilities" "$bin/python" scripts/audit_dependencies.py
-check functions "$bin/python" scripts/function_lengths.py competitions platform workers scoring examples scripts tests
+check functions "$bin/python" scripts/function_lengths.py competitions platform client workers scoring examples scripts tests
 check "shell syntax" bash -n scripts/*.sh workers/*.sh .ci/run
 
 [ ${#failed[@]} -eq 0 ] || { echo "lint: failed: ${failed[*]}"; exit 1; }

@@ -41,7 +41,7 @@ is_installed() {
 # The site runs from the checkout; with this the program `podium` finds it from any folder.
 # It is written in one piece, and only when it differs: programs that start meanwhile read it.
 link() {
-    local folder wanted="$PWD"$'\n'"$PWD/platform"
+    local folder wanted="$PWD"$'\n'"$PWD/platform"$'\n'"$PWD/client"
     for folder in .venv/lib/python3*/site-packages; do
         [ "$(cat "$folder/podium.pth" 2>/dev/null)" = "$wanted" ] && continue
         printf '%s\n' "$wanted" >"$folder/podium.pth.new"

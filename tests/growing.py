@@ -8,10 +8,11 @@ from typing import Any
 from competitions.catalog.models import Phase, Task
 from competitions.leaderboards.filling import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.models import Column, Entry, Leaderboard
-from competitions.submissions import dispatch
+from competitions.runs import dispatch
+from competitions.runs.models import Run
+from competitions.runs.worker_api.results import read_result
 from competitions.submissions.datasets import datasets_join
-from competitions.submissions.models import Dataset, Run, Submission
-from competitions.submissions.results import read_result
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team

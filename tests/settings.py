@@ -12,12 +12,12 @@ os.environ["PODIUM_SECRET_KEY"] = "the tests' key, which protects nothing and no
 for name in ("DATABASE_URL", "PODIUM_BROKER_URL", "PODIUM_SITE_URL", "PODIUM_CACHE_URL", "PODIUM_EMAIL_URL"):
     os.environ.pop(name, None)  # a production environment on this machine must not reach the tests
 
-from podium.settings import *  # noqa: E402, F403
-from podium.settings import STORAGES  # noqa: E402
+from config.settings import *  # noqa: E402, F403
+from config.settings import STORAGES  # noqa: E402
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # hashing is slow by design
 STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
-from podium.settings import STATIC_ROOT  # noqa: E402
+from config.settings import STATIC_ROOT  # noqa: E402
 
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns when there is nothing to serve

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from competitions.catalog.models import Series
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import RunOutput
+from competitions.runs.models import RunOutput
 from competitions.submissions.states import Kind
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
@@ -112,16 +112,16 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:submission-logs": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-receipt": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-download": ("get", "MOR", {"A": 401, "STX": 404}),
-    "robots:sign-in": ("post", "", {EVERYBODY: 400}),
-    "robots:competitions": ("get", EVERYBODY, {}),
-    "robots:competitions-public": ("get", EVERYBODY, {}),
-    "robots:competition-bare": ("get", EVERYBODY, {}),
-    "robots:competition": ("get", EVERYBODY, {}),
-    "robots:register": ("post", "SMTOXR", {"A": 401}),
-    "robots:can-make-submission": ("get", SIGNED_IN, {"A": 401}),
-    "robots:datasets": ("post", "SMTOXR", {"A": 401}),
-    "robots:bundle-completed": ("put", "", {"A": 401, "SMTOXR": 404}),
-    "robots:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "codabench:sign-in": ("post", "", {EVERYBODY: 400}),
+    "codabench:competitions": ("get", EVERYBODY, {}),
+    "codabench:competitions-public": ("get", EVERYBODY, {}),
+    "codabench:competition-bare": ("get", EVERYBODY, {}),
+    "codabench:competition": ("get", EVERYBODY, {}),
+    "codabench:register": ("post", "SMTOXR", {"A": 401}),
+    "codabench:can-make-submission": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:datasets": ("post", "SMTOXR", {"A": 401}),
+    "codabench:bundle-completed": ("put", "", {"A": 401, "SMTOXR": 404}),
+    "codabench:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:bundles": ("post", "", {"A": 401, "SMT": 403, "OXR": 400}),
     "api:bundle": ("get", "OR", {"A": 401, "SMTX": 404}),
     "web:bundles": ("get", "OXR", {"A": 302, "SMT": 403}),
@@ -131,37 +131,37 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:bundle-run": ("post", "", {"A": 302, "SMT": 403, "OXR": 404}),
     "web:bundle-export": ("get", "OR", {"A": 302, "SMT": 403, "X": 404}),
     "web:bundle-clone": ("post", "OR", {"A": 302, "SMT": 403, "X": 404}),
-    "robots:board-connection": ("post", "", {"A": 401, "STX": 404, "M": 409, "OR": 403}),
-    "robots:update-fact-sheet": ("patch", "", {"A": 401, "STX": 404, "MOR": 415}),
-    "robots:phase-board": ("get", EVERYBODY, {}),
-    "robots:migrate": ("post", "OR", {"A": 401, "SMTX": 403}),
-    "robots:results-json": ("get", EVERYBODY, {}),
-    "robots:results-csv": ("get", EVERYBODY, {}),
-    "robots:results-zip": ("get", EVERYBODY, {}),
-    "robots:competition-files": ("get", "OR", {"A": 401, "SMTX": 404}),
-    "robots:rerun-phase": ("post", "OR", {"A": 401, "SMTX": 403}),
-    "robots:run-submission": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
-    "robots:toggle-public": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
-    "robots:soft-delete": ("delete", "", {"A": 401, "STX": 404, "MOR": 409}),
-    "robots:delete-many": ("post", "", {"A": 401, "SMTOXR": 409}),
-    "robots:rerun-many": ("post", "", {"A": 401, "SMTOXR": 400}),
-    "robots:download-many": ("post", "", {"A": 401, "SMTOXR": 400}),
-    "robots:dump": ("post", "OR", {"A": 401, "SMTX": 404}),
-    "robots:dump-file": ("get", "", {EVERYBODY: 404}),
-    "robots:upload-task": ("post", "", {"A": 401, "SMTOXR": 400}),
-    "robots:queues": ("get", SIGNED_IN, {"A": 401}),
-    "robots:participants": ("get", "", {"A": 401, "SMTOXR": 404}),
-    "robots:user-quota": ("get", SIGNED_IN, {"A": 401}),
-    "robots:organizations": ("get", SIGNED_IN, {"A": 401}),
-    "robots:upload": ("put", "", {EVERYBODY: 404}),
-    "robots:submissions": ("get", SIGNED_IN, {"A": 401}),
-    "robots:submission": ("get", "MOR", {"A": 401, "STX": 404}),
-    "robots:details": ("get", "MOR", {"A": 401, "STX": 404}),
-    "robots:cancel": ("post", "MOR", {"A": 401, "STX": 404}),
-    "robots:rerun": ("post", "", {"A": 401, "STX": 404, "M": 403, "OR": 409}),
-    "robots:tasks": ("get", SIGNED_IN, {"A": 401}),
-    "robots:file": ("get", "", {EVERYBODY: 404}),
-    "robots:output": ("get", "", {EVERYBODY: 404}),
+    "codabench:board-connection": ("post", "", {"A": 401, "STX": 404, "M": 409, "OR": 403}),
+    "codabench:update-fact-sheet": ("patch", "", {"A": 401, "STX": 404, "MOR": 415}),
+    "codabench:phase-board": ("get", EVERYBODY, {}),
+    "codabench:migrate": ("post", "OR", {"A": 401, "SMTX": 403}),
+    "codabench:results-json": ("get", EVERYBODY, {}),
+    "codabench:results-csv": ("get", EVERYBODY, {}),
+    "codabench:results-zip": ("get", EVERYBODY, {}),
+    "codabench:competition-files": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "codabench:rerun-phase": ("post", "OR", {"A": 401, "SMTX": 403}),
+    "codabench:run-submission": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "codabench:toggle-public": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "codabench:soft-delete": ("delete", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "codabench:delete-many": ("post", "", {"A": 401, "SMTOXR": 409}),
+    "codabench:rerun-many": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "codabench:download-many": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "codabench:dump": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "codabench:dump-file": ("get", "", {EVERYBODY: 404}),
+    "codabench:upload-task": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "codabench:queues": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:participants": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "codabench:user-quota": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:organizations": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:upload": ("put", "", {EVERYBODY: 404}),
+    "codabench:submissions": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:submission": ("get", "MOR", {"A": 401, "STX": 404}),
+    "codabench:details": ("get", "MOR", {"A": 401, "STX": 404}),
+    "codabench:cancel": ("post", "MOR", {"A": 401, "STX": 404}),
+    "codabench:rerun": ("post", "", {"A": 401, "STX": 404, "M": 403, "OR": 409}),
+    "codabench:tasks": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:file": ("get", "", {EVERYBODY: 404}),
+    "codabench:output": ("get", "", {EVERYBODY: 404}),
     "web:submission-details": ("get", "", {"A": 302, "SMTOXR": 404}),
     "worker-register": ("post", "", {EVERYBODY: 401}),
     "worker-claim": ("post", "", {EVERYBODY: 401}),
@@ -246,8 +246,9 @@ def named_patterns() -> Iterator[tuple[str, URLPattern]]:
 
 
 BY_COMPETITION = (
-    "robots:competition", "robots:competition-bare", "robots:register", "robots:results-json", "robots:results-csv", "robots:results-zip",
-    "robots:dump", "robots:competition-files",
+    "codabench:competition", "codabench:competition-bare", "codabench:register",
+    "codabench:results-json", "codabench:results-csv", "codabench:results-zip",
+    "codabench:dump", "codabench:competition-files",
 )  # fmt: skip
 
 
@@ -259,7 +260,7 @@ def url_of(town: Town, name: str, pattern: URLPattern) -> str:
         arguments["key"] = town.arguments["upload"]
     if name in BY_COMPETITION:
         arguments["pk"] = town.site.competition.pk
-    if name in ("robots:can-make-submission", "robots:phase-board", "robots:migrate", "robots:rerun-phase"):
+    if name in ("codabench:can-make-submission", "codabench:phase-board", "codabench:migrate", "codabench:rerun-phase"):
         arguments["pk"] = town.site.phase.pk
     if name in ("web:entry", "web:entry-details"):
         arguments["pk"] = town.arguments.get("entry", 0)

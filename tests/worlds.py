@@ -24,9 +24,10 @@ from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.results import read_result
+from competitions.runs import dispatch
+from competitions.runs.models import Run
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team

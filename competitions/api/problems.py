@@ -9,7 +9,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_handler
 
-from competitions.refusals import Refusal
+from core.refusals import Refusal
 
 CONTENT_TYPE = "application/problem+json"
 

@@ -3,9 +3,3 @@ from django.apps import AppConfig
 
 class BundlesConfig(AppConfig):
     name = "competitions.bundles"
-
-    def ready(self) -> None:
-        from competitions.resources.orphans import orphans_step
-        from competitions.submissions.reconciler import reconcile_step
-
-        reconcile_step("files_removed", orphans_step)

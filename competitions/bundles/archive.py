@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from competitions.bundles.faults import YAML_NAME, invalid
-from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
+from core.refusals import InvalidFile
 
 LIMITS: Final = ArchiveLimits(unpacked_bytes=20 * 1024**3, files=20_000)
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same folder gives the same bytes, so it is stored once

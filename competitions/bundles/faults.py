@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from competitions.refusals import Refusal
+from core.refusals import Refusal
 
 YAML_NAME = "competition.yaml"
 Where = tuple[str | int, ...]

@@ -12,9 +12,9 @@ from competitions.bundles.faults import InvalidBundle, Note, Report
 from competitions.bundles.importer import bundle_import
 from competitions.bundles.models import BundleImport
 from competitions.compute.models import Queue
-from competitions.refusals import NotAllowed, Refusal
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
+from core.refusals import NotAllowed, Refusal
 
 log = structlog.get_logger(__name__)
 GIVEN_UP_AFTER: Final = timedelta(minutes=30)  # one whose process died may be begun again

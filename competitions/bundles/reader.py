@@ -26,8 +26,8 @@ from competitions.bundles.schema import (
     TaskSpec,
 )
 from competitions.bundles.sentences import sentence_of
-from competitions.refusals import InvalidFile
 from competitions.resources.archives import check_zip
+from core.refusals import InvalidFile
 
 VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5", "1.8": "1.8"}
 KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")

@@ -7,8 +7,8 @@ from competitions.bundles.reader import BundleReader, is_key
 from competitions.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
 from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
-from competitions.refusals import Refusal
 from competitions.resources.models import Resource
+from core.refusals import Refusal
 
 from accounts.models import User  # isort: skip
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from competitions.bundles.dates import read_instant
 from competitions.bundles.faults import Where
-from competitions.numbers import is_number
+from core.numbers import is_number
 
 
 def _accepts_none(annotation: Any) -> bool:
@@ -63,7 +63,7 @@ def _lower(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-KEY_PATTERN: Final = r"^[\w.-]+( [\w.-]+)*$"  # of a question, as in `competitions.questions`
+KEY_PATTERN: Final = r"^[\w.-]+( [\w.-]+)*$"  # of a question, as in `competitions.catalog.questions`
 SLUG_PATTERN: Final = r"^[-a-zA-Z0-9_]+$"
 # What may stand in a text with one of these patterns, for messages.
 ALLOWED: Final = {

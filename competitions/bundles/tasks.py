@@ -14,11 +14,11 @@ from competitions.bundles.imports import OrganizersOnly
 from competitions.bundles.reader import command_fault, is_key
 from competitions.bundles.schema import TASK_FILES
 from competitions.catalog.models import Task
-from competitions.refusals import InvalidFile
 from competitions.resources.archives import check_zip
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_path
 from competitions.resources.versions import require_room
+from core.refusals import InvalidFile
 
 TASK_YAML: Final = "task.yaml"
 KNOWN: Final = {"name", "description", "is_public", "ingestion_only_during_scoring", *TASK_FILES}

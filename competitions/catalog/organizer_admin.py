@@ -13,7 +13,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
-from podium.guarded_admin import GuardedAdmin
+from core.guarded_admin import GuardedAdmin
 
 if TYPE_CHECKING:
     from django.forms import ModelChoiceField

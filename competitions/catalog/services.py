@@ -7,7 +7,7 @@ from django.db.models import Max
 from django.dispatch import Signal
 
 from competitions.catalog.models import Competition, Format, Phase, RulesVersion
-from competitions.refusals import Conflict
+from core.refusals import Conflict
 
 # Sent with `phase`, inside the transaction that revealed its scores.
 phase_revealed = Signal()

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.timesince import timesince
 
 from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
-from podium.guarded_admin import GuardedAdmin
+from core.guarded_admin import GuardedAdmin
 
 WAITING = Q(runs__state="queued")
 HELD = Q(runs__state__in=("leased", "preparing", "ingesting", "scoring"))

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from django.db.models import Q
 
 from competitions.catalog.models import Phase
+from competitions.catalog.questions import Answers, AnswersInvalid, read_answers
 from competitions.factsheets.models import Question
-from competitions.questions import Answers, AnswersInvalid, read_answers
 
 
 class FactSheetInvalid(AnswersInvalid):

@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.dispatch import Signal
 
 from competitions.catalog.models import Competition, Phase
-from competitions.questions import AskedQuestion
+from competitions.catalog.questions import AskedQuestion
 
 # Sent with `competition` when its questions changed: what stands on boards may have changed with them.
 questions_changed = Signal()

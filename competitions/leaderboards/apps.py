@@ -17,18 +17,18 @@ class LeaderboardsConfig(AppConfig):
         from competitions.leaderboards.services import board_follow, boards_follow_questions, boards_follow_team
         from competitions.leaderboards.telling import reveals_tell
         from competitions.submissions.datasets import datasets_changed, datasets_join
-        from competitions.submissions.moves import submission_settled
-        from competitions.submissions.reconciler import reconcile_step
+        from competitions.submissions.signals import submission_settled
         from competitions.teams.merging import teams_merged
         from competitions.teams.services import team_changed
+        from core.reconciler import reconciler_step
 
-        reconcile_step("boards_committed", commit_closed_boards)
-        reconcile_step("phases_revealed", reveal_planned)
-        reconcile_step("submissions_migrated", phases_migrate)
-        reconcile_step("reveals_told", reveals_tell)
-        reconcile_step("datasets_joined", datasets_join)
-        reconcile_step("boards_filled", boards_fill)
-        reconcile_step("datasets_count", datasets_begin_to_count)
+        reconciler_step("boards_committed", commit_closed_boards)
+        reconciler_step("phases_revealed", reveal_planned)
+        reconciler_step("submissions_migrated", phases_migrate)
+        reconciler_step("reveals_told", reveals_tell)
+        reconciler_step("datasets_joined", datasets_join)
+        reconciler_step("boards_filled", boards_fill)
+        reconciler_step("datasets_count", datasets_begin_to_count)
         datasets_changed.connect(boards_follow_datasets, dispatch_uid="leaderboards.boards_follow_datasets")
         phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")

@@ -12,9 +12,8 @@ from django.db.models import Q, QuerySet
 
 from competitions.leaderboards.cells import MISSING
 from competitions.leaderboards.models import Cell, Entry, Leaderboard, Milestone, Score
-from competitions.refusals import Refusal
 from competitions.teams.models import Team
-from podium.composed import Composed
+from core.refusals import Refusal
 
 PAGE_SIZE = 50
 MAX_CURSOR = 200
@@ -177,18 +176,10 @@ def read_cursor(cursor: str) -> tuple[float, datetime, int]:
     return position
 
 
-_best_of = Composed(
-    lambda board, team: (
-        Entry.objects.filter(leaderboard=board, team=team)
-        .select_related("team", "score")
-        .order_by("rank_value", "achieved_at", "id")[:1]
-    )
-)
-
-
 def entry_of(board: Leaderboard, team_id: int) -> Entry | None:
     """A team's row, its best one where it has several, with its team and the score that counts."""
-    return next(iter(_best_of(board=board.pk, team=team_id)), None)
+    rows = Entry.objects.filter(leaderboard=board, team=team_id).select_related("team", "score")
+    return rows.order_by("rank_value", "achieved_at", "id").first()
 
 
 def all_rows(board: Leaderboard) -> Iterator[Row]:

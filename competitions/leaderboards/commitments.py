@@ -13,9 +13,9 @@ from competitions.leaderboards.manifest import FORMAT, digest_of, faults_of, lea
 from competitions.leaderboards.models import Column, Commitment, Entry, Leaderboard
 from competitions.leaderboards.services import board_freeze
 from competitions.leaderboards.values import primary_column
-from competitions.refusals import Conflict
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE
+from core.refusals import Conflict
 
 log = structlog.get_logger(__name__)
 

@@ -10,7 +10,7 @@ from competitions.leaderboards.board import all_rows
 from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, page_columns
 from competitions.leaderboards.facts import VERIFIED, FactColumn
 from competitions.leaderboards.models import Leaderboard
-from competitions.spreadsheets import safe_cell
+from core.spreadsheets import safe_cell
 
 
 class _Echo:

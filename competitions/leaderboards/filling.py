@@ -6,7 +6,6 @@ missing is queued, what is no longer wanted is taken out of the queue. Everythin
 
 from collections.abc import Iterable
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 import structlog
@@ -14,7 +13,6 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from competitions.catalog.models import Phase
-from competitions.compute.bell import ring
 from competitions.leaderboards.cells import cell_of
 from competitions.leaderboards.datasets import dataset_tasks, shown_datasets
 from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
@@ -22,14 +20,15 @@ from competitions.leaderboards.relative import average_ranks_refresh
 from competitions.leaderboards.rules import TELLS_NO_SCORE
 from competitions.leaderboards.services import boards_locked, version_raise
 from competitions.leaderboards.values import task_key
-from competitions.submissions.models import Dataset, Run, Submission
-from competitions.submissions.moves import run_move, run_reopen
+from competitions.runs.models import FILLING_PRIORITY, Run
+from competitions.runs.ranking import enter_queue
+from competitions.runs.transitions import run_move, run_reopen
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import HELD, Kind, Reason, State
 from competitions.teams.models import Team
 
 log = structlog.get_logger(__name__)
 # Behind every submission of every phase: filling takes what is left of a queue.
-FILLING_PRIORITY: Final = -(2**15)
 BATCH: Final = 500  # cells of a phase in one round
 ACTOR: Final = "filling"
 
@@ -105,7 +104,7 @@ def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> i
         for task in wanted if task not in there
     ]  # fmt: skip
     Run.objects.bulk_create(made)
-    transaction.on_commit(partial(ring, queue.bell))
+    enter_queue(Run.objects.filter(pk__in=[run.pk for run in made]), now=now)
     return again + len(made)
 
 
@@ -117,8 +116,6 @@ def cells_rerun(*, dataset: Dataset, actor: str, now: datetime) -> int:
         for run in failed.order_by("pk")
         if run_reopen(run=run, actor=actor, now=now, note="run again on this data set")
     ]
-    for bell in {run.queue.bell for run in again}:
-        transaction.on_commit(partial(ring, bell))
     return len(again)
 
 

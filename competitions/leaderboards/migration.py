@@ -9,7 +9,7 @@ from competitions.catalog.models import Phase
 from competitions.catalog.sealed_keys import published_by
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.rules import TELLS_NO_SCORE
-from competitions.submissions.copies import submission_migrate
+from competitions.runs.reruns import submission_migrate
 from competitions.submissions.models import Submission
 
 log = structlog.get_logger(__name__)

@@ -14,8 +14,8 @@ from django.db.models import Q
 from django.utils.functional import cached_property
 
 from competitions.catalog.models import Phase
+from competitions.runs.worker_api.results import METERED
 from competitions.submissions.models import Submission
-from competitions.submissions.results import METERED
 from competitions.teams.models import Team
 
 

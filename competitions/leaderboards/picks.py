@@ -8,10 +8,10 @@ from accounts.models import User
 from competitions.leaderboards.models import Leaderboard, Pick
 from competitions.leaderboards.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
 from competitions.leaderboards.services import entries_refresh
-from competitions.refusals import Conflict, NotAllowed
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Membership, Team
+from core.refusals import Conflict, NotAllowed
 
 
 class NothingToPick(Conflict):

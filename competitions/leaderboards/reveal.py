@@ -21,7 +21,7 @@ from competitions.leaderboards.commitments import (
 from competitions.leaderboards.models import Commitment, Entry, Leaderboard, RankChange
 from competitions.leaderboards.rules import public_board
 from competitions.leaderboards.services import rows_rebuild
-from competitions.refusals import Refusal
+from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
 

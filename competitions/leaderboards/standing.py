@@ -1,12 +1,11 @@
 """How one submission stands on the boards of its phase, as far as somebody may see it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from competitions.leaderboards.loading import BoardScore
+from competitions.leaderboards.loading import ScoredSubmission
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.rules import PICKED, REMOVABLE, TELLS_NO_SCORE, Rule
-from competitions.submissions.models import Submission
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Standing:
     """`values` are those that may be seen; `sealed` says that there are others. `counting`: boards it counts on now,
     of `boards`, which are all of its phase."""
 
-    boards: list[Leaderboard]
+    boards: Sequence[Leaderboard]
     values: list[tuple[Column, str]] = field(default_factory=list)
     exact: dict[str, tuple[Column, float]] = field(default_factory=dict)
     sealed: bool = False
@@ -38,21 +37,18 @@ class Standing:
     choices: list[Choice] = field(default_factory=list)
 
 
-def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> Standing:
-    """The submission's standing for somebody who `sees` these boards; it must come with `attach_standings`.
+def standing_of(scored: ScoredSubmission, sees: Callable[[Leaderboard], bool]) -> Standing:
+    """The submission's standing for somebody who `sees` these boards.
 
     Of a hidden board, whoever does not see it is told nothing, not even that there is more.
     """
-    standing = Standing(submission.boards)  # type: ignore[attr-defined]
-    attached: list[BoardScore] = submission.board_scores  # type: ignore[attr-defined]
-    scores = {score.leaderboard_id: score for score in attached}
-    picked: set[int] = submission.picked_boards  # type: ignore[attr-defined]
+    standing = Standing(scored.boards)
     for board in standing.boards:
-        score = scores.get(board.pk)
+        score = scored.scores.get(board.pk)
         if board.is_hidden and not sees(board):
             continue
-        if board.rule in PICKED and submission.may_rank:
-            standing.choices.append(Choice(board, board.pk in picked))
+        if board.rule in PICKED and scored.submission.may_rank:
+            standing.choices.append(Choice(board, board.pk in scored.picked))
         if score is None:
             continue
         is_seen = sees(board)
@@ -62,7 +58,7 @@ def standing_of(submission: Submission, sees: Callable[[Leaderboard], bool]) -> 
             standing.exact |= {column.key: (column, score.values[column.key]) for column, _ in shown}
         else:
             standing.sealed = True
-        if score.entry is not None and (is_seen or board.rule in TELLS_NO_SCORE):
+        if score.entry_id is not None and (is_seen or board.rule in TELLS_NO_SCORE):
             standing.counting.append(board)
     return standing
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from competitions.leaderboards.models import Column
-from competitions.submissions.models import Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Reason, State
 
 Values = dict[str, float]

@@ -8,7 +8,7 @@ from django.utils import timezone
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import has_sealed_right, organizes, sealed_right_used
 from competitions.leaderboards.models import Leaderboard
-from competitions.refusals import NotAllowed
+from core.refusals import NotAllowed
 
 if TYPE_CHECKING:
     from accounts.models import User

@@ -12,14 +12,14 @@ from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 
 from accounts.models import User
-from competitions.numbers import is_number
-from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.resources.models import Resource
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
 from competitions.resources.versions import StorageQuotaUsed, require_room, resource_replace, storage_used, uses_of
-from podium.guarded_admin import GuardedAdmin
+from core.guarded_admin import GuardedAdmin
+from core.numbers import is_number
+from core.refusals import InvalidFile
 
 # What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
 UNPACKED_KINDS: Final = frozenset(

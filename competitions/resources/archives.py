@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from competitions.refusals import InvalidFile
+from core.refusals import InvalidFile
 
 CHUNK_BYTES = 1024 * 1024
 MAX_DEPTH = 64

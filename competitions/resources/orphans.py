@@ -24,17 +24,12 @@ from competitions.resources.storage import arriving_folder
 
 log = structlog.get_logger(__name__)
 GRACE: Final = timedelta(days=7)  # somebody may want back what pointed at it
-EVERY: Final = timedelta(hours=1)  # looking through all pointers takes a while on a large site
 BATCH: Final = 500
 LEFT_AFTER: Final = timedelta(days=2)  # no request lasts as long: whoever wrote it is gone
-_last: dict[str, datetime] = {}
 
 
-def orphans_step(*, now: datetime) -> int:
-    """The reconciler's step: a round of `remove_orphans` and `remove_leavings`, at most once an hour in one process."""
-    if "at" in _last and now - _last["at"] < EVERY:
-        return 0
-    _last["at"] = now
+def remove_unneeded(*, now: datetime) -> int:
+    """The reconciler's step: a round of `remove_orphans` and `remove_leavings`."""
     return remove_orphans(now=now) + remove_leavings(now=now)
 
 

@@ -18,9 +18,9 @@ from django.db import transaction
 from django.db.models import F
 
 from accounts.models import User
-from competitions.refusals import Conflict, Refusal
 from competitions.resources.models import StoredFile, Upload, UploadFailures
 from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
+from core.refusals import Conflict, Refusal
 
 log = structlog.get_logger(__name__)
 

@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models import Model, Sum
 
 from accounts.models import User
-from competitions.refusals import Refusal
 from competitions.resources.models import Resource, StoredFile, pointers_at
+from core.refusals import Refusal
 
 
 class StorageQuotaUsed(Refusal):

@@ -7,10 +7,3 @@ class SubmissionsConfig(AppConfig):
 
     def ready(self) -> None:
         from competitions.submissions import impact  # noqa: F401  # adds its checks
-        from competitions.submissions.merging import submissions_follow_merge
-        from competitions.submissions.reconciler import reconcile_step
-        from competitions.submissions.retention import retention_step
-        from competitions.teams.merging import teams_merged
-
-        reconcile_step("old_removed", retention_step)
-        teams_merged.connect(submissions_follow_merge, dispatch_uid="submissions.submissions_follow_merge")

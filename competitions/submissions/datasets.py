@@ -12,7 +12,6 @@ from django.dispatch import Signal
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
-from competitions.refusals import NotAllowed
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import local_copy, store_path
 from competitions.submissions import refusals
@@ -20,6 +19,7 @@ from competitions.submissions.layouts import divided
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
+from core.refusals import NotAllowed
 
 log = structlog.get_logger(__name__)
 

@@ -6,10 +6,10 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.factsheets.answers import questions_of, read_fact_sheet
-from competitions.refusals import Conflict, NotAllowed
 from competitions.submissions.models import FactSheetRevision, Submission
-from competitions.submissions.moves import submission_settled
+from competitions.submissions.signals import submission_settled
 from competitions.teams.models import Membership
+from core.refusals import Conflict, NotAllowed
 
 
 class FactSheetClosed(Conflict):

@@ -9,9 +9,9 @@ from typing import Final
 
 from django.conf import settings
 
-from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.resources.storage import CHUNK_BYTES
+from core.refusals import InvalidFile
 
 INPUT, REFERENCE = "input_data", "reference_data"
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # so that the same files give the same zip

@@ -1,15 +1,12 @@
 """Submissions and their runs: one run for each task, held by a worker under a lease."""
 
-import uuid
-
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from competitions.catalog.models import Phase, Task
-from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import StoredFile
-from competitions.submissions.states import FINAL, HELD, Kind, Reason, State
+from competitions.submissions.states import FINAL, Kind, Reason, State
 from competitions.teams.models import Team
 
 
@@ -117,83 +114,6 @@ class FactSheetRevision(models.Model):
         return f"{self.submission}: fact sheet of {self.changed_at}"
 
 
-class Run(models.Model):
-    """One submission on one task. Only `run_move` writes `state`; a lost worker raises `attempt`."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="runs")
-    task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="runs")
-    team = models.ForeignKey(
-        Team, on_delete=models.PROTECT, related_name="+", help_text="For fair share: whose turn it is."
-    )
-    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="runs")
-    priority = models.SmallIntegerField(default=0)
-    gpus = models.PositiveSmallIntegerField(default=0)
-    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
-    attempt = models.PositiveSmallIntegerField(default=1, help_text="1 for the first try.")
-    faults = models.PositiveSmallIntegerField(
-        default=0, help_text="Attempts lost by the platform's fault since it was queued."
-    )
-    queued_at = models.DateTimeField()
-    not_before = models.DateTimeField(help_text="Back-off: not handed out earlier.")
-    lease_id = models.UUIDField(null=True, blank=True)
-    claim_id = models.CharField(max_length=64, blank=True, editable=False, help_text="The claim that leased it.")
-    lease_expires_at = models.DateTimeField(null=True, blank=True)  # set exactly while a worker holds the run
-    worker = models.ForeignKey(ComputeWorker, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs")
-    cancel_requested_at = models.DateTimeField(null=True, blank=True)
-    started_at = models.DateTimeField(null=True, blank=True, help_text="When the current stage's container started.")
-    finished_at = models.DateTimeField(null=True, blank=True)
-    reason = models.CharField(max_length=20, choices=Reason, blank=True)
-    code = models.CharField(max_length=60, blank=True)
-    detail = models.CharField(max_length=1000, blank=True)
-    fills_board = models.BooleanField(
-        default=False, editable=False,
-        help_text="An algorithm on a data set that a team submitted: decides neither the submission's status nor its quota.",
-    )  # fmt: skip
-    ingested_attempt = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="Attempt whose predictions wait for a worker that only scores."
-    )
-    meters = models.JSONField(default=dict, blank=True)
-    scores = models.JSONField(default=dict, blank=True)
-    receipt = models.JSONField(default=dict, blank=True)
-
-    class Meta:
-        ordering = ["queued_at", "task_id"]  # those of one submission are queued at the same moment
-        constraints = [
-            models.UniqueConstraint(fields=["submission", "task"], name="one_run_per_submission_and_task"),
-            models.CheckConstraint(
-                name="run_lease_iff_held",
-                condition=(
-                    Q(state__in=HELD, lease_expires_at__isnull=False, lease_id__isnull=False)
-                    | (~Q(state__in=HELD) & Q(lease_expires_at__isnull=True, lease_id__isnull=True))
-                ),
-            ),
-            models.CheckConstraint(
-                name="run_reason_iff_failed",
-                condition=(Q(state=State.FAILED) & ~Q(reason="")) | (~Q(state=State.FAILED) & Q(reason="")),
-            ),
-        ]
-        indexes = [
-            models.Index(
-                fields=["queue", "-priority", "queued_at"], condition=Q(state=State.QUEUED), name="run_waiting"
-            ),
-            models.Index(fields=["lease_expires_at"], condition=Q(state__in=HELD), name="run_leases"),
-            models.Index(fields=["team"], condition=Q(state__in=HELD), name="run_in_flight"),
-        ]
-
-    def __str__(self) -> str:
-        return f"run {self.id}"
-
-    @property
-    def attempts_shown(self) -> list[int]:
-        """The newest attempt, and the one that made its predictions where another worker scored them."""
-        return [self.attempt] if self.ingested_attempt is None else [self.ingested_attempt, self.attempt]
-
-    @property
-    def is_final(self) -> bool:
-        return self.state in FINAL
-
-
 class DatasetQuerySet(models.QuerySet["Dataset"]):
     def on_board(self, phase: Phase) -> "DatasetQuerySet":
         """Those that are columns of the phase's board now, oldest first; none where the board does not grow."""
@@ -232,104 +152,3 @@ class Dataset(models.Model):
     @property
     def is_on_board(self) -> bool:
         return self.withdrawn_at is None and self.submission.disqualified_at is None
-
-
-class TeamTurn(models.Model):
-    """When a queue last handed out a run of a team: of teams that are level, the one that waits longest is next."""
-
-    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="+")
-    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
-    served_at = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["team", "queue"], name="one_turn_per_team_and_queue")]
-
-    def __str__(self) -> str:
-        return f"{self.team} on {self.queue}: {self.served_at}"
-
-
-class RunEvent(models.Model):
-    """One line of a run's history; written by `run_move` alone."""
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
-    attempt = models.PositiveSmallIntegerField()
-    source = models.CharField(max_length=10, choices=State)
-    target = models.CharField(max_length=10, choices=State)
-    actor = models.CharField(max_length=200)
-    note = models.CharField(max_length=1000, blank=True)
-    at = models.DateTimeField()
-
-    class Meta:
-        ordering = ["pk"]
-
-    def __str__(self) -> str:
-        return f"{self.source} → {self.target} (attempt {self.attempt})"
-
-
-class RunLog(models.Model):
-    """A piece of a run's log. Pieces of one stream are numbered; a repeated number is the same piece."""
-
-    class Stream(models.TextChoices):
-        SUBMISSION = "submission", "your submission's own command"
-        INGESTION = "ingestion", "your program"
-        SCORING = "scoring", "scoring"
-        WORKER = "worker", "platform"
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="log_pieces")
-    attempt = models.PositiveSmallIntegerField()
-    stream = models.CharField(max_length=10, choices=Stream)
-    seq = models.PositiveIntegerField()
-    text = models.TextField()
-
-    class Meta:
-        ordering = ["seq"]
-        constraints = [models.UniqueConstraint(fields=["run", "attempt", "stream", "seq"], name="log_piece_once")]
-
-    def __str__(self) -> str:
-        return f"{self.stream} {self.seq}"
-
-
-class RunOutput(models.Model):
-    """A file that an attempt left: predictions, the scoring program's output, whole logs."""
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="outputs")
-    attempt = models.PositiveSmallIntegerField()
-    name = models.CharField(max_length=50)
-    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["run", "attempt", "name"], name="output_once_per_attempt")]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class Attempt(models.Model):
-    """How an attempt ended. An answer that is sent twice finds itself here and gets the same reply."""
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
-    attempt = models.PositiveSmallIntegerField()
-    lease_id = models.UUIDField(unique=True)
-    worker = models.ForeignKey(ComputeWorker, on_delete=models.SET_NULL, null=True, related_name="+")
-    ended_at = models.DateTimeField()
-    is_answered = models.BooleanField(help_text="By its worker; otherwise the lease ran out.")
-    has_run = models.BooleanField(default=False, help_text="One of its containers had started.")
-    outcome = models.CharField(max_length=10, choices=State, help_text="State the run took.")
-    reason = models.CharField(max_length=20, choices=Reason, blank=True)
-    detail = models.CharField(max_length=1000, blank=True)
-
-    class Meta:
-        ordering = ["pk"]
-
-    def __str__(self) -> str:
-        return f"attempt {self.attempt}: {self.outcome}"
-
-
-class StepFailures(models.Model):
-    """How many rounds of the reconciler failed in a step: for the metrics, which every process answers alike."""
-
-    step = models.CharField(max_length=40, primary_key=True)
-    count = models.PositiveBigIntegerField(default=0)
-
-    def __str__(self) -> str:
-        return f"{self.step}: {self.count}"

@@ -7,11 +7,11 @@ from pathlib import Path
 import yaml
 
 from competitions.catalog.models import Phase
-from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.submissions.layouts import check_dataset
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
+from core.refusals import InvalidFile
 
 CODE_LIMITS = ArchiveLimits()
 # In one of these a code submission says how it is run, unless the task's ingestion program does.

@@ -7,7 +7,6 @@ from django.db.models import Count, Q
 
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
-from podium.composed import Composed
 
 
 @dataclass(frozen=True)
@@ -24,32 +23,18 @@ class Allowance:
         return max(self.limit - self.used, 0)
 
 
-# One row, (of the day, of the week, in all), or none where nothing was charged.
-_charged = Composed(
-    lambda team, phase, midnight, monday: (
-        Submission.objects.filter(team=team, phase=phase, is_charged=True)
-        .order_by()
-        .values("phase")
-        .annotate(
-            day=Count("pk", filter=Q(received_at__gte=midnight)),
-            week=Count("pk", filter=Q(received_at__gte=monday)),
-            total=Count("pk"),
-        )
-        .values_list("day", "week", "total")
-    )
-)
-
-
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     """Every limit that the phase sets, narrowest first, in one query; an empty list means unlimited."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     monday = midnight - timedelta(days=midnight.weekday())
-    counted = _charged(team=team_id, phase=phase.pk, midnight=midnight, monday=monday)
-    day, week, total = counted[0] if counted else (0, 0, 0)
+    charged = Submission.objects.filter(team=team_id, phase=phase, is_charged=True)
+    counts = charged.aggregate(
+        day=Count("pk", filter=Q(received_at__gte=midnight)), week=Count("pk", filter=Q(received_at__gte=monday)), total=Count("pk"),
+    )  # fmt: skip
     periods: list[tuple[int | None, str, int, datetime | None]] = [
-        (phase.max_submissions_per_day, "of today", day, midnight + timedelta(days=1)),
-        (phase.max_submissions_per_week, "of this week", week, monday + timedelta(days=7)),
-        (phase.max_submissions, "of this phase", total, None),
+        (phase.max_submissions_per_day, "of today", counts["day"], midnight + timedelta(days=1)),
+        (phase.max_submissions_per_week, "of this week", counts["week"], monday + timedelta(days=7)),
+        (phase.max_submissions, "of this phase", counts["total"], None),
     ]
     return [
         Allowance(period, limit, count, resets_at) for limit, period, count, resets_at in periods if limit is not None

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from competitions.catalog.models import Phase, Task
-from competitions.refusals import Conflict, NotAllowed, Refusal
+from competitions.catalog.models import Phase
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team
+from core.refusals import Conflict, NotAllowed, Refusal
 
 
 class PhaseNotOpen(NotAllowed):
@@ -70,37 +70,6 @@ class NothingToRun(Conflict):
         super().__init__(
             f"The phase “{phase.name}” has no task yet, so nothing could be scored. The organizers must add one."
         )
-
-
-class TaskSealed(Conflict):
-    code = "task_sealed"
-
-    def __init__(self, task: Task, phase: Phase) -> None:
-        super().__init__(
-            f"“{phase.name}” keeps the scores of the task “{task.name}” sealed, and this submission's phase would show them. "
-            "Run it on this task after the reveal."
-        )
-
-
-class AlreadyEnded(Conflict):
-    code = "already_ended"
-
-    def __init__(self) -> None:
-        super().__init__("This submission has ended, so it cannot be cancelled.")
-
-
-class StillRunning(Conflict):
-    code = "still_running"
-
-    def __init__(self) -> None:
-        super().__init__("This submission has not ended yet. Cancel it first, or wait.")
-
-
-class LeaseLost(Conflict):
-    code = "lease_lost"
-
-    def __init__(self) -> None:
-        super().__init__("This lease is over: another attempt owns the run. Kill the containers and drop the work.")
 
 
 class TeamMerged(Conflict):

@@ -2,28 +2,26 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from functools import partial
 
 from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
-from competitions.compute.bell import ring
+from competitions.catalog.questions import Answers
 from competitions.factsheets.answers import questions_of, read_fact_sheet
-from competitions.questions import Answers
-from competitions.resources.models import StoredFile, Upload
+from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
 from competitions.submissions.datasets import require_place, tasks_for
-from competitions.submissions.models import FactSheetRevision, Run, Submission
-from competitions.submissions.moves import run_move, run_reopen, submission_settled
+from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.preflight import Recognised, check_upload, recognise
 from competitions.submissions.quota import allowances
-from competitions.submissions.results import printable
-from competitions.submissions.states import HELD, Kind, State
+from competitions.submissions.signals import submission_accepted, submission_settled
+from competitions.submissions.states import Kind
 from competitions.teams.models import Team
 from competitions.teams.services import require_registration, require_team
+from core.text import printable
 
 
 def submission_create(
@@ -105,40 +103,7 @@ def _accept(
     submission.save(force_insert=True)
     if answers:
         FactSheetRevision.objects.create(submission=submission, answers=answers, changed_by=user, changed_at=now)
-    runs_queue(submission=submission, tasks=tasks, now=now)
-    return submission
-
-
-def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
-    """Queue a new submission's runs, one for each task; the bell rings after the commit."""
-    phase = submission.phase
-    queue = phase.competition.queue
-    Run.objects.bulk_create(
-        Run(
-            submission=submission, task=task, team=submission.team, queue=queue, priority=phase.priority,
-            gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now,
-        )
-        for task in tasks
-    )  # fmt: skip
-    transaction.on_commit(partial(ring, queue.bell))
-
-
-@transaction.atomic
-def verification_create(
-    *, phase: Phase, team: Team, by: User, file: StoredFile, file_name: str, now: datetime
-) -> Submission:
-    """Run a winner's code on the phase's tasks in the phase's budget, by an organizer's wish: it costs the team nothing,
-    stands on no board, and no deadline holds it. Raises `NothingToRun`."""
-    tasks = list(phase.tasks.all())
-    if not tasks:
-        raise refusals.NothingToRun(phase)
-    with local_copy(file) as path:
-        program = recognise(phase=phase, kind=Kind.CODE, path=path, file_name=file_name).program
-    submission = Submission.objects.create(
-        phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
-        description="Verification run", program=program, is_charged=False, is_verification=True,
-    )  # fmt: skip
-    runs_queue(submission=submission, tasks=tasks, now=now)
+    submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=now)
     return submission
 
 
@@ -168,44 +133,6 @@ def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
     for allowance in allowances(team_id=team.pk, phase=phase, now=received_at):
         if not allowance.left:
             raise refusals.QuotaUsed(limit=allowance.limit, period=allowance.period, resets_at=allowance.resets_at)
-
-
-@transaction.atomic
-def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> None:
-    """Cancel at once what waits; ask the worker to stop what runs. Raises `AlreadyEnded`.
-
-    What fills a growing board goes on: nobody picks the data sets that an algorithm is compared on.
-    """
-    runs = [run for run in _locked_runs(submission) if not run.fills_board]
-    if all(run.is_final for run in runs):
-        raise refusals.AlreadyEnded
-    for run in runs:
-        if run.is_final:
-            continue
-        if run.state in HELD:
-            Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
-        else:
-            run_move(
-                run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.CANCELLED, actor=actor, now=now
-            )
-
-
-@transaction.atomic
-def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> int:
-    """Run an ended submission again, each task as a new attempt; returns the number of runs. Raises `StillRunning`."""
-    runs = _locked_runs(submission)
-    if not all(run.is_final for run in runs):
-        raise refusals.StillRunning
-    count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
-    for bell in {run.queue.bell for run in runs}:
-        transaction.on_commit(partial(ring, bell))
-    return count
-
-
-def _locked_runs(submission: Submission) -> list[Run]:
-    """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
-    rows = Run.objects.select_for_update(of=("self",)).select_related("queue").filter(submission=submission)
-    return list(rows.order_by("pk"))
 
 
 @transaction.atomic

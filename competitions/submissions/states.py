@@ -32,15 +32,6 @@ HELD: Final = (State.LEASED, State.PREPARING, State.INGESTING, State.SCORING)
 FINAL: Final = (State.FINISHED, State.FAILED, State.CANCELLED)
 LIVE: Final = (State.QUEUED, *HELD)
 
-_ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
-NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
-    State.QUEUED: (State.LEASED, State.CANCELLED, State.FAILED),
-    State.LEASED: (State.PREPARING, State.INGESTING, State.SCORING, *_ENDS),
-    State.PREPARING: (State.INGESTING, State.SCORING, *_ENDS),
-    State.INGESTING: (State.SCORING, *_ENDS),
-    State.SCORING: _ENDS,
-}
-
 
 class Reason(TextChoices):
     """Why a run failed."""

@@ -5,8 +5,8 @@ import csv
 from django.db.models import QuerySet
 from django.http import HttpResponse
 
-from competitions.spreadsheets import safe_cell
 from competitions.teams.models import Registration
+from core.spreadsheets import safe_cell
 
 
 def registrations_csv(registrations: QuerySet[Registration]) -> HttpResponse:

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from competitions.catalog.models import Competition, RulesVersion
-from competitions.questions import AskedQuestion
+from competitions.catalog.questions import AskedQuestion
 
 
 class RegistrationQuestion(AskedQuestion):

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from competitions.catalog.models import Competition
-from competitions.questions import AnswersInvalid
-from competitions.refusals import Conflict, NotAllowed, Refusal
+from competitions.catalog.questions import AnswersInvalid
+from core.refusals import Conflict, NotAllowed, Refusal
 
 
 class NotRegistered(NotAllowed):

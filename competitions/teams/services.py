@@ -11,8 +11,8 @@ from django.dispatch import Signal
 from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Competition
+from competitions.catalog.questions import Answers, read_answers
 from competitions.catalog.services import current_rules
-from competitions.questions import Answers, read_answers
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, Membership, Registration, Team
 

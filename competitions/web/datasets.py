@@ -6,7 +6,8 @@ from typing import Any
 from django.db.models import Q
 
 from competitions.leaderboards.filling import counting_submissions
-from competitions.submissions.models import Dataset, Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import FINAL, Kind
 
 

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.visibility import details_are_public
 from competitions.resources.storage import open_stored
-from competitions.submissions.models import Run, RunOutput
+from competitions.runs.models import Run, RunOutput
 
 DETAILED: Final = "detailed_results.html"
 # An organizer's page: `sandbox` gives it an origin of its own, so it is no part of the site; it can load and send nothing.

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from competitions.refusals import Refusal
+from core.refusals import Refusal
 
 
 class RefusalMiddleware:

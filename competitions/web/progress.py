@@ -1,15 +1,14 @@
 """How far a submission is, in the words and numbers of a page."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, When
-from django.db.models.functions import Coalesce
-
-from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.outlook import outlook_of
+from competitions.runs.models import Run
+from competitions.runs.queue_position import QueuePosition, expected_start
+from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, REASONS, Reason, State
 
 
@@ -44,61 +43,41 @@ class Progress:
         return max(self.limit_s - self.elapsed_s, 0.0) if self.limit_s and self.elapsed_s is not None else None
 
 
-def runs_with_places() -> QuerySet[Run]:
-    """Runs with their task and queue and, for those that wait, `place` and `worker_seen_at`; one query for any number.
-
-    The place is one more than the runs that the queue hands out before; fair share may still change the order.
-    """
-    earlier = Q(priority__gt=OuterRef("priority")) | Q(
-        priority=OuterRef("priority"), queued_at__lt=OuterRef("queued_at")
-    )
-    ahead = Run.objects.filter(earlier, queue=OuterRef("queue"), state=State.QUEUED).order_by()
-    count = ahead.values("queue").annotate(count=Count("pk")).values("count")
-    workers = ComputeWorker.objects.filter(queue=OuterRef("queue"), quarantined_at=None).order_by("-last_seen_at")
-    return Run.objects.select_related("task", "queue").annotate(
-        place=Case(When(state=State.QUEUED, then=Coalesce(Subquery(count), 0) + 1)),
-        worker_seen_at=Case(When(state=State.QUEUED, then=Subquery(workers.values("last_seen_at")[:1]))),
-    )
-
-
-def progress_of(submission: Submission, *, now: datetime, run: Run | None = None) -> Progress:
-    """The state of one run, or of the run that decides the submission's status; runs come from `runs_with_places`."""
+def progress_of(
+    submission: Submission, positions: Mapping[UUID, QueuePosition], *, now: datetime, run: Run | None = None
+) -> Progress:
+    """The state of one run, or of the run that decides the submission's status; `positions` are those of runs that wait."""
     runs = list(submission.runs.all())
-    chosen = run or next((one for one in runs if one.state == submission.status), runs[0] if runs else None)
+    chosen = run or next((each for each in runs if each.state == submission.status), runs[0] if runs else None)
     if chosen is None:
         return Progress(sentence="Nothing to run")
     if chosen.state == State.QUEUED:
-        return _queued(chosen, now)
+        return _queued(chosen, positions.get(chosen.pk), now)
     if chosen.state in HELD:
         return _held(chosen, submission, now)
     return _ended(chosen)
 
 
-def with_outlook(progress: Progress, runs: list[Run], *, now: datetime) -> Progress:
-    """The progress of something that waits, with its place in the order of fair turns and when it may start."""
+def with_expected_start(progress: Progress, runs: list[Run], *, now: datetime) -> Progress:
+    """The progress of something that waits, with when it may start."""
     waiting = [run for run in runs if run.state == State.QUEUED and not run.cancel_requested_at]
-    if progress.position is None or not waiting:
-        return progress
-    outlook = outlook_of(waiting[0], now=now)
-    sentence = progress.sentence.replace(f"place {progress.position}", f"place {outlook.place}", 1)
-    return replace(
-        progress, sentence=sentence, position=outlook.place, earliest_s=outlook.earliest_s, latest_s=outlook.latest_s
-    )
+    start = expected_start(waiting[0], progress.position, now=now) if progress.position and waiting else None
+    return progress if start is None else replace(progress, earliest_s=start[0], latest_s=start[1])
 
 
-def _queued(run: Run, now: datetime) -> Progress:
+def _queued(run: Run, position: QueuePosition | None, now: datetime) -> Progress:
     if run.cancel_requested_at:
         return Progress(sentence="Being cancelled")
-    place: int = run.place  # type: ignore[attr-defined]  # an annotation
-    seen_at: datetime | None = run.worker_seen_at  # type: ignore[attr-defined]
-    sentence = f"Waiting at place {place} of the queue"
+    if position is None:  # a worker took it a moment ago
+        return Progress(sentence="Waiting in the queue")
+    sentence = f"Waiting at place {position.place} of the queue"
     if run.queue.is_paused:
-        sentence = f"Waiting at place {place}; the organizers have paused the queue"
+        sentence = f"Waiting at place {position.place}; the organizers have paused the queue"
     elif run.not_before > now and run.attempt > 1:
         sentence = f"Waiting for attempt {run.attempt}, after a fault on our side"
     return Progress(
-        sentence=sentence, position=place, contact=run.queue.contact, worker_seen_at=seen_at,
-        is_silent=seen_at is None or (now - seen_at).total_seconds() > WORKER_SILENT_AFTER_S,
+        sentence=sentence, position=position.place, contact=run.queue.contact, worker_seen_at=position.worker_seen_at,
+        is_silent=position.is_silent(now),
     )  # fmt: skip
 
 

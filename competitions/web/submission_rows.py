@@ -1,25 +1,27 @@
 """The rows of a team's list of submissions: fetched in few queries, and drawn once while nothing in them changes."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
+from uuid import UUID
 
 from django.core.cache import caches
-from django.db.models import Prefetch, QuerySet, prefetch_related_objects
+from django.db.models import Prefetch, prefetch_related_objects
 from django.template.loader import get_template
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.loading import attach_standings, several_boards, with_main_score
+from competitions.leaderboards.loading import ScoredSubmission, with_scores
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.standing import standing_of
-from competitions.submissions.models import Run, Submission
+from competitions.runs.models import Run
+from competitions.runs.queue_position import QueuePosition, queue_positions
+from competitions.submissions.models import Submission
 from competitions.submissions.states import State
-from competitions.web.progress import Progress, progress_of, runs_with_places
-from podium.composed import Composed
+from competitions.web.progress import Progress, progress_of
 
 PAGE_SIZE: Final = 20
 LAST: Final = 2**63 - 1  # a number that no submission reaches
@@ -60,9 +62,22 @@ class SubmissionRow:
     added: tuple[str, ...]  # titles of the boards that its team put it on
 
 
-def row_of(submission: Submission, *, sees: Callable[[Leaderboard], bool], now: datetime) -> SubmissionRow:
-    """The row of a submission that came with its standings; `sees`: this person may see the scores of a board."""
-    standing = standing_of(submission, sees)
+def rows_of(
+    page: Sequence[ScoredSubmission], *, sees: Callable[[Leaderboard], bool], now: datetime
+) -> list[SubmissionRow]:
+    """The rows of these submissions; `sees`: this person may see the scores of a board."""
+    live = [scored.submission for scored in page if not scored.submission.is_final]
+    positions = queue_positions(run for submission in live for run in submission.runs.all())
+    return [_row(scored, positions, sees, now) for scored in page]
+
+
+def _row(
+    scored: ScoredSubmission,
+    positions: Mapping[UUID, QueuePosition],
+    sees: Callable[[Leaderboard], bool],
+    now: datetime,
+) -> SubmissionRow:
+    submission, standing = scored.submission, standing_of(scored, sees)
     picked = [choice for choice in standing.choices if choice.is_picked]
     is_said = submission.status in SAID_BY_STATUS
     return SubmissionRow(
@@ -70,7 +85,7 @@ def row_of(submission: Submission, *, sees: Callable[[Leaderboard], bool], now: 
         phase=submission.phase.name, received_at=submission.received_at, status=submission.status,
         is_final=submission.is_final, is_late=submission.is_late, is_verification=submission.is_verification,
         is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
-        progress=Progress(sentence="") if is_said else progress_of(submission, now=now),
+        progress=Progress(sentence="") if is_said else progress_of(submission, positions, now=now),
         scores=tuple(ShownScore(column.title, value, column.unit) for column, value in standing.values),
         is_sealed=standing.sealed, has_several_boards=len(standing.boards) > 1,
         counting=tuple(board.title for board in standing.counting),
@@ -79,32 +94,20 @@ def row_of(submission: Submission, *, sees: Callable[[Leaderboard], bool], now: 
     )  # fmt: skip
 
 
-def _page(team: int, statuses: list[str], before: int) -> QuerySet[Submission]:
-    rows = Submission.objects.filter(team=team, status__in=statuses, pk__lt=before)
-    return rows.order_by("-pk")[: PAGE_SIZE + 1]
-
-
-_plain = Composed(_page)
-_with_score = Composed(lambda boards, **page: with_main_score(_page(**page), boards))
-
-
-def page_of(*, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase]) -> list[Submission]:
+def page_of(*, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase]) -> list[ScoredSubmission]:
     """A team's newest submissions before that number with all that their rows show: a page, and one more if there are more.
 
-    `phases` are the competition's, with their boards. Runs are read only of submissions that their status does not
-    explain, and places in the queue only when something waits.
+    `phases` are the competition's, with their boards. Runs are read only of submissions that their status does not explain.
     """
+    rows = Submission.objects.filter(team=team, status__in=statuses, pk__lt=before).order_by("-pk")
+    found = list(rows[: PAGE_SIZE + 1])
     by_pk = {phase.pk: phase for phase in phases}
-    is_joined = not several_boards(by_pk.values())
-    page: dict[str, Any] = {"team": team, "statuses": list(statuses), "before": before}
-    boards = [board.pk for phase in by_pk.values() for board in phase.leaderboards.all()]
-    found = _with_score(boards=boards or [0], **page) if is_joined else _plain(**page)
+    for submission in found:
+        submission.phase = by_pk[submission.phase_id]
     told = [submission for submission in found if submission.status not in SAID_BY_STATUS]
-    have_ended = all(submission.is_final for submission in told)
-    runs = Run.objects.defer("receipt", "scores") if have_ended else runs_with_places()
+    runs = Run.objects.select_related("queue").defer("receipt", "scores")
     prefetch_related_objects(told, Prefetch("runs", queryset=runs))
-    attach_standings(found, by_pk, is_joined=is_joined)
-    return found
+    return with_scores(found)
 
 
 def drawn(rows: list[SubmissionRow]) -> SafeString:

@@ -6,10 +6,10 @@ class WinnersConfig(AppConfig):
     verbose_name = "Winners' lane"
 
     def ready(self) -> None:
-        from competitions.submissions.reconciler import reconcile_step
         from competitions.teams.merging import teams_merged
         from competitions.winners.merging import places_follow_merge
         from competitions.winners.verification import compare_finished
+        from core.reconciler import reconciler_step
 
         teams_merged.connect(places_follow_merge, dispatch_uid="winners.places_follow_merge")
-        reconcile_step("winners_compared", compare_finished)
+        reconciler_step("winners_compared", compare_finished)

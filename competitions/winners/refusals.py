@@ -1,7 +1,7 @@
 """Why something in the winners' lane is refused."""
 
-from competitions.refusals import Conflict, NotAllowed, Refusal
 from competitions.winners.models import Lane, Place
+from core.refusals import Conflict, NotAllowed, Refusal
 
 
 class NotRevealedYet(Conflict):

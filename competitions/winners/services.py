@@ -18,12 +18,12 @@ from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete, upload_finish
 from competitions.submissions.models import Submission
 from competitions.submissions.preflight import check_upload
-from competitions.submissions.results import printable
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.winners import refusals
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, OPEN, State
+from core.text import printable
 
 COMMIT = re.compile(r"[0-9a-f]{7,64}")
 

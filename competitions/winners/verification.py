@@ -10,8 +10,9 @@ from django.db import transaction
 from accounts.models import User
 from competitions.leaderboards.models import Score
 from competitions.leaderboards.values import primary_column
-from competitions.submissions.models import Run, RunOutput, Submission
-from competitions.submissions.services import verification_create
+from competitions.runs.models import Run, RunOutput
+from competitions.runs.services import verification_create
+from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, REASONS, Blame, Kind, Reason
 from competitions.submissions.states import State as RunState
 from competitions.winners import refusals

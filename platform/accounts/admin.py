@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.models import ApiToken, Scope, User, token_create
-from podium.guarded_admin import GuardedAdmin
+from core.guarded_admin import GuardedAdmin
 
 ROBOT_TOKEN_DAYS: Final = 365
 

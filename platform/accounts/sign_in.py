@@ -9,9 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from accounts.models import User
-from podium.composed import Composed
 
-_ask = Composed(lambda pk: User.objects.filter(pk=pk))
 ROBOT_SIGNS_IN = ValidationError(
     "This is the account of a program. It signs in with API tokens alone, not with a password.", code="robot"
 )
@@ -26,10 +24,6 @@ class PeopleBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has
 
     def user_can_authenticate(self, user: Any) -> bool:
         return super().user_can_authenticate(user) and not is_robot(user)
-
-    def get_user(self, user_id: int) -> User | None:
-        """The person of a session, if they may still sign in; asked by every page."""
-        return next((user for user in _ask(pk=user_id) if self.user_can_authenticate(user)), None)
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types

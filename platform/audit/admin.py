@@ -7,7 +7,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from audit.models import AuditEntry
-from podium.guarded_admin import GuardedAdmin
+from core.guarded_admin import GuardedAdmin
 
 
 @admin.register(AuditEntry)

@@ -26,7 +26,7 @@ def two_web_processes(postgres_url: str) -> Iterator[int]:
         "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
         "PODIUM_BROKER_URL": "memory://",
         "PODIUM_DATA_DIR": str(settings.DATA_DIR),
-        "DJANGO_SETTINGS_MODULE": "podium.settings",
+        "DJANGO_SETTINGS_MODULE": "config.settings",
         "PODIUM_LOG_LEVEL": "ERROR",
         "PODIUM_API_RATE_ANON": "1000000/min",  # the load comes from one address
         "PODIUM_API_RATE_USER": "1000000/min",
@@ -37,7 +37,7 @@ def two_web_processes(postgres_url: str) -> Iterator[int]:
         sys.executable,
         "-m",
         "gunicorn",
-        "podium.wsgi",
+        "config.wsgi",
         "--pythonpath",
         "platform",
         "--workers",

@@ -10,7 +10,8 @@ from accounts.models import User
 from competitions.catalog.models import Phase
 from competitions.compute.models import Queue
 from competitions.leaderboards.models import Column, Leaderboard
-from competitions.submissions.models import Dataset, Run
+from competitions.runs.models import Run
+from competitions.submissions.models import Dataset
 from competitions.submissions.states import State
 from tests.browser import seeding
 from tests.growing import Scores, grow, reconcile, settle, submit_code, submit_dataset, work

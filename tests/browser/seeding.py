@@ -105,9 +105,9 @@ class Place:
     def answer(self, submission: Submission, **body: Any) -> Submission:
         """Let a worker take the submission and answer with this."""
         from competitions.compute.models import ComputeWorker
-        from competitions.submissions import dispatch
-        from competitions.submissions.models import Run
-        from competitions.submissions.results import read_result
+        from competitions.runs import dispatch
+        from competitions.runs.models import Run
+        from competitions.runs.worker_api.results import read_result
 
         at = submission.created_at + timedelta(seconds=20)
         worker, _ = ComputeWorker.objects.get_or_create(
@@ -254,8 +254,9 @@ def busy_board(place: Place) -> None:
 
 def verdicts(place: Place) -> None:
     """One team with a submission in every state, on a queue whose only worker has fallen silent."""
-    from competitions.submissions.models import RunLog
-    from competitions.submissions.services import submission_cancel, submission_disqualify
+    from competitions.runs.models import RunLog
+    from competitions.runs.services import submission_cancel
+    from competitions.submissions.services import submission_disqualify
 
     fred = person("fred")
     place.join(fred, LONG_TEAM)
@@ -390,7 +391,7 @@ DETAILS = """<!doctype html><title>Errors</title><style>body { font: 16px sans-s
 def detailed_results(place: Place, phase: str) -> None:
     """The page that a scoring program wrote, for every scored submission of the phase."""
     from competitions.resources.storage import store_bytes
-    from competitions.submissions.models import Run, RunOutput
+    from competitions.runs.models import Run, RunOutput
 
     place.competition.enable_detailed_results = True
     place.competition.save()

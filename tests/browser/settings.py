@@ -5,7 +5,7 @@ The rounds are slow by design: half a second at each sign-in, and most tests beg
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from podium.settings import *  # noqa: F403
+from config.settings import *  # noqa: F403
 
 
 class QuickHasher(PBKDF2PasswordHasher):

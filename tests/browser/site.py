@@ -75,7 +75,7 @@ class BrowserSite:
         """All processes; returns when the site answers."""
         python = sys.executable
         self._start(
-            "web", [python, "-m", "gunicorn", "podium.wsgi", "--bind", f"127.0.0.1:{self.port}", "--workers", "2",
+            "web", [python, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{self.port}", "--workers", "2",
                     "--worker-class", "gthread", "--threads", "4", "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"],
         )  # fmt: skip
         self._start("reconciler", [python, str(REPOSITORY / "manage.py"), "reconciler"])

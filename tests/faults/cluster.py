@@ -40,14 +40,14 @@ class Cluster:
         self.engine = OwnEngine(folder)
         self._numbers = itertools.count(1)
         self.environment = dict(os.environ) | {
-            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "podium.settings",
+            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "config.settings",
             "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY, "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
             "PODIUM_LEASE_S": str(LEASE_S), "PODIUM_HEARTBEAT_S": str(HEARTBEAT_S), "PODIUM_RECONCILE_S": str(RECONCILE_S),
             "PODIUM_WORKER_POLL_S": "0.5", "PODIUM_RETRY_PAUSES_S": "0,1,2", "PODIUM_LOG_LEVEL": "WARNING",
         }  # fmt: skip
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        web = [sys.executable, "-m", "gunicorn", "podium.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
+        web = [sys.executable, "-m", "gunicorn", "config.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
                "--workers", "2", "--threads", "6", "--worker-tmp-dir", "/dev/shm"]  # fmt: skip
         self.web = Part("web", folder, web, self.environment)
         self.reconciler = Part("reconciler", folder, [sys.executable, "manage.py", "reconciler"], self.environment)
@@ -56,7 +56,7 @@ class Cluster:
         """Migrate, seed, and start everything."""
         from django.core.management import call_command
 
-        from podium.celery import app, broker_config
+        from core.celery import app, broker_config
 
         call_command("migrate", verbosity=0, interactive=False)
         app.conf.update(**broker_config(self.broker.url))
@@ -130,9 +130,10 @@ class Cluster:
 
     def submit(self, count: int = 3, *, seconds: float = 1.2) -> dict[uuid.UUID, float]:
         """Queue code submissions, each with an answer of its own; the expected score by run."""
-        from competitions.compute.bell import ring
+        from competitions.compute.wakeups import wake
         from competitions.resources.storage import store_bytes
-        from competitions.submissions.models import Run, Submission
+        from competitions.runs.models import Run
+        from competitions.submissions.models import Submission
         from tests.worlds import zip_of
 
         expected = {}
@@ -154,12 +155,12 @@ class Cluster:
                 not_before=now,
             )
             expected[run.pk] = answer
-        ring(self.queue.bell)
+        wake(self.queue.bell)
         return expected
 
     def states(self, runs: dict[uuid.UUID, float]) -> dict[uuid.UUID, str]:
         """The state of each run; a database that is away is waited for."""
-        from competitions.submissions.models import Run
+        from competitions.runs.models import Run
 
         until = time.monotonic() + 30
         while True:
@@ -173,7 +174,7 @@ class Cluster:
 
     def holder(self, runs: dict[uuid.UUID, float], *states: str) -> tuple[uuid.UUID, WorkerHost]:
         """The first of these runs that is in one of the states, and the host that holds it."""
-        from competitions.submissions.models import Run
+        from competitions.runs.models import Run
 
         def found() -> tuple[uuid.UUID, str] | None:
             return Run.objects.filter(pk__in=runs, state__in=states).values_list("pk", "worker__name").first()
@@ -227,7 +228,7 @@ class Cluster:
     def verdict(self, runs: dict[uuid.UUID, float]) -> Verdict:
         """What became of the runs: how many were lost, doubled, wrongly blamed, wrongly charged."""
         from competitions.leaderboards.models import Score
-        from competitions.submissions.models import Attempt, Run
+        from competitions.runs.models import Attempt, Run
 
         rows = list(Run.objects.filter(pk__in=runs).select_related("submission"))
         scores = list(Score.objects.filter(submission__runs__in=runs).values_list("submission", flat=True))

@@ -57,7 +57,7 @@ def trial(cluster: Cluster, name: str, *, count: int = 3, seconds: float = 1.2) 
 
 def unanswered(runs: Runs) -> list[str]:
     """How the attempts ended that no worker answered for."""
-    from competitions.submissions.models import Attempt
+    from competitions.runs.models import Attempt
 
     return list(Attempt.objects.filter(run__in=runs, is_answered=False).values_list("detail", flat=True))
 
@@ -144,12 +144,12 @@ def test_the_broker_stops_and_comes_back_empty(cluster: Cluster, number: int) ->
 
 @repeated
 def test_wake_up_messages_are_lost_repeated_and_out_of_order(cluster: Cluster, number: int) -> None:
-    from competitions.compute.bell import ring
+    from competitions.compute.wakeups import wake
 
     with trial(cluster, "wake-up messages repeated 100 times") as one:
         one.hit()
         for _ in range(100):
-            ring(cluster.queue.bell)
+            wake(cluster.queue.bell)
 
 
 @repeated
@@ -312,8 +312,8 @@ def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_throug
 
 
 def test_a_run_that_two_workers_were_lost_with_is_held_for_a_person(cluster: Cluster) -> None:
-    from competitions.submissions.models import Run
-    from competitions.submissions.services import submission_rerun
+    from competitions.runs.models import Run
+    from competitions.runs.services import submission_rerun
 
     runs = cluster.submit(1, seconds=3)
     run_id, first = cluster.holder(runs, "ingesting")

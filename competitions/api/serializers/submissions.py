@@ -5,9 +5,11 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from competitions.factsheets.models import Question
+from competitions.leaderboards.loading import ScoredSubmission
 from competitions.leaderboards.standing import standing_of
 from competitions.resources.models import Upload
-from competitions.submissions.models import Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
 
 
@@ -58,27 +60,27 @@ class SubmissionFilter(serializers.Serializer[Any]):
         return {self.LOOKUPS[name]: value for name, value in self.validated_data.items()}
 
 
-class RunOut(serializers.ModelSerializer[Run]):
-    """A run, given as plain values of its fields and `task_name`: a list of submissions has many."""
-
-    task = serializers.CharField(source="task_name")
-
-    class Meta:
-        model = Run
-        fields = [
-            "id", "task", "state", "attempt", "queued_at", "started_at", "finished_at", "reason", "code", "detail", "meters",
-        ]  # fmt: skip
-
-    def to_representation(self, run: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]  # not of a `Run`
-        return {name: run["task_name" if name == "task" else name] for name in self.Meta.fields}
-
-
 def _answer(fields: list[str], row: Any, found: dict[str, Any]) -> dict[str, Any]:
     """The fields of a row as they are, but for those in `found`; the renderer writes times and numbers of rows as text.
 
     In a list of submissions, asking each field to represent itself took a fifth of the time of the whole answer.
     """
     return {name: found[name] if name in found else getattr(row, name) for name in fields}
+
+
+class RunOut(serializers.ModelSerializer[Run]):
+    task = serializers.CharField(source="task.name")
+    queue_place = serializers.IntegerField(allow_null=True, help_text="Of a run that waits; 1 is next.")
+
+    class Meta:
+        model = Run
+        fields = [
+            "id", "task", "state", "queue_place", "attempt", "queued_at", "started_at", "finished_at", "reason", "code", "detail", "meters",
+        ]  # fmt: skip
+
+    def to_representation(self, run: Run) -> dict[str, Any]:
+        place = self.context["queue_places"].get(run.pk)
+        return _answer(self.Meta.fields, run, {"task": run.task.name, "queue_place": place})
 
 
 class VerdictOut(serializers.Serializer[Any]):
@@ -95,8 +97,8 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
 
     phase = serializers.CharField(source="phase.slug")
     competition = serializers.CharField(source="phase.competition.slug")
-    team = serializers.CharField(source="team_name")
-    submitted_by = serializers.CharField(source="submitted_by_name")
+    team = serializers.CharField(source="team.name")
+    submitted_by = serializers.CharField(source="submitted_by.username")
     sha256 = serializers.CharField(source="file_id")
     verdict = VerdictOut(allow_null=True)
     scores = serializers.DictField(
@@ -119,34 +121,31 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
             "counts_on", "selected_on", "runs",
         ]  # fmt: skip
 
-    def to_representation(self, submission: Submission) -> dict[str, Any]:
-        standing = standing_of(submission, self.context["can_see_board"])
-        runs: list[dict[str, Any]] = submission.shown_runs  # type: ignore[attr-defined]  # plain values
+    def to_representation(self, scored: ScoredSubmission) -> dict[str, Any]:  # type: ignore[override]  # with its scores
+        submission, standing = scored.submission, standing_of(scored, self.context["can_see_board"])
+        runs = list(submission.runs.all())
         return _answer(self.Meta.fields, submission, {
-            "competition": submission.competition_slug,  # type: ignore[attr-defined]  # an annotation
+            "competition": submission.phase.competition.slug,
             "phase": submission.phase.slug,
-            "team": submission.team_name,  # type: ignore[attr-defined]  # an annotation
-            "submitted_by": submission.submitted_by_name,  # type: ignore[attr-defined]  # an annotation
+            "team": submission.team.name,
+            "submitted_by": submission.submitted_by.username,
             "sha256": submission.file_id,
             "verdict": _verdict(submission, runs),
             "scores": {column.key: value for column, value in standing.values} or None,
             "counts_on": [board.key for board in standing.counting],
             "selected_on": [choice.board.key for choice in standing.choices if choice.is_picked],
-            "runs": [RUN_OUT.to_representation(run) for run in runs],
+            "runs": RunOut(runs, many=True, context=self.context).data,
         })  # fmt: skip
 
 
-RUN_OUT = RunOut()
-
-
-def _verdict(submission: Submission, runs: list[dict[str, Any]]) -> dict[str, str] | None:
+def _verdict(submission: Submission, runs: list[Run]) -> dict[str, str] | None:
     if not submission.reason:
         return None
     info = REASONS[Reason(submission.reason)]
     return {
         "reason": submission.reason,
         "blame": info.blame,
-        "detail": next((run["detail"] for run in runs if run["reason"]), ""),
+        "detail": next((run.detail for run in runs if run.reason), ""),
         "advice": info.advice,
     }
 

@@ -1,13 +1,12 @@
 """Boards as JSON and CSV, with ETags: an unchanged board costs one small query."""
 
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.cache import caches
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponseBase, HttpResponseNotModified
+from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -22,13 +21,12 @@ from competitions.leaderboards.board import UnknownSort, board_page, read_cursor
 from competitions.leaderboards.columns import page_columns
 from competitions.leaderboards.datasets import shown_datasets
 from competitions.leaderboards.export import csv_response
-from competitions.leaderboards.loading import attach_boards
+from competitions.leaderboards.loading import load_boards
 from competitions.leaderboards.models import Commitment, Leaderboard
 from competitions.leaderboards.values import primary_column
 from competitions.leaderboards.visibility import can_see_board, refusal_of
 from competitions.winners.models import Place
 from competitions.winners.states import State as PlaceState
-from podium.composed import Composed
 
 BOARD = OpenApiParameter("board", str, description="Key of a board of the phase; its main one where it is left out.")
 
@@ -40,7 +38,7 @@ class BoardView(ApiView):
 
     def board(self, slug: str, phase_slug: str) -> Leaderboard:
         phase = _phase(self.request.user, slug, phase_slug)
-        attach_boards([phase])
+        load_boards([phase])
         key = self.request.query_params.get("board")
         board = next((one for one in phase.leaderboards.all() if not key or one.key == key), None)
         if board is None:
@@ -50,27 +48,10 @@ class BoardView(ApiView):
         return board
 
 
-def _seen_by(user: User | AnonymousUser, competition: str, phase: str) -> QuerySet[Phase]:
-    phases = Phase.objects.visible_to(user).select_related("competition__queue").order_by()
-    return phases.filter(competition__slug=competition, slug=phase)
-
-
-# One for each kind of person: robots look at boards again and again.
-_ask_visitor = Composed(partial(_seen_by, AnonymousUser()))
-_ask_person = Composed(lambda user, competition, phase: _seen_by(User(pk=user), competition, phase))
-_ask_administrator = Composed(partial(_seen_by, User(is_superuser=True)))
-
-
 def _phase(user: User | AnonymousUser, competition: str, phase: str) -> Phase:
     """A phase that the asker sees. Raises `Http404`."""
-    names = {"competition": competition, "phase": phase}
-    if user.pk is None:
-        found = _ask_visitor(**names)
-    else:
-        found = _ask_administrator(**names) if user.is_superuser else _ask_person(user=user.pk, **names)
-    if not found:
-        raise Http404
-    return found[0]
+    phases = Phase.objects.visible_to(user).select_related("competition__queue")
+    return get_object_or_404(phases, competition__slug=competition, slug=phase)
 
 
 class LeaderboardDetail(BoardView):

@@ -1,10 +1,10 @@
 """Submissions: make, list, follow, cancel, download."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -16,76 +16,47 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from competitions.api import serializers as s
-from competitions.api.pagination import ComposedRows, IdCursorPagination
+from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
 from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
-from competitions.leaderboards.loading import attach_standings, phases_of
+from competitions.leaderboards.loading import with_scores
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
-from competitions.submissions.access import log_streams, scope_of, submissions_in, submissions_of
+from competitions.runs.access import log_streams
+from competitions.runs.logs import log_text
+from competitions.runs.models import Run
+from competitions.runs.ranking import queue_places
+from competitions.runs.receipts import receipt_for
+from competitions.runs.services import submission_cancel
+from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
-from competitions.submissions.logs import log_text
-from competitions.submissions.models import Run, Submission
+from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.receipts import receipt_for
-from competitions.submissions.services import submission_cancel, submission_create
+from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import require_team
-from podium.composed import Composed
 
 IDEMPOTENCY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key gives the same submission again."
 )
 
 
-_runs_of = Composed(
-    lambda submissions: (
-        Run.objects.filter(submission__in=submissions)
-        .annotate(task_name=F("task__name"))
-        .values("submission_id", "task_name", *(name for name in s.RunOut.Meta.fields if name != "task"))
+def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
+    """Submissions that this person may see, with what an answer tells beside their own fields."""
+    runs = Run.objects.select_related("task", "queue").defer("receipt", "scores", "task__description")
+    return (
+        submissions_of(user)
+        .filter(**lookups)
+        .select_related("team", "submitted_by", "phase__competition")
+        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns", "phase__sealed_keys")
     )
-)
-
-
-def _shown(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
-    """With the names that an answer tells beside the submission's own fields."""
-    return submissions.annotate(
-        team_name=F("team__name"),
-        submitted_by_name=F("submitted_by__username"),
-        competition_slug=F("phase__competition__slug"),
-    )
-
-
-def _of_all(**lookups: Any) -> QuerySet[Submission]:
-    return _shown(Submission.objects.filter(**lookups))
-
-
-def _of_some(teams: Sequence[int] = (), phases: Sequence[int] = (), **lookups: Any) -> QuerySet[Submission]:
-    return _shown(submissions_in(teams=teams, phases=phases).filter(**lookups))
-
-
-def _rows(scope: dict[str, list[int]] | None, lookups: dict[str, Any]) -> ComposedRows:
-    """Submissions within a scope of `scope_of`, narrowed by these lookups."""
-    if scope is None:
-        return ComposedRows(_of_all, lookups)
-    return ComposedRows(_of_some, {**lookups, **(scope or {"teams": []})})
-
-
-def attach_shown(submissions: Sequence[Submission]) -> None:
-    """Give each submission what its answer tells beside its own row: runs, phase, scores and choices; at most four queries."""
-    runs: dict[int, list[dict[str, Any]]] = {submission.pk: [] for submission in submissions}
-    for run in _runs_of(submissions=list(runs)):
-        runs[run.pop("submission_id")].append(run)
-    for submission in submissions:
-        submission.shown_runs = runs[submission.pk]  # type: ignore[attr-defined]  # read by the serializer
-    attach_standings(submissions, phases_of(submissions))
 
 
 class SubmissionView(ApiView):
@@ -94,21 +65,21 @@ class SubmissionView(ApiView):
     serializer_class = s.SubmissionOut
 
     def submission(self, pk: int) -> Submission:
-        found: Submission = get_object_or_404(_shown(submissions_of(self.person())), pk=pk)
-        attach_shown([found])
+        found: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
         return found
 
-    def get_serializer_context(self) -> dict[str, Any]:
-        user = self.request.user
-
-        @cache
-        def visible(board: Leaderboard) -> bool:
-            return can_see_board(user, board)
-
-        return {**super().get_serializer_context(), "can_see_board": visible}
+    def shown(self, submissions: Sequence[Submission]) -> list[dict[str, Any]]:
+        """The submissions as answers tell them."""
+        runs = [run for submission in submissions for run in submission.runs.all()]
+        context = {
+            "can_see_board": cache(partial(can_see_board, self.request.user)),
+            "queue_places": queue_places(runs),
+        }
+        serializer = s.SubmissionOut(context=context)
+        return [serializer.to_representation(scored) for scored in with_scores(submissions)]
 
     def answer(self, submission: Submission, status: int = 200) -> Response:
-        return Response(s.SubmissionOut(submission, context=self.get_serializer_context()).data, status=status)
+        return Response(self.shown([submission])[0], status=status)
 
 
 class SubmissionList(SubmissionView):
@@ -129,10 +100,8 @@ class SubmissionList(SubmissionView):
     def get(self, request: Request) -> Response:
         asked = s.SubmissionFilter(data=request.query_params)
         asked.is_valid(raise_exception=True)
-        rows: Any = _rows(scope_of(self.person()), asked.lookups())  # paging asks nothing else of a queryset
-        page = self.paginate_queryset(rows)
-        attach_shown(page or [])
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        page = self.paginate_queryset(_rows(self.person(), asked.lookups()))
+        return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
         operation_id="submissions_create",

@@ -15,11 +15,11 @@ from rest_framework.response import Response
 from competitions.api import serializers as s
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
-from competitions.numbers import is_number
-from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_abort, upload_append, upload_begin
+from core.numbers import is_number
+from core.refusals import Refusal
 
 OFFSET = OpenApiParameter(
     "Upload-Offset", int, OpenApiParameter.HEADER, required=True, description="Bytes received so far."

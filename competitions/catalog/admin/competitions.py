@@ -24,7 +24,7 @@ from competitions.catalog.models import (
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules, rules_publish
-from podium.guarded_admin import GuardedAdmin
+from core.guarded_admin import GuardedAdmin
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):

@@ -9,10 +9,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Format, Page, RulesVersion
+from competitions.catalog.questions import shown_answer
 from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn
 from competitions.leaderboards.facts import VERIFIED
 from competitions.leaderboards.models import Entry
-from competitions.questions import shown_answer
 from competitions.submissions.states import Reason, State
 from competitions.web import text
 

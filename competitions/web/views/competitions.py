@@ -12,17 +12,16 @@ from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
 from competitions.catalog.models import Announcement, Competition, Page, Phase, Series
+from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
-from competitions.numbers import is_number
-from competitions.questions import answers_of_form
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
+from competitions.web.forms import JoinForm, cleaned
 from competitions.web.visit import Visit, visit
-from podium.composed import Composed
 
 DOWNLOADS = ("public_data", "starting_kit")
 
@@ -54,15 +53,11 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "web/series.html", {"series": found, "cards": cards})
 
 
-_overview_pages = Composed(lambda competition: Page.objects.filter(competition=competition, tab=Page.Tab.OVERVIEW))
-_news = Composed(lambda competition: Announcement.objects.filter(competition=competition)[:5])
-
-
 @require_GET
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
-    pages = _overview_pages(competition=visited.competition.pk)
-    news = _news(competition=visited.competition.pk)
+    pages = Page.objects.filter(competition=visited.competition, tab=Page.Tab.OVERVIEW)
+    news = Announcement.objects.filter(competition=visited.competition)[:5]
     warnings = competition_warnings(visited.competition) if visited.is_organizer else []
     steps = checklist(visited.competition, warnings) if warnings else []
     return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "steps": steps})
@@ -160,7 +155,7 @@ def _answers_before(request: HttpRequest, visited: Visit) -> dict[str, Any]:
 def _is_closed(visited: Visit) -> bool:
     """Nobody new registers any more."""
     closed_at = visited.competition.registration_closes_at
-    return closed_at is not None and visited.now >= closed_at and visited.registration_state is None
+    return closed_at is not None and visited.now >= closed_at and visited.facts.registration_state is None
 
 
 @require_POST
@@ -169,12 +164,12 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept the rules and answer the organizer's questions; the form says which version was read."""
     visited = visit(request, slug)
     assert isinstance(request.user, User), "login_required"
-    version = request.POST.get("rules_version", "")
+    version = cleaned(JoinForm(request.POST))["rules_version"]
     try:
         registration = register(
             user=request.user,
             competition=visited.competition,
-            rules_version=int(version) if is_number(version) else 0,
+            rules_version=version,
             answers=answers_of_form(request.POST),
             now=timezone.now(),
         )

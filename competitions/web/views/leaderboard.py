@@ -18,6 +18,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET
 
 from competitions.catalog.models import Phase
+from competitions.catalog.questions import shown_answer
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.board import (
     BoardPage,
@@ -41,12 +42,11 @@ from competitions.leaderboards.export import csv_response
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.values import deciding_column, primary_column
 from competitions.leaderboards.visibility import details_are_public, refusal_of
-from competitions.numbers import is_number
-from competitions.questions import shown_answer
 from competitions.web.details import detailed_entries, detailed_runs, details_response
 from competitions.web.plots import score_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
+from core.numbers import is_number
 
 RELEASE = version("podium")  # a new release may draw the page differently
 
@@ -68,8 +68,8 @@ def etag_of(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     ]
     parts: list[Any] = [
         RELEASE, board.pk, board.version, phases, competition.title, competition.subtitle, competition.host,
-        competition.is_published, visited.user.pk, visited.team_id, visited.next_step, visited.registration_state,
-        visited.is_organizer, visited.is_invited, visited.can_see_board(board), details_are_public(board),
+        competition.is_published, visited.user.pk, visited.facts.team_id, visited.next_step, visited.facts.registration_state,
+        visited.is_organizer, visited.facts.is_invited, visited.can_see_board(board), details_are_public(board),
         request.get_full_path(), request.headers.get("HX-Request"),
     ]  # fmt: skip
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
@@ -146,7 +146,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     columns = board.visible_columns
     primary = primary_column(list(board.columns.all()))
     sort = request.GET.get("sort", "")
-    shown = page_columns(board, columns, has_facts=visited.has_questions)
+    shown = page_columns(board, columns, has_facts=visited.facts.has_questions)
     if sort and sort not in {column.key for column in shown if column.is_sortable}:
         raise UnknownSort(sort)
     sort = "" if primary is not None and sort == primary.key else sort
@@ -155,7 +155,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     page: BoardPage | DrawnPage = (
         board_page(board, cursor=cursor, sort=sort) if board.is_transposed else _drawn(board, shown, cursor, sort)
     )
-    mine = entry_of(board, visited.team_id) if visited.team_id else None
+    mine = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
     undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
     return {
         "phase": phase,

@@ -13,10 +13,10 @@ from competitions.bundles.imports import OrganizersOnly, import_begin, import_pe
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
-from competitions.numbers import is_number
 from competitions.resources.uploads import upload_whole
 from competitions.web.views.submissions import NoFile
 from competitions.web.views.teams import person
+from core.numbers import is_number
 
 
 def _organizer(request: HttpRequest) -> User:

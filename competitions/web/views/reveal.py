@@ -18,12 +18,13 @@ from competitions.leaderboards.commitments import board_commit, manifest_of, new
 from competitions.leaderboards.models import Leaderboard, RankChange
 from competitions.leaderboards.reveal import reveal_preview
 from competitions.leaderboards.visibility import refusal_of
-from competitions.numbers import is_number
+from competitions.web.forms import RevealForm, cleaned
 from competitions.web.rank_plot import rank_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.leaderboard import board_of
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
+from core.numbers import is_number
 
 SHOWN = 100
 TOP = 10
@@ -96,13 +97,14 @@ def _top(board: Leaderboard) -> dict[str, object]:
 
 
 def _act(request: HttpRequest, visited: Visit, phase: Phase) -> HttpResponse:
-    if request.POST.get("act") == "commit":
+    asked = cleaned(RevealForm(request.POST))
+    if asked["act"] == "commit":
         for one in reveal_preview(phase, now=visited.now).boards:
             made = board_commit(board=one.board, now=visited.now)
             _log(request, phase, f"Committed to {one.board.title}: {made.digest}")
         messages.success(request, "A new digest is published. The former ones stay on record.")
         return redirect("web:reveal", visited.competition.slug, phase.slug)
-    phase_reveal(phase=phase, now=visited.now, before_the_end=bool(request.POST.get("before_the_end")))
+    phase_reveal(phase=phase, now=visited.now, before_the_end=asked["before_the_end"])
     _log(request, phase, "Revealed the scores.")
     messages.success(request, f"The scores of “{phase.name}” are public now.")
     return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}")

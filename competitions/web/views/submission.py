@@ -1,7 +1,6 @@
 """A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -17,30 +16,33 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.models import User
+from competitions.catalog.questions import answers_of_form, shown_answer
 from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
 from competitions.leaderboards.facts import comparisons
-from competitions.leaderboards.loading import attach_boards, attach_standings
+from competitions.leaderboards.loading import ScoredSubmission, load_boards, with_scores
 from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_board
-from competitions.questions import answers_of_form, shown_answer
 from competitions.resources.storage import open_stored
-from competitions.submissions.access import hides_programs, log_streams, may_download, submissions_of
+from competitions.runs.access import hides_programs, log_streams, may_download
+from competitions.runs.logs import log_text
+from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.queue_position import queue_positions
+from competitions.runs.receipts import receipt_for
+from competitions.runs.services import submission_cancel
+from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
-from competitions.submissions.logs import log_text
-from competitions.submissions.models import Run, RunLog, RunOutput, Submission
-from competitions.submissions.receipts import receipt_for
-from competitions.submissions.services import submission_cancel
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import DETAILED, details_response
-from competitions.web.progress import progress_of, runs_with_places, with_outlook
-from competitions.web.submission_rows import row_of
+from competitions.web.progress import Progress, progress_of, with_expected_start
+from competitions.web.submission_rows import rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
@@ -49,12 +51,16 @@ LOG_TAIL_CHARS = 100_000
 
 
 def find(request: HttpRequest, pk: int) -> Submission:
-    """A submission that the person may see; any other does not exist."""
+    """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
     rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
-    found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs_with_places())), pk=pk)
-    attach_boards([found.phase])
-    attach_standings([found], {found.phase_id: found.phase})
+    runs = Run.objects.select_related("task", "queue")
+    found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)
+    load_boards([found.phase])
     return found
+
+
+def _scored(submission: Submission) -> ScoredSubmission:
+    return with_scores([submission])[0]
 
 
 @require_GET
@@ -62,8 +68,8 @@ def find(request: HttpRequest, pk: int) -> Submission:
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
-    shown = row_of(submission, sees=_sees(person(request)), now=timezone.now())
-    return render(request, "web/_submission_row.html", {"row": shown})
+    rows = rows_of([_scored(submission)], sees=_sees(person(request)), now=timezone.now())
+    return render(request, "web/_submission_row.html", {"row": rows[0]})
 
 
 def _sees(user: User) -> Callable[[Leaderboard], bool]:
@@ -87,15 +93,19 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
     user, now = person(request), timezone.now()
-    standing = standing_of(submission, _sees(user))
+    standing = standing_of(_scored(submission), _sees(user))
     questions = questions_of(submission.phase)
     streams = log_streams(user, submission.phase)
     runs = list(submission.runs.all())
+    positions = queue_positions(runs)
     growing = growing_context(submission, request.GET.get("run", ""))
     return growing | {
         "submission": submission,
-        "progress": with_outlook(progress_of(submission, now=now), runs, now=now),
-        "runs": [_run_context(user, submission, run, streams=streams, now=now) for run in growing["shown_runs"]],
+        "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),
+        "runs": [
+            _run_context(user, submission, run, progress_of(submission, positions, now=now, run=run), streams)
+            for run in growing["shown_runs"]
+        ],
         "scores": standing.values,
         "is_sealed": standing.sealed,
         "counting": standing.counting,
@@ -110,7 +120,9 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
     }
 
 
-def _run_context(user: User, submission: Submission, run: Run, *, streams: list[str], now: datetime) -> dict[str, Any]:
+def _run_context(
+    user: User, submission: Submission, run: Run, progress: Progress, streams: list[str]
+) -> dict[str, Any]:
     logs = [(stream, RunLog.Stream(stream).label, log_text(run, stream)) for stream in streams]
     return {
         "run": run,
@@ -118,7 +130,7 @@ def _run_context(user: User, submission: Submission, run: Run, *, streams: list[
         and hides_programs(submission.phase)
         and submission.kind == Kind.CODE,
         "receipt": receipt_for(run, streams=streams, organizes=organizes(user, submission.phase)),
-        "progress": progress_of(submission, now=now, run=run),
+        "progress": progress,
         "logs": [
             {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
             for stream, label, text in logs
@@ -150,7 +162,7 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "submission": submission,
         "questions": [(question, submission.fact_sheet.get(question.key)) for question in asked],
-        "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.team_id,
+        "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.facts.team_id,
         "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
     }
     return render_tab(request, visited, "fact_sheet", context)

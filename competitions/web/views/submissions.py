@@ -1,7 +1,6 @@
 """The Submissions page: the team's list, and the panel that makes a submission."""
 
 from typing import Any, Final
-from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -10,24 +9,26 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from accounts.models import User
 from competitions.catalog.models import Phase
+from competitions.catalog.questions import answers_of_form
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.models import Leaderboard, Pick
 from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.rules import Rule
-from competitions.numbers import is_number
-from competitions.questions import answers_of_form
-from competitions.refusals import Refusal
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
-from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, row_of
+from competitions.web.forms import SubmissionForm, cleaned
+from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
+from core.numbers import is_number
+from core.refusals import Refusal
 
 # Filters of the list: name -> statuses.
 FILTERS: Final[dict[str, tuple[State, ...]]] = {
@@ -43,7 +44,7 @@ FILTERS: Final[dict[str, tuple[State, ...]]] = {
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """The team's submissions, newest first, with the panel to make one."""
     visited = visit(request, slug)
-    team_id = visited.team_id
+    team_id = visited.facts.team_id
     phase = visited.phase(request.GET.get("phase"))
     show = request.GET.get("show", "")
     show = show if show in FILTERS else "all"
@@ -55,8 +56,8 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": drawn([row_of(one, sees=visited.can_see_board, now=visited.now) for one in found[:PAGE_SIZE]]),
-        "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else None,
+        "rows": drawn(rows_of(found[:PAGE_SIZE], sees=visited.can_see_board, now=visited.now)),
+        "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "submissions", context)
@@ -72,7 +73,7 @@ def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
         "selections": selections(visited, phase, team_id),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
-        "questions": [(one, None) for one in questions_of(phase)] if visited.has_questions else [],
+        "questions": [(one, None) for one in questions_of(phase)] if visited.facts.has_questions else [],
     }
 
 
@@ -99,17 +100,17 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     The script asks for JSON; a refusal then carries its code, so that the upload is not lost.
     """
     visited, user = visit(request, slug), person(request)
+    asked = SubmissionForm(request.POST, request.FILES)
     phase = visited.phase(request.POST.get("phase"))
-    kind = request.POST.get("kind", "")
-    if phase is None or kind not in Kind.values:
+    if phase is None:
         raise Http404
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
+        said = cleaned(asked)
         require_registration(user=user, competition=visited.competition)
         made = submission_create(
-            user=user, phase=phase, upload=_upload(request, visited), kind=Kind(kind), now=timezone.now(),
-            description=request.POST.get("description", ""), fact_sheet=answers_of_form(request.POST),
-            idempotency_key=request.POST.get("idempotency_key", "")[:100],
+            user=user, phase=phase, upload=_upload(said, user, visited), kind=Kind(said["kind"]), now=timezone.now(),
+            description=said["description"], fact_sheet=answers_of_form(request.POST), idempotency_key=said["idempotency_key"],
         )  # fmt: skip
     except Refusal as refusal:
         if wants_json:
@@ -124,15 +125,14 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(url)
 
 
-def _upload(request: HttpRequest, visited: Visit) -> Upload:
-    key = request.POST.get("upload", "")
-    if key:
-        return get_object_or_404(Upload, key=_uuid(key), user=person(request))
-    file = request.FILES.get("file")
+def _upload(said: dict[str, Any], user: User, visited: Visit) -> Upload:
+    if said["upload"]:
+        return get_object_or_404(Upload, key=said["upload"], user=user)
+    file = said["file"]
     if file is None:
         raise NoFile
     return upload_whole(
-        user=person(request),
+        user=user,
         file_name=file.name or "upload",
         size_bytes=file.size or 0,
         chunks=file.chunks(),
@@ -145,10 +145,3 @@ class NoFile(Refusal):
 
     def __init__(self) -> None:
         super().__init__("No file was chosen. Choose the file that holds your submission.")
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise Http404 from error

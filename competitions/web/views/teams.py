@@ -14,6 +14,7 @@ from accounts.models import User
 from competitions.submissions.models import Submission
 from competitions.teams import merging, services
 from competitions.teams.models import Invitation, MergeProposal, Team
+from competitions.web.forms import HandOverForm, InvitationForm, MergeForm, TeamNameForm, cleaned
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 
@@ -71,10 +72,9 @@ def _mine(request: HttpRequest, slug: str) -> tuple[Visit, Team]:
 @login_required
 def create(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
-    made = services.team_create(
-        user=person(request), competition=visited.competition, name=request.POST.get("name", ""), now=visited.now
-    )
-    messages.success(request, f"The team “{made}” is yours. Invite others below, or submit right away.")
+    name = cleaned(TeamNameForm(request.POST))["name"]
+    team = services.team_create(user=person(request), competition=visited.competition, name=name, now=visited.now)
+    messages.success(request, f"The team “{team}” is yours. Invite others below, or submit right away.")
     return _back(slug)
 
 
@@ -82,7 +82,7 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def rename(request: HttpRequest, slug: str) -> HttpResponse:
     _, mine = _mine(request, slug)
-    services.team_rename(team=mine, by=person(request), name=request.POST.get("name", ""))
+    services.team_rename(team=mine, by=person(request), **cleaned(TeamNameForm(request.POST)))
     return _back(slug)
 
 
@@ -90,8 +90,8 @@ def rename(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
     visited, mine = _mine(request, slug)
-    who = request.POST.get("person", "").strip()
-    invitation = services.invite(team=mine, by=person(request), person=who, now=visited.now)
+    asked = cleaned(InvitationForm(request.POST))
+    invitation = services.invite(team=mine, by=person(request), now=visited.now, **asked)
     messages.success(
         request, f"{invitation.user} was invited and can accept until {invitation.expires_at:%Y-%m-%d %H:%M} UTC."
     )
@@ -102,7 +102,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
     _, mine = _mine(request, slug)
-    to = get_object_or_404(User, username=request.POST.get("to", ""), memberships__team=mine)
+    to = get_object_or_404(User, username=cleaned(HandOverForm(request.POST))["to"], memberships__team=mine)
     services.captain_hand_over(team=mine, by=person(request), to=to)
     messages.success(request, f"{to} is the captain now.")
     return _back(slug)
@@ -142,9 +142,8 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
 def merge_propose(request: HttpRequest, slug: str) -> HttpResponse:
     """Propose to another team that it joins this one."""
     visited, mine = _mine(request, slug)
-    proposal = merging.merge_propose(
-        team=mine, by=person(request), other_name=request.POST.get("other", ""), now=visited.now
-    )
+    other = cleaned(MergeForm(request.POST))["other"]
+    proposal = merging.merge_propose(team=mine, by=person(request), other_name=other, now=visited.now)
     messages.success(request, f"The captain of “{proposal.other}” was asked. The teams merge when they accept.")
     return _back(slug)
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.models import User
@@ -18,13 +18,13 @@ from competitions.leaderboards.visibility import refusal_of
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.teams.models import Membership
+from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.leaderboard import board_of
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
 from competitions.winners import services
 from competitions.winners.models import Lane, Place
-from competitions.winners.refusals import HandInInvalid
 from competitions.winners.states import State
 from competitions.winners.verification import verification_start
 
@@ -48,7 +48,7 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
         return redirect("web:winners", slug, phase_slug, board_key)
     places = lane.places.select_related("team", "submission__phase")
     if not visited.is_organizer:
-        places = places.filter(state=State.CONFIRMED) | places.filter(team=visited.team_id)
+        places = places.filter(state=State.CONFIRMED) | places.filter(team=visited.facts.team_id)
     context = {"phase": board.phase, "board": board, "lane": lane, "places": places}
     return render_tab(request, visited, "winners", context)
 
@@ -102,31 +102,24 @@ Step = Callable[[HttpRequest, UUID, User, datetime], object]
 
 
 def _code(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    said = request.POST
-    return services.code_hand_in(
-        key=key,
-        by=user,
-        repository_url=said.get("repository_url", ""),
-        commit=said.get("commit", ""),
-        now=now,
-        upload=_upload(request, now),
-    )
+    said = cleaned(CodeForm(request.POST, request.FILES))
+    upload = _upload(user, said.pop("bundle"), now)
+    return services.code_hand_in(key=key, by=user, now=now, upload=upload, **said)
 
 
-def _upload(request: HttpRequest, now: datetime) -> Upload | None:
-    file = request.FILES.get("bundle")
+def _upload(user: User, file: UploadedFile[Any] | None, now: datetime) -> Upload | None:
     if file is None:
         return None
     name, size = file.name or "code.zip", file.size or 0
-    return upload_whole(user=person(request), file_name=name, size_bytes=size, chunks=file.chunks(), now=now)
+    return upload_whole(user=user, file_name=name, size_bytes=size, chunks=file.chunks(), now=now)
 
 
 def _report(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    return services.report_hand_in(key=key, by=user, report_url=request.POST.get("report_url", ""), now=now)
+    return services.report_hand_in(key=key, by=user, now=now, **cleaned(ReportForm(request.POST)))
 
 
 def _hardware(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    return services.hardware_hand_in(key=key, by=user, hardware=request.POST.get("hardware", ""), now=now)
+    return services.hardware_hand_in(key=key, by=user, now=now, **cleaned(HardwareForm(request.POST)))
 
 
 def _decline(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
@@ -142,18 +135,13 @@ def _confirm(request: HttpRequest, key: UUID, user: User, now: datetime) -> obje
 
 
 def _fail(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    return services.place_fail(key=key, reason=request.POST.get("reason", ""), actor=f"user:{user.username}", now=now)
+    said = cleaned(FailureForm(request.POST))
+    return services.place_fail(key=key, actor=f"user:{user.username}", now=now, **said)
 
 
 def _extend(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    try:
-        due_at = parse_datetime(request.POST.get("due_at", ""))
-    except ValueError:
-        due_at = None
-    if due_at is None:
-        raise HandInInvalid("Give the new deadline as a date and time in UTC, for instance 2030-06-30 12:00.")
-    due_at = due_at if due_at.tzinfo else due_at.replace(tzinfo=UTC)
-    return services.place_extend(key=key, due_at=due_at, actor=f"user:{user.username}", now=now)
+    said = cleaned(DeadlineForm(request.POST))
+    return services.place_extend(key=key, actor=f"user:{user.username}", now=now, **said)
 
 
 TEAM: Final[dict[str, Step]] = {"code": _code, "report": _report, "hardware": _hardware, "decline": _decline}

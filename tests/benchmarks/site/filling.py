@@ -7,7 +7,8 @@ from django.db.models import Model
 
 from competitions.catalog.models import Competition, Phase
 from competitions.leaderboards.models import Entry, Leaderboard, Score
-from competitions.submissions.models import Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from tests.worlds import World
 

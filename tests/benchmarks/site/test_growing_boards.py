@@ -17,7 +17,8 @@ from competitions.catalog.models import Phase, Task
 from competitions.leaderboards.filling import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.services import board_follow, board_rebuild
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import Dataset, Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Team
 from tests.growing import board_of, grow

@@ -21,7 +21,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from competitions.compute import bell
+from competitions.compute import wakeups
 from tests.benchmarks.site.filling import fill
 from tests.worlds import World, world
 
@@ -90,7 +90,7 @@ def cache_of_production(settings: Any, redis_url: str) -> None:
 
 
 def test_pages_take_the_same_queries_and_time_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "ring", lambda name: True)
+    monkeypatch.setattr(wakeups, "wake", lambda name: True)
     # Templates are drawn as on a site in use, without the test runner's copy of every context.
     monkeypatch.setattr(Template, "_render", test_utils._TestState.saved_data.template_render)  # type: ignore[attr-defined]
     sites = []

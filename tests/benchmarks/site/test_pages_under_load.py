@@ -13,7 +13,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from competitions.compute import bell
+from competitions.compute import wakeups
 from tests.benchmarks.site.filling import fill
 from tests.worlds import world
 
@@ -30,7 +30,7 @@ def answers_per_s(port: int, path: str, keeps: bool) -> float:
 
 
 def test_two_web_processes_serve_the_board(monkeypatch: pytest.MonkeyPatch, two_web_processes: int) -> None:
-    monkeypatch.setattr(bell, "ring", lambda name: True)
+    monkeypatch.setattr(wakeups, "wake", lambda name: True)
     site = world(now=timezone.now())
     fill(site, 100_000, 100_000)
     page = f"{reverse('web:leaderboard', args=[site.competition.slug])}?phase={site.phase.slug}"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from competitions.compute.bell import ring
-from competitions.submissions.models import Run
+from competitions.compute.wakeups import wake
+from competitions.runs.models import Run
 from competitions.submissions.states import State
 from tests.integration.workers.harness import Bench, make_worker
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended
@@ -85,7 +85,7 @@ def test_runs_in_a_row_and_a_single_run_beside_the_bare_containers(
     site.queue.is_paused = False
     site.queue.save()
     started = time.monotonic()
-    ring(site.queue.bell)
+    wake(site.queue.bell)
     rows = ended(runs, 120, every_s=0.2)  # the site is served by this very process: asking often would slow it
     in_a_row = time.monotonic() - started
     worker.end()

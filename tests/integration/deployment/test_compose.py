@@ -36,7 +36,7 @@ import django
 django.setup()
 from competitions.bundles.importer import bundle_import
 from competitions.compute.models import Queue
-from podium.demo.accounts import join, person_create
+from config.demo.accounts import join, person_create
 now = datetime.now(timezone.utc)
 owner, _ = person_create(role="organizer", username="organizer", now=now, is_staff=True)
 queue = Queue.objects.get(name="default")

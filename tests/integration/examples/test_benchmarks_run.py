@@ -20,19 +20,20 @@ from competitions.compute.models import ComputeWorker, Queue
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import StoredFile
 from competitions.resources.uploads import upload_whole
-from competitions.submissions import dispatch, jobs
+from competitions.runs import dispatch
+from competitions.runs.worker_api import jobs
+from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
-from competitions.submissions.results import read_result
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.services import register, team_create
+from core.celery import app
 from examples import autograph_small, autorl_jobshop, deconbench_small
 from examples.autograph_small import bundle as autograph
 from examples.autorl_jobshop import bundle as autorl
 from examples.cometh_small import bundle as cometh
 from examples.cometh_small.dashboard import dashboard
 from examples.deconbench_small import bundle as deconbench
-from podium.celery import app
 from podium.cli import main
 from tests.integration.workers.harness import Bench, Outcome, make_worker
 from tests.worlds import lease

@@ -11,10 +11,12 @@ from django.urls import reverse
 from accounts.models import User
 from competitions.leaderboards.filling import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
-from competitions.submissions import dispatch, jobs
+from competitions.runs import dispatch
+from competitions.runs.models import Run
+from competitions.runs.worker_api import jobs
+from competitions.runs.worker_api.results import read_result
 from competitions.submissions.datasets import datasets_join
-from competitions.submissions.models import Dataset, Run, Submission
-from competitions.submissions.results import read_result
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.services import register, team_create
 from examples import both_grow_small

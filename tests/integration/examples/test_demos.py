@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.demo.content import DEFAULT, DEMOS
+from config.demo.content import DEFAULT, DEMOS
 from tests.services import REPOSITORY
 
 

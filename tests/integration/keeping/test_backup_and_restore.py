@@ -23,11 +23,12 @@ from competitions.leaderboards.models import Column
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import Run, RunEvent, Submission
+from competitions.runs.models import Run, RunEvent
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
-from podium.keeping import services
-from podium.keeping.archive import Broken, Place, opened, read_manifest
-from podium.keeping.services import backup, compare, restore
+from config.backup import services
+from config.backup.archive import Broken, Place, opened, read_manifest
+from config.backup.services import backup, compare, restore
 from tests.services import REPOSITORY
 from tests.worlds import World, lease, world
 
@@ -103,8 +104,8 @@ def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: World, tmp_
     backup(tmp_path / "site.tar", now=site.now)
     empty_the_site()
     restore(tmp_path / "site.tar")
-    from competitions.submissions import dispatch
-    from competitions.submissions.results import read_result
+    from competitions.runs import dispatch
+    from competitions.runs.worker_api.results import read_result
 
     result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
     assert dispatch.run_complete(**lease(held), result=result, now=site.now) == State.FINISHED

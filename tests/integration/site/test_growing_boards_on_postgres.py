@@ -12,11 +12,12 @@ from django.db import connection
 from django.utils import timezone
 
 from competitions.catalog.models import Phase, Task
-from competitions.compute import bell
+from competitions.compute import wakeups
 from competitions.leaderboards.filling import boards_fill, cells_queue, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
+from competitions.runs.models import Run
 from competitions.submissions import datasets
-from competitions.submissions.models import Dataset, Run, Submission
+from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_create, submission_disqualify
 from competitions.submissions.states import Kind, State
 from tests.growing import DATASET, grow, joined, order, settle, submit_code, submit_dataset, work
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> World:
     """Three algorithms that count."""
-    monkeypatch.setattr(bell, "ring", lambda name: True)
+    monkeypatch.setattr(wakeups, "wake", lambda name: True)
     assert connection.vendor == "postgresql"
     made = world(now=timezone.now())
     grow(made)

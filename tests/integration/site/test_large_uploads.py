@@ -34,7 +34,7 @@ def served(tmp_path: Path) -> Iterator[tuple[int, str, psutil.Process]]:
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))
     }
-    environment |= {"PODIUM_DATA_DIR": str(tmp_path / "data"), "DJANGO_SETTINGS_MODULE": "podium.settings"}
+    environment |= {"PODIUM_DATA_DIR": str(tmp_path / "data"), "DJANGO_SETTINGS_MODULE": "config.settings"}
 
     def manage(*words: str) -> str:
         argv = [sys.executable, "manage.py", *words]
@@ -43,7 +43,7 @@ def served(tmp_path: Path) -> Iterator[tuple[int, str, psutil.Process]]:
     manage("migrate", "-v0")
     token = manage("shell", "-v0", "-c", MAKE_TOKEN).strip()
     port = free_port()
-    argv = [sys.executable, "-m", "gunicorn", "podium.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
+    argv = [sys.executable, "-m", "gunicorn", "config.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
             "--workers", "1", "--threads", "4", "--timeout", "120"]  # fmt: skip
     with subprocess.Popen(argv, cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL) as server:
         try:

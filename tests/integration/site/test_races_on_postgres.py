@@ -19,23 +19,25 @@ from django.utils import timezone
 
 from accounts.models import Scope, token_create
 from competitions.catalog.models import Phase
-from competitions.compute import bell
+from competitions.compute import wakeups
 from competitions.leaderboards import picks
 from competitions.leaderboards.commitments import commit_closed_boards
 from competitions.leaderboards.models import Commitment, Entry, Leaderboard, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.rules import Rule
-from competitions.refusals import Refusal
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, RunEvent, Submission
-from competitions.submissions.results import read_result
-from competitions.submissions.services import submission_cancel, submission_create
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.services import submission_cancel
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams import merging
 from competitions.teams import services as teams
 from competitions.teams.models import Team
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.services import code_hand_in, invite_next
+from core.refusals import Refusal
 from tests.worlds import FILE_NAME, World, lease, person, prediction_bytes, world
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,7 +45,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(bell, "ring", lambda name: True)
+    monkeypatch.setattr(wakeups, "wake", lambda name: True)
     assert connection.vendor == "postgresql"
     return world(now=timezone.now())
 

@@ -18,12 +18,13 @@ from django.conf import settings
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.compute.bell import ring
 from competitions.compute.models import Queue, queue_issue_token
+from competitions.compute.wakeups import wake
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import Run, Submission
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
 from tests.integration.workers.harness import MIB, SCORER, zipped
@@ -96,7 +97,7 @@ class SmallSite:
                     not_before=now,
                 )
             )
-        ring(self.queue.bell)
+        wake(self.queue.bell)
         return runs
 
 

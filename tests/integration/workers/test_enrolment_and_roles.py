@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from competitions.compute.models import ComputeWorker
-from competitions.submissions.models import Attempt
+from competitions.runs.models import Attempt
 from competitions.submissions.states import State
 from tests.integration.workers.harness import Bench, make_worker
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended

@@ -17,7 +17,6 @@ from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource, Upload
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.models import Submission
-from competitions.submissions.reconciler import reconcile
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.submissions.states import State as RunState
@@ -27,6 +26,7 @@ from competitions.winners import refusals, services
 from competitions.winners.models import Lane, Place
 from competitions.winners.states import State
 from competitions.winners.verification import verification_start
+from core.reconciler import reconcile
 from scoring import reference
 from scoring.submissions import official_filename
 from tests.integration.workers.harness import zipped
@@ -122,7 +122,7 @@ class WinnersSite:
         place = verification_start(key=place.key, by=self.site.user, now=datetime.now(UTC))
         assert place.verification is not None
         ended(list(place.verification.runs.all()))
-        assert reconcile(now=datetime.now(UTC)).further["winners_compared"] == 1
+        assert reconcile(now=datetime.now(UTC))["winners_compared"] == 1
         return Place.objects.get(pk=place.pk)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from competitions.submissions.models import Attempt, Run, RunLog, RunOutput
+from competitions.runs.models import Attempt, Run, RunLog, RunOutput
 from competitions.submissions.states import State
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
 from workers.agent.janitor import remove_run_folder

@@ -6,7 +6,7 @@ import pytest
 import time_machine
 from django.core.cache import caches
 
-from podium.celery import app
+from core.celery import app
 from tests.town import Town, make_town
 from tests.worlds import NOON, World, world
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
+from core.refusals import InvalidFile
 from tests.worlds import zip_of
 
 LIMITS = ArchiveLimits(unpacked_bytes=1_000_000, files=20, ratio=100)

@@ -41,11 +41,11 @@ from competitions.leaderboards.models import Column, Commitment, Leaderboard, Ra
 from competitions.leaderboards.reveal import reveal_planned, reveal_preview
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.resources.storage import open_stored
-from competitions.submissions.models import Run
-from competitions.submissions.reconciler import reconcile
+from competitions.runs.models import Run
 from competitions.submissions.services import submission_disqualify
 from competitions.teams.services import team_rename
 from competitions.web.views import reveal
+from core.reconciler import reconcile
 from podium.cli import main as podium
 from tests.town import client_of
 from tests.worlds import World
@@ -300,7 +300,7 @@ def test_a_planned_reveal_waits_for_its_instant_the_end_and_the_last_score(close
 def test_a_round_of_the_reconciler_does_both(closed: World) -> None:
     Phase.objects.filter(pk=closed.sealed.pk).update(reveal_at=closed.now)
     done = reconcile(now=closed.now)
-    assert (done.further["boards_committed"], done.further["phases_revealed"]) == (1, 1)
+    assert (done["boards_committed"], done["phases_revealed"]) == (1, 1)
 
 
 def test_the_preview_is_for_organizers_and_shows_scores_to_those_with_the_right_alone(closed: World) -> None:
@@ -431,9 +431,9 @@ def test_each_captain_is_told_of_the_reveal_once_however_often_the_reconciler_co
 
 def test_nobody_is_told_of_a_reveal_of_long_ago_or_of_a_hidden_board(closed: World) -> None:
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert reconcile(now=closed.now + timedelta(days=3)).further["reveals_told"] == 0
+    assert reconcile(now=closed.now + timedelta(days=3))["reveals_told"] == 0
     Leaderboard.objects.filter(phase=closed.sealed).update(is_hidden=True)
-    assert reconcile(now=closed.now).further["reveals_told"] == 0
+    assert reconcile(now=closed.now)["reveals_told"] == 0
     assert not [one for one in mail.outbox if "are public" in one.subject]
 
 
@@ -441,7 +441,7 @@ def test_a_mail_server_that_is_away_holds_up_nothing(closed: World, settings: An
     phase_reveal(phase=closed.sealed, now=closed.now)
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9  # nobody listens there
-    assert reconcile(now=closed.now).further["reveals_told"] == 0
+    assert reconcile(now=closed.now)["reveals_told"] == 0
     assert Phase.objects.get(pk=closed.sealed.pk).reveal_told_at == closed.now
 
 

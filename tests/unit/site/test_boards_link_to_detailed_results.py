@@ -9,7 +9,8 @@ from django.urls import reverse
 from competitions.catalog.models import Competition, Phase
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import RunOutput, Submission
+from competitions.runs.models import RunOutput
+from competitions.submissions.models import Submission
 from tests.town import client_of
 from tests.worlds import World
 

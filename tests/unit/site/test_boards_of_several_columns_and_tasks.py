@@ -18,9 +18,10 @@ from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
 from competitions.leaderboards.relative import ranks
 from competitions.leaderboards.services import board_rebuild
 from competitions.leaderboards.values import column_values
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.results import read_result
+from competitions.runs import dispatch
+from competitions.runs.models import Run
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from tests.worlds import World, lease
 

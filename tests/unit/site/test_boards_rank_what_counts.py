@@ -14,10 +14,10 @@ from competitions.leaderboards.export import csv_lines
 from competitions.leaderboards.models import Column, Entry, Leaderboard, Score
 from competitions.leaderboards.services import board_rebuild
 from competitions.leaderboards.values import column_values
-from competitions.spreadsheets import safe_cell
-from competitions.submissions.models import Run
+from competitions.runs.models import Run
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason
+from core.spreadsheets import safe_cell
 from tests.worlds import World
 
 
@@ -204,8 +204,8 @@ def test_a_score_that_was_received_earlier_but_scored_later_stands_at_its_own_ti
     early = site.submit(at=site.now)
     run = site.claim()
     site.score(site.submit(at=site.now + timedelta(hours=1)), 0.3)
-    from competitions.submissions import dispatch
-    from competitions.submissions.results import read_result
+    from competitions.runs import dispatch
+    from competitions.runs.worker_api.results import read_result
     from tests.worlds import lease
 
     result = read_result({"outcome": "finished", "scores": {"mae": 0.4}}, columns=["mae"])

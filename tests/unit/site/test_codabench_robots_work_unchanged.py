@@ -16,10 +16,11 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiToken, User
 from competitions.catalog.models import CompetitionOrganizer, Phase, Task
+from competitions.codabench_api.shapes import log_name
 from competitions.leaderboards.models import Entry
 from competitions.resources.storage import store_bytes
-from competitions.robots.shapes import log_name
-from competitions.submissions.models import RunOutput, Submission
+from competitions.runs.models import RunOutput
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
 from tests.town import body_of
@@ -222,7 +223,7 @@ def test_a_person_must_have_confirmed_the_address_and_have_no_second_factor(
     assert script.sign_in() == 200
     assert ApiToken.objects.get(user=someone).scopes == ["read", "submit", "team"]
     assert script.post("/api/api-token-auth/", username=someone.username, password="wrong").status_code == 400
-    monkeypatch.setattr("competitions.robots.sign_in.is_mfa_enabled", lambda user: True)
+    monkeypatch.setattr("competitions.codabench_api.sign_in.is_mfa_enabled", lambda user: True)
     assert Script(someone).sign_in() == 403
 
 

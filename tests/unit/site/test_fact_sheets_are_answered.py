@@ -20,10 +20,10 @@ from competitions.leaderboards import board as reading
 from competitions.leaderboards.export import csv_lines
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.services import board_rebuild
-from competitions.submissions import dispatch
+from competitions.runs import dispatch
+from competitions.runs.worker_api.results import read_result
 from competitions.submissions.fact_sheets import FactSheetClosed, NotYourFactSheet, fact_sheet_edit
 from competitions.submissions.models import Submission
-from competitions.submissions.results import read_result
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from tests.town import client_of

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from competitions.resources.uploads import remove_expired_uploads, upload_begin
-from competitions.submissions.reconciler import expire_leases
+from competitions.runs.upkeep import expire_leases
 from tests.worlds import World
 
 TOKEN = "scrape-me"

@@ -15,9 +15,11 @@ from competitions.catalog.models import Phase, Task
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.resources.versions import resource_replace
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.outdated import outdated_submissions
-from competitions.submissions.services import submission_cancel, submission_disqualify
+from competitions.runs.models import Run
+from competitions.runs.outdated import outdated_submissions
+from competitions.runs.services import submission_cancel
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import Kind, State
 from tests.town import client_of
 from tests.worlds import World, world, zip_of

@@ -7,7 +7,8 @@ from django.test import Client
 
 from competitions.catalog.models import Phase
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import RunLog, RunOutput, Submission
+from competitions.runs.models import RunLog, RunOutput
+from competitions.submissions.models import Submission
 from tests.town import body_of, client_of
 from tests.worlds import World
 

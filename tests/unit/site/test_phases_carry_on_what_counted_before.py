@@ -11,8 +11,8 @@ from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.migration import phases_migrate
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.submissions.models import Submission
-from competitions.submissions.reconciler import reconcile
 from competitions.submissions.states import Kind
+from core.reconciler import reconcile
 from tests.worlds import World
 
 START = timedelta(days=1)
@@ -37,7 +37,7 @@ def test_what_counts_is_run_in_the_next_phase_once(site: World, final: Phase) ->
     begin = site.now + START
     assert phases_migrate(now=begin) == 2
     for later in range(3):
-        assert reconcile(now=begin + timedelta(minutes=later)).further["submissions_migrated"] == 0
+        assert reconcile(now=begin + timedelta(minutes=later))["submissions_migrated"] == 0
     made = list(Submission.objects.filter(phase=final).order_by("pk"))
     assert [one.migrated_from for one in made] == [best, code]
     assert [(one.kind, one.file_id, one.team_id, one.is_charged) for one in made] == [

@@ -12,10 +12,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.outlook import outlook_of
-from competitions.submissions.results import read_result
+from competitions.runs import dispatch
+from competitions.runs.models import Run
+from competitions.runs.queue_position import expected_start
+from competitions.runs.ranking import queue_places
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from tests.town import client_of
 from tests.unit.site.admin_forms import fields_of
@@ -162,11 +164,11 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: World) 
     site.claim(worker)
     late = site.submit(team=site.join("Other"))
     run = late.runs.get()
-    outlook = outlook_of(run, now=site.now)
-    assert outlook.place == 1, "the other team has four that wait and one that runs"
-    assert outlook.earliest_s is not None
-    assert outlook.latest_s is not None
-    assert 0 <= outlook.earliest_s < 35 < outlook.latest_s < 90
+    place = queue_places([run])[run.pk]
+    assert place == 1, "the other team has four that wait and one that runs"
+    start = expected_start(run, place, now=site.now)
+    assert start is not None
+    assert 0 <= start[0] < 35 < start[1] < 90
     page = client_of(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()
     assert "Waiting at place 1 of the queue" in page
     assert "what was received by the deadline counts" in page

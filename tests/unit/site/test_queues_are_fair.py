@@ -10,12 +10,13 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from competitions.compute.models import ComputeWorker
-from competitions.submissions import dispatch, queueing
-from competitions.submissions.jobs import job_for
-from competitions.submissions.models import Run, Submission
-from competitions.submissions.reconciler import expire_leases
-from competitions.submissions.results import read_result
-from competitions.submissions.services import submission_rerun
+from competitions.runs import dispatch, matching
+from competitions.runs.models import Run
+from competitions.runs.services import submission_rerun
+from competitions.runs.upkeep import expire_leases
+from competitions.runs.worker_api.jobs import job_for
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
 from tests.worlds import World, lease, world
 
@@ -101,15 +102,16 @@ def test_a_run_that_fails_here_while_its_worker_claims_goes_elsewhere(
     first, second = site.submit(), site.submit()
     run = claim(here, site.now)
     assert run is not None
-    ask = queueing._by_team
+    ask = matching._elsewhere_first
 
-    def fail_meanwhile(waiting: QuerySet[Run]) -> list[tuple[int, int, datetime, int]]:
-        rows = ask(waiting)
+    def fail_meanwhile(waiting: QuerySet[Run], worker: ComputeWorker, now: datetime) -> QuerySet[Run]:
+        retried = ask(waiting, worker, now)
+        list(retried)
         if Run.objects.get(pk=run.pk).state == State.LEASED:
             answer(run, site.now, Reason.INFRASTRUCTURE)
-        return rows
+        return retried
 
-    monkeypatch.setattr(queueing, "_by_team", fail_meanwhile)
+    monkeypatch.setattr(matching, "_elsewhere_first", fail_meanwhile)
     other = claim(here, site.now)
     assert other is not None
     assert {run.submission, other.submission} == {first, second}, "both came at one instant: either may be the first"

@@ -7,14 +7,16 @@ import pytest
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, RunEvent, Submission
-from competitions.submissions.moves import IllegalMove, run_move
-from competitions.submissions.reconciler import expire_leases, reconcile
-from competitions.submissions.refusals import AlreadyEnded, LeaseLost, StillRunning
-from competitions.submissions.results import InvalidResult, Result, read_result
-from competitions.submissions.services import submission_cancel, submission_rerun
-from competitions.submissions.states import FINAL, HELD, NEXT, REASONS, Blame, Kind, Reason, State
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.refusals import AlreadyEnded, LeaseLost, StillRunning
+from competitions.runs.services import submission_cancel, submission_rerun
+from competitions.runs.transitions import NEXT, IllegalMove, run_move
+from competitions.runs.upkeep import expire_leases
+from competitions.runs.worker_api.results import InvalidResult, Result, read_result
+from competitions.submissions.models import Submission
+from competitions.submissions.states import FINAL, HELD, REASONS, Blame, Kind, Reason, State
+from core.reconciler import reconcile
 from tests.worlds import World, lease
 
 FINISHED = {"outcome": "finished", "scores": {"mae": 0.25}}
@@ -285,13 +287,13 @@ def test_another_queues_worker_gets_nothing(site: World) -> None:
     assert dispatch.run_claim(worker=other.worker(), free_gpus=0, now=site.now) is None
 
 
-def test_the_reconciler_rings_for_what_waits_and_may_run_twice(site: World, rung: list[str]) -> None:
+def test_the_reconciler_wakes_for_what_waits_and_may_run_twice(site: World, rung: list[str]) -> None:
     site.submit()
     site.claim()
     first = reconcile(now=expired(site))
-    assert (first.leases_expired, first.queues_rung) == (1, 1)
+    assert (first["leases_expired"], first["queues_woken"]) == (1, 1)
     again = reconcile(now=expired(site))
-    assert (again.leases_expired, again.queues_rung) == (0, 1)
+    assert (again["leases_expired"], again["queues_woken"]) == (0, 1)
     assert rung[-1] == site.queue.bell
 
 

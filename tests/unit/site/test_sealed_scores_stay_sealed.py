@@ -14,9 +14,10 @@ from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
 from competitions.leaderboards.commitments import commit_closed_boards
 from competitions.leaderboards.models import Column, Commitment, Entry, Leaderboard
 from competitions.resources.storage import store_bytes
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, RunLog, RunOutput, Submission
-from competitions.submissions.results import read_result
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from scoring.errors import CODES
 from tests.town import PAGES, Town, body_of, named_patterns, url_of
 from tests.worlds import World, lease
@@ -76,7 +77,7 @@ def pages_of(town: Town, client: Client) -> dict[str, str]:
             urls.append(reverse(name))
     run, pk = town.arguments["run_id"], town.arguments["pk"]
     urls += [
-        reverse("admin:submissions_run_change", args=[run]),
+        reverse("admin:runs_run_change", args=[run]),
         reverse("admin:submissions_submission_change", args=[pk]),
     ]
     shown = f"?phase={town.arguments['phase_slug']}"
@@ -105,7 +106,7 @@ def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: Town) -> Non
     Entry.objects.filter(
         score__submission=made, leaderboard__key="main"
     ).delete()  # it stands on the sealed board alone
-    answer = portion.people["M"].get(reverse("robots:submission", args=[made.pk])).json()
+    answer = portion.people["M"].get(reverse("codabench:submission", args=[made.pk])).json()
     assert (answer["leaderboard"], answer["on_leaderboard"]) == (None, False)
     assert [one["column_key"] for one in answer["scores"]] == ["mae"]
 
@@ -187,7 +188,7 @@ def test_a_receipt_does_not_show_digests_by_which_a_score_could_be_guessed(seale
     pages = {
         reverse("api:submission-receipt", args=[sealed.arguments["pk"]]): "MOR",
         reverse("web:submission", args=[sealed.arguments["pk"]]): "MOR",
-        reverse("admin:submissions_run_change", args=[run.pk]): "OR",
+        reverse("admin:runs_run_change", args=[run.pk]): "OR",
     }
     for url, letters in pages.items():
         for letter in letters:

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from competitions.catalog.services import rules_publish
-from competitions.refusals import InvalidFile, Refusal
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_begin
+from competitions.runs.models import Run
 from competitions.submissions import refusals
-from competitions.submissions.models import Run, Submission
+from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.refusals import NoTeam, NotRegistered, RulesChanged
 from competitions.teams.services import register
+from core.refusals import InvalidFile, Refusal
 from tests.worlds import FILE_NAME, ROWS, World, person, prediction_bytes, zip_of
 
 

@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.picks import pick_add
-from competitions.refusals import Refusal
 from competitions.submissions import refusals as submission_refusals
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
@@ -20,6 +19,7 @@ from competitions.teams.merging import merge_accept, merge_decline, merge_propos
 from competitions.teams.models import MergeProposal, Team
 from competitions.teams.services import invitation_accept, invite, team_of
 from competitions.winners.models import Lane, Place
+from core.refusals import Refusal
 from tests.town import client_of
 from tests.worlds import World
 

@@ -173,8 +173,8 @@ def test_a_failed_submission_says_whose_fault_it_is_and_what_to_do(site: World) 
     site.answer(made, {"outcome": "failed", "reason": Reason.INFRASTRUCTURE, "detail": "The disk is full."})
     for hours in (1, 2):
         run = site.claim(at=site.now + timedelta(hours=hours))
-        from competitions.submissions import dispatch
-        from competitions.submissions.results import read_result
+        from competitions.runs import dispatch
+        from competitions.runs.worker_api.results import read_result
         from tests.worlds import lease
 
         body = {"outcome": "failed", "reason": Reason.INFRASTRUCTURE, "detail": "The disk is full."}

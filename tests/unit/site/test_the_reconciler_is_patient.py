@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,19 +13,24 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from competitions.compute.models import Queue
-from competitions.submissions import reconciler as service
-from competitions.submissions import retries
-from competitions.submissions.management.commands import reconciler
-from competitions.submissions.management.commands.reconciler import Command, Patience
-from competitions.submissions.models import Run, StepFailures
-from competitions.submissions.reconciler import Reconciled
+from competitions.runs import retries, upkeep
+from competitions.runs.models import Run
 from competitions.submissions.states import State
+from core import reconciler as service
+from core.management.commands import reconciler
+from core.management.commands.reconciler import Command, Patience
+from core.models import StepFailures
+from core.reconciler import Step
 from tests.worlds import NOON, World
 
 
 @pytest.fixture(autouse=True)
 def _intervals(settings: Any) -> None:
     settings.RECONCILE_S, settings.HEARTBEAT_S = 15, 15
+
+
+def use_steps(monkeypatch: pytest.MonkeyPatch, **steps: Callable[..., int]) -> None:
+    monkeypatch.setattr(service, "_steps", {name: Step(name, run) for name, run in steps.items()})
 
 
 def rounds(patience: Patience, times: list[float]) -> list[bool]:
@@ -53,12 +59,12 @@ def test_a_round_that_failed_is_no_round(monkeypatch: pytest.MonkeyPatch) -> Non
     command = Command()
     command.patience = Patience()
 
-    def away(**arguments: Any) -> Reconciled:
+    def away(**arguments: Any) -> dict[str, int]:
         raise OperationalError("the database is away")
 
-    def there(*, spare_leases: bool, **arguments: Any) -> Reconciled:
+    def there(*, spare_leases: bool, **arguments: Any) -> dict[str, int]:
         spared.append(spare_leases)
-        return Reconciled(0, 0, 0)
+        return {}
 
     for stand_in in (there, there, away, away, away, there, there, there):
         monkeypatch.setattr(reconciler, "reconcile", stand_in)
@@ -71,10 +77,10 @@ def test_a_step_that_fails_keeps_no_other_from_its_turn_and_is_logged(monkeypatc
     def broken(**arguments: Any) -> int:
         raise ValueError("a board that nobody thought of")
 
-    monkeypatch.setattr(service, "_steps", {"first": broken, "second": lambda *, now: 2})
+    use_steps(monkeypatch, first=broken, second=lambda *, now: 2)
     with capture_logs() as logs:
         done = service.reconcile(now=NOON)
-    assert done.further == {"first": 0, "second": 2}
+    assert done == {"first": 0, "second": 2}
     assert [(line["event"], line["step"]) for line in logs] == [("reconcile_step_failed", "first")]
 
 
@@ -83,7 +89,7 @@ def test_a_database_that_goes_away_in_a_step_ends_the_round(monkeypatch: pytest.
     def away(**arguments: Any) -> int:
         raise OperationalError("the database is away")
 
-    monkeypatch.setattr(service, "_steps", {"first": away})
+    use_steps(monkeypatch, first=away)
     monkeypatch.setattr(service, "_database_answers", lambda: False)
     with pytest.raises(OperationalError):
         service.reconcile(now=NOON)
@@ -94,8 +100,8 @@ def test_a_statement_that_the_database_gave_up_fails_its_step_alone(monkeypatch:
     def deadlocked(**arguments: Any) -> int:
         raise OperationalError("deadlock detected")
 
-    monkeypatch.setattr(service, "_steps", {"first": deadlocked, "second": lambda *, now: 2})
-    assert service.reconcile(now=NOON).further == {"first": 0, "second": 2}
+    use_steps(monkeypatch, first=deadlocked, second=lambda *, now: 2)
+    assert service.reconcile(now=NOON) == {"first": 0, "second": 2}
 
 
 def test_a_run_that_cannot_be_taken_back_keeps_no_other_waiting(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,26 +115,44 @@ def test_a_run_that_cannot_be_taken_back_keeps_no_other_waiting(site: World, mon
             raise ValueError("a board that nobody thought of")
         return lost(run, **arguments)
 
-    monkeypatch.setattr(service, "attempt_lost", fails_for_one)
+    monkeypatch.setattr(upkeep, "attempt_lost", fails_for_one)
     done = service.reconcile(now=site.now + timedelta(hours=1))
-    assert done.leases_expired == 2
+    assert done["leases_expired"] == 2
     assert Run.objects.filter(state=State.LEASED).get() == runs[0]
     assert StepFailures.objects.get().step == "leases_expired"
 
 
-@pytest.mark.parametrize("broken", ["ring_waiting_queues", "remove_expired_uploads"])
-@pytest.mark.django_db
-def test_the_reconcilers_own_steps_may_fail_like_all_others(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
-    def fails(**arguments: Any) -> int:
-        raise OSError("Read-only file system")
+@pytest.mark.parametrize(
+    ("after", "rounds_done"),
+    [(timedelta(0), 1), (timedelta(seconds=59), 1), (timedelta(seconds=60), 2), (timedelta(hours=-1), 2)],
+)
+def test_a_step_is_done_at_most_once_in_its_interval_whatever_the_clock_does(
+    monkeypatch: pytest.MonkeyPatch, after: timedelta, rounds_done: int
+) -> None:
+    done: list[datetime] = []
 
-    monkeypatch.setattr(service, broken, fails)
-    monkeypatch.setattr(service, "_steps", {"further": lambda *, now: 2})
-    assert service.reconcile(now=NOON).further == {"further": 2}
-    assert StepFailures.objects.get().count == 1
+    def tidy(*, now: datetime) -> int:
+        done.append(now)
+        return 1
+
+    step = Step("tidy", tidy, every=timedelta(minutes=1))
+    monkeypatch.setattr(service, "_steps", {"tidy": step})
+    service.reconcile(now=NOON)
+    service.reconcile(now=NOON + after)
+    assert len(done) == rounds_done
 
 
-def test_a_broker_that_takes_no_ring_is_not_asked_for_every_queue(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leases_are_the_only_thing_that_is_spared(site: World) -> None:
+    site.submit()
+    site.claim()
+    later = site.now + timedelta(hours=1)
+    assert "leases_expired" not in service.reconcile(now=later, spare_leases=True)
+    assert service.reconcile(now=later)["leases_expired"] == 1
+
+
+def test_a_broker_that_takes_no_wake_up_is_not_asked_for_every_queue(
+    site: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
     for number in range(3):
         site.competition.queue = Queue.objects.create(name=f"queue-{number}")
@@ -139,8 +163,8 @@ def test_a_broker_that_takes_no_ring_is_not_asked_for_every_queue(site: World, m
         asked.append(bell)
         return False
 
-    monkeypatch.setattr(service, "ring", refused)
-    assert service.ring_waiting_queues(now=site.now) == 0
+    monkeypatch.setattr(upkeep, "wake", refused)
+    assert upkeep.wake_waiting_queues(now=site.now) == 0
     assert len(asked) == 1
 
 
@@ -151,7 +175,7 @@ def test_failures_of_steps_are_counted_for_prometheus(
         raise ValueError("a board that nobody thought of")
 
     settings.METRICS_TOKEN = "scrape-me"
-    monkeypatch.setattr(service, "_steps", {"boards_filled": broken, "reveals_told": lambda *, now: 0})
+    use_steps(monkeypatch, boards_filled=broken, reveals_told=lambda *, now: 0)
     for _ in range(2):
         service.reconcile(now=site.now)
     said = Client().get("/metrics", headers={"Authorization": "Bearer scrape-me"}).content.decode()

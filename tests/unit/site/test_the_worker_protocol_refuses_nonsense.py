@@ -13,10 +13,10 @@ from django.urls import reverse
 from accounts.models import token_create
 from competitions.compute.models import ComputeWorker
 from competitions.leaderboards.models import Column
-from competitions.submissions import jobs
-from competitions.submissions.logs import CUT_NOTICE, append_logs, log_text
-from competitions.submissions.models import Run, RunOutput
-from competitions.submissions.reconciler import expire_leases
+from competitions.runs.logs import CUT_NOTICE, append_logs, log_text
+from competitions.runs.models import Run, RunOutput
+from competitions.runs.upkeep import expire_leases
+from competitions.runs.worker_api import jobs
 from competitions.submissions.states import Kind, State
 from tests.worlds import World
 

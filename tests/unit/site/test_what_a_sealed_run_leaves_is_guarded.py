@@ -12,9 +12,10 @@ from competitions.catalog.models import CompetitionOrganizer, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.models import Column
 from competitions.resources.storage import store_bytes
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, RunLog, RunOutput, Submission
-from competitions.submissions.results import read_result
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from tests.town import body_of, client_of
 from tests.worlds import World, lease
@@ -44,11 +45,11 @@ def said_of(site: World, user: Any, made: Submission) -> str:
     client, run = client_of(user), made.runs.get()
     urls = [
         reverse(name, args=[made.pk])
-        for name in ("web:submission", "api:submission", "api:submission-receipt", "robots:submission")
+        for name in ("web:submission", "api:submission", "api:submission-receipt", "codabench:submission")
     ]
     urls += [
         reverse("api:submissions"),
-        reverse("admin:submissions_run_change", args=[run.pk]),
+        reverse("admin:runs_run_change", args=[run.pk]),
         reverse("api:submission-logs", args=[made.pk]),
     ]
     return "".join(body_of(client.get(url)) for url in urls)

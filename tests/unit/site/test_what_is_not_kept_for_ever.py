@@ -10,8 +10,8 @@ from django.core.files.storage import storages
 
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
-from competitions.submissions.models import Run, RunLog, RunOutput
-from competitions.submissions.retention import Removed, remove_old
+from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.retention import remove_old
 from tests.worlds import World, world
 
 pytestmark = pytest.mark.django_db
@@ -28,14 +28,14 @@ def site() -> World:
 
 
 def test_everything_is_kept_unless_a_setting_says_otherwise(site: World) -> None:
-    assert remove_old(now=site.now + LATER) == Removed(0, 0)
+    assert remove_old(now=site.now + LATER) == 0
 
 
 def test_old_logs_and_outputs_go_and_scores_and_receipts_stay(site: World, settings: Any) -> None:
     settings.KEEP_LOGS_DAYS = settings.KEEP_OUTPUTS_DAYS = 30
     kept = RunOutput.objects.get().file
-    assert remove_old(now=site.now + timedelta(days=29)) == Removed(0, 0)
-    assert remove_old(now=site.now + LATER) == Removed(1, 1)
+    assert remove_old(now=site.now + timedelta(days=29)) == 0
+    assert remove_old(now=site.now + LATER) == 2
     remove_orphans(now=site.now + LATER)
     remove_orphans(now=site.now + LATER + GRACE)
     assert not storages["objects"].exists(kept.storage_name)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from competitions.refusals import InvalidFile
 from competitions.resources.archives import ArchiveLimits, check_zip
-from competitions.submissions.jobs import job_for
+from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.states import Kind
+from core.refusals import InvalidFile
 from tests.worlds import World
 from workers.agent.archive import ArchiveRefused, unpack
 from workers.agent.protocol import parse_job

@@ -28,7 +28,7 @@ from tests.worlds import World, person
 
 PRINT_SETTINGS = """
 import json
-from podium import settings
+from config import settings
 print(json.dumps([settings.REST_FRAMEWORK["NUM_PROXIES"], settings.ALLAUTH_TRUSTED_PROXY_COUNT]))
 """
 

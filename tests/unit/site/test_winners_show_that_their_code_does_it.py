@@ -15,17 +15,18 @@ from competitions.catalog.models import Phase
 from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.models import Leaderboard
 from competitions.resources.storage import store_bytes
-from competitions.submissions import dispatch
-from competitions.submissions.models import Run, RunOutput, Submission
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunOutput
+from competitions.runs.worker_api.results import read_result
+from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.reconciler import reconcile
-from competitions.submissions.results import read_result
 from competitions.submissions.states import Kind
 from competitions.winners import refusals, services
 from competitions.winners.comparison import CannotCompare, compare, predictions_of
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, State
 from competitions.winners.verification import verification_start
+from core.reconciler import reconcile
 from tests.town import client_of
 from tests.worlds import CODE, FILE_NAME, World, lease, prediction_bytes, zip_of
 
@@ -79,7 +80,7 @@ def verified(
         )
     body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": wall_s}]}
     dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
-    assert reconcile(now=site.now).further["winners_compared"] == 1
+    assert reconcile(now=site.now)["winners_compared"] == 1
     return Place.objects.get(pk=place.pk)
 
 

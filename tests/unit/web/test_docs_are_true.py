@@ -89,7 +89,7 @@ def test_the_page_on_programs_has_every_word_that_a_run_is_refused_by() -> None:
 
 
 def test_every_setting_and_every_metric_that_administrators_read_of_is_there_and_no_setting_is_left_out() -> None:
-    said, site = (DOCS / "administrators.md").read_text(), DOCS.parent / "platform/podium"
+    said, site = (DOCS / "administrators.md").read_text(), DOCS.parent / "platform/config"
     settings = set(re.findall(r'"(PODIUM_[A-Z_]+)"', (site / "settings.py").read_text()))
     assert settings == set(re.findall(r"PODIUM_[A-Z_]+", said))
     metrics = set(re.findall(r'"(podium_[a-z_]+)"', (site / "metrics.py").read_text()))

@@ -11,7 +11,7 @@ from accounts.models import User
 from competitions.bundles.faults import InvalidBundle
 from competitions.bundles.importer import bundle_import
 from competitions.bundles.references import queue_named
-from competitions.refusals import Refusal
+from core.refusals import Refusal
 
 
 class Command(BaseCommand):

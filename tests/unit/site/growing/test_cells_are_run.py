@@ -9,17 +9,17 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.filling import FILLING_PRIORITY, cells_queue
+from competitions.leaderboards.filling import cells_queue
 from competitions.leaderboards.models import Entry, Leaderboard
 from competitions.leaderboards.services import board_rebuild
-from competitions.submissions import dispatch, reconciler, refusals
+from competitions.runs import dispatch, refusals
+from competitions.runs.models import FILLING_PRIORITY
+from competitions.runs.services import submission_cancel
+from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.datasets import dataset_withdraw
-from competitions.submissions.jobs import job_for
-from competitions.submissions.services import (
-    submission_cancel,
-    submission_disqualify,
-)
+from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import State
+from core import reconciler
 from tests.growing import cells, joined, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.worlds import World
 
@@ -161,9 +161,9 @@ def test_what_failed_on_a_data_set_is_run_again_alone(three: World) -> None:
 def test_a_round_of_the_reconciler_joins_fills_and_counts(three: World) -> None:
     submit_dataset(three)
     work(three, {})
-    first = reconciler.reconcile(now=three.now).further
+    first = reconciler.reconcile(now=three.now)
     assert (first["datasets_joined"], first["boards_filled"], first["datasets_count"]) == (1, 3, 0)
     work(three, {})
-    assert reconciler.reconcile(now=three.now).further["datasets_count"] == 1
-    idle = reconciler.reconcile(now=three.now).further
+    assert reconciler.reconcile(now=three.now)["datasets_count"] == 1
+    idle = reconciler.reconcile(now=three.now)
     assert (idle["datasets_joined"], idle["boards_filled"], idle["datasets_count"]) == (0, 0, 0)

@@ -12,17 +12,14 @@ from django.urls import reverse
 
 from competitions.catalog.models import Phase
 from competitions.leaderboards.models import Entry
-from competitions.refusals import InvalidFile, NotAllowed
 from competitions.resources.storage import local_copy
+from competitions.runs.services import submission_rerun
 from competitions.submissions import refusals
 from competitions.submissions.datasets import dataset_join, dataset_withdraw, datasets_join, name_of
 from competitions.submissions.models import Dataset, Submission
-from competitions.submissions.services import (
-    submission_disqualify,
-    submission_reinstate,
-    submission_rerun,
-)
+from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.teams.merging import merge_accept, merge_propose
+from core.refusals import InvalidFile, NotAllowed
 from tests.growing import DATASET, board_of, joined, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.worlds import World
 

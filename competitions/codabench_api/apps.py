@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class CodabenchApiConfig(AppConfig):
+    name = "competitions.codabench_api"

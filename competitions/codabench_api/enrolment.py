@@ -1,0 +1,60 @@
+"""Taking part by robot: a registration under the rules in force, and a team of one."""
+
+from datetime import datetime
+
+from accounts.models import User
+from competitions.catalog.models import Competition, Phase
+from competitions.catalog.services import current_rules
+from competitions.submissions.quota import allowances
+from competitions.submissions.refusals import PhaseClosed, PhaseNotOpen, QuotaUsed
+from competitions.teams.models import Registration, Team
+from competitions.teams.refusals import TeamNameTaken
+from competitions.teams.services import register, registration_of, require_registration, team_create, team_of
+from core.refusals import Refusal
+
+
+def enrol(*, user: User, competition: Competition, now: datetime) -> Registration:
+    """Register under the rules in force, and make a team of one where there is none and it is allowed. Raises why not."""
+    rules = current_rules(competition)
+    registration = register(user=user, competition=competition, rules_version=rules.number if rules else 0, now=now)
+    if registration.state == Registration.State.APPROVED:
+        team_of_one(user=user, competition=competition, now=now)
+    return registration
+
+
+def team_of_one(*, user: User, competition: Competition, now: datetime) -> Team:
+    """The person's team; one that is named after the person where there is none."""
+    team = team_of(user, competition)
+    if team is not None:
+        return team
+    for name in (user.username, f"{user.username} {user.pk}"):
+        try:
+            return team_create(user=user, competition=competition, name=name[:60], now=now)
+        except TeamNameTaken:
+            continue
+    return team_create(user=user, competition=competition, name=f"robot {user.pk}", now=now)
+
+
+def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
+    """Why this person cannot submit to the phase now; None when it can. Enrols a program's account where anybody may take part."""
+    competition = phase.competition
+    try:
+        is_open = competition.registration_policy == Competition.RegistrationPolicy.OPEN
+        if user.is_robot and is_open and registration_of(user, competition) is None:
+            enrol(user=user, competition=competition, now=now)
+        require_registration(user=user, competition=competition)
+        team = team_of_one(user=user, competition=competition, now=now)
+        _require_time(phase, now)
+        for allowance in allowances(team_id=team.pk, phase=phase, now=now):
+            if not allowance.left:
+                raise QuotaUsed(limit=allowance.limit, period=allowance.period, resets_at=allowance.resets_at)
+    except Refusal as refusal:
+        return refusal.detail
+    return None
+
+
+def _require_time(phase: Phase, now: datetime) -> None:
+    if now < phase.opens_at:
+        raise PhaseNotOpen(phase)
+    if not phase.is_open(now):
+        raise PhaseClosed(phase, received_at=now)

@@ -1,0 +1,233 @@
+"""Further calls of Codabench's API: boards, what stands on them, tasks, queues, participants, dumps."""
+
+import csv
+import io
+import zipfile
+from collections.abc import Mapping
+from typing import Any, cast
+
+from django.conf import settings
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import Scope, User
+from competitions.bundles.copying import exported
+from competitions.bundles.tasks import task_import
+from competitions.catalog.models import Competition, Phase
+from competitions.catalog.rights import organizes
+from competitions.codabench_api.base import BadForm, RobotView
+from competitions.codabench_api.files import address, read_address
+from competitions.codabench_api.shapes import board_shape, task_shape
+from competitions.compute.models import Queue
+from competitions.leaderboards.board import all_rows
+from competitions.leaderboards.facts import fact_columns
+from competitions.leaderboards.migration import phase_migrate
+from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.picks import pick_add, pick_remove
+from competitions.leaderboards.visibility import Sealed, can_see_scores
+from competitions.resources.storage import spooled
+from competitions.resources.versions import storage_used
+from competitions.submissions.fact_sheets import fact_sheet_edit
+from core.numbers import is_number
+from core.refusals import NotAllowed
+from core.spreadsheets import safe_cell
+
+
+def visible_board(request: Request, phase: Phase) -> Leaderboard:
+    """The phase's main board, for those who may see it. Raises `Sealed` or 404."""
+    board = Leaderboard.objects.select_related("phase__competition").filter(phase=phase).first()
+    if board is None or (board.is_hidden and not organizes(request.user, phase)):
+        raise Http404
+    if not can_see_scores(request.user, board):
+        raise Sealed(board)
+    return board
+
+
+def rows_of(board: Leaderboard) -> list[dict[str, Any]]:
+    """Every row: the team, its submission, its values as they are shown, and what it answered for everybody."""
+    columns = board.visible_columns
+    facts = fact_columns(board.phase)
+    return [
+        {
+            "rank": row.rank, "owner": row.entry.team.name, "submission": row.entry.score.submission_id,
+            "scores": {column.key: column.shown(row.entry.values[column.key]) for column in columns if column.key in row.entry.values},
+            "fact_sheet_answers": {fact.question.key: row.entry.values[fact.key] for fact in facts if fact.key in row.entry.values},
+        }
+        for row in all_rows(board)
+    ]  # fmt: skip
+
+
+class PhaseBoard(RobotView):
+    """A phase's board with its rows."""
+
+    def get(self, request: Request, pk: int) -> Response:
+        phase = get_object_or_404(Phase.objects.visible_to(request.user).select_related("competition"), pk=pk)
+        board = visible_board(request, phase)
+        return Response(board_shape(board) | {"submissions": rows_of(board)})
+
+
+class Results(RobotView):
+    """The boards of a competition, or of the phase that is asked for, as JSON, as CSV, or as a zip of one CSV a phase."""
+
+    def get(self, request: Request, pk: int, form: str) -> HttpResponse:
+        competition = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
+        asked = request.query_params.get("phase", "")
+        phases = competition.phases.filter(pk=int(asked)) if is_number(asked) else competition.phases.all()
+        found = {}
+        for phase in phases:
+            try:
+                name = phase.name if phase.name not in found else f"{phase.name} ({phase.slug})"
+                found[name] = rows_of(visible_board(request, phase))
+            except (Sealed, Http404):
+                if asked:
+                    raise
+        if form == "json":
+            return Response(found)
+        if form == "zip":
+            return HttpResponse(_zipped(found), content_type="application/zip")
+        return HttpResponse(_as_csv(found), content_type="text/csv")
+
+
+def _as_csv(found: Mapping[str, list[dict[str, Any]]]) -> str:
+    """The rows of these phases, a line for each value."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["phase", "rank", "owner", "submission", "column", "score"])
+    for name, rows in found.items():
+        for row in rows:
+            writer.writerows(
+                [safe_cell(name), row["rank"], safe_cell(row["owner"]), row["submission"], key, value]
+                for key, value in row["scores"].items()
+            )
+    return text.getvalue()
+
+
+def _zipped(found: Mapping[str, list[dict[str, Any]]]) -> bytes:
+    """A CSV for each phase; its name in the archive is in letters that every system takes, with a number before it."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, (name, rows) in enumerate(found.items(), start=1):
+            archive.writestr(f"{number}-{slugify(name)[:60] or 'phase'}.csv", _as_csv({name: rows}))
+    return packed.getvalue()
+
+
+class BoardConnection(RobotView):
+    """Put a submission on its phase's board, or take it off, as far as the board's rule lets the team do that."""
+
+    write_scope = Scope.SUBMIT
+
+    def _board(self, pk: int) -> tuple[Any, Leaderboard]:
+        submission = self.submission(pk)
+        return submission, get_object_or_404(Leaderboard.objects.filter(phase=submission.phase_id)[:1])
+
+    def post(self, request: Request, pk: int) -> Response:
+        submission, board = self._board(pk)
+        pick_add(board=board, submission=submission, by=self.person(), now=timezone.now())
+        return Response({}, status=201)
+
+    def delete(self, request: Request, pk: int) -> Response:
+        submission, board = self._board(pk)
+        pick_remove(board=board, submission=submission, by=self.person(), now=timezone.now())
+        return Response({})
+
+
+class UpdateFactSheet(RobotView):
+    """Change the answers of a submission's fact sheet; the body is a mapping from key to answer."""
+
+    write_scope = Scope.SUBMIT
+
+    def patch(self, request: Request, pk: int) -> Response:
+        submission = self.submission(pk)
+        answers = self.form.dict() if isinstance(self.form, QueryDict) else self.form
+        fact_sheet_edit(submission=submission, answers=answers, by=self.person(), now=timezone.now())
+        return Response(self.submission(pk).fact_sheet)
+
+
+class ManualMigration(RobotView):
+    """Run in a phase what counts in the one before, once, without waiting for its start; for organizers."""
+
+    write_scope = Scope.SUBMIT
+
+    def post(self, request: Request, pk: int) -> Response:
+        phase = get_object_or_404(Phase.objects.visible_to(self.person()).select_related("competition"), pk=pk)
+        if not organizes(self.person(), phase):
+            raise NotAllowed("Only the competition's organizers carry submissions into a phase.")
+        return Response({"submissions": phase_migrate(phase=phase, now=timezone.now())})
+
+
+class UploadTask(RobotView):
+    """Make a task of a zip with a `task.yaml`."""
+
+    write_scope = Scope.ORGANIZE
+
+    def post(self, request: Request) -> Response:
+        user = self.person()
+        file = request.FILES.get("file") if hasattr(request.FILES, "get") else None
+        if file is None:
+            raise BadForm("Send the zip as the field `file`.")
+        with spooled(file.chunks()) as path:
+            made = task_import(source=path, owner=user)
+        return Response(task_shape(made), status=201)
+
+
+class Queues(RobotView):
+    """The queues that the asker may use."""
+
+    def get(self, request: Request) -> Response:
+        return self.page(
+            Queue.objects.usable_by(self.person()),
+            lambda one: {"id": one.pk, "name": one.name, "vhost": one.name, "is_public": one.owner_id is None},
+        )
+
+
+class Participants(RobotView):
+    """Who takes part in a competition, for its organizers."""
+
+    def get(self, request: Request) -> Response:
+        asked = request.query_params.get("competition", "")
+        managed = Competition.objects.managed_by(self.person())
+        competition = get_object_or_404(managed, pk=int(asked) if is_number(asked) else 0)
+        rows = competition.registrations.select_related("user").order_by("pk")
+        return Response([{"id": one.pk, "username": one.user.username, "status": one.state} for one in rows])
+
+
+class UserQuota(RobotView):
+    """How much room the asker's files take."""
+
+    def get(self, request: Request) -> Response:
+        return Response({"quota": settings.ORGANIZER_STORAGE_BYTES, "storage_used": storage_used(self.person())})
+
+
+class Organizations(RobotView):
+    """There are none: an organizer is a person, a participant a team."""
+
+    def get(self, request: Request) -> Response:
+        self.person()
+        return Response([])
+
+
+class Dump(RobotView):
+    """Where a competition's bundle is fetched; `keys_instead_of_files` for one with keys."""
+
+    write_scope = Scope.ORGANIZE
+
+    def post(self, request: Request, pk: int) -> Response:
+        user = self.person()
+        competition = get_object_or_404(Competition.objects.managed_by(user), pk=pk)
+        keys = self.word("keys_instead_of_files").lower() in ("true", "1", "on")
+        url = address(cast("HttpRequest", request), "codabench:dump-file", competition.pk, int(keys), user.pk)
+        return Response({"status": "Success", "url": url}, status=201)
+
+
+@require_GET
+def dump_file(request: HttpRequest, token: str) -> FileResponse:
+    """The bundle, for whoever was given its address, as long as who asked for it organizes the competition."""
+    competition, keys, user = read_address(token, "codabench:dump-file") or (0, 0, 0)
+    managed = Competition.objects.managed_by(get_object_or_404(User, pk=user, is_active=True))
+    found = get_object_or_404(managed, pk=competition)
+    return FileResponse(exported(found, with_files=not keys), as_attachment=True, filename=f"{found.slug}.zip")

@@ -1,0 +1,282 @@
+"""Rows in the words of Codabench's API."""
+
+from typing import Any, Final
+
+from django.http import HttpRequest
+
+from accounts.models import User
+from competitions.bundles.writer import fact_sheet_yaml
+from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.rights import organizes
+from competitions.codabench_api.files import address
+from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.rules import CODABENCH_RULES
+from competitions.leaderboards.visibility import can_see_board
+from competitions.resources.models import Resource
+from competitions.runs.access import log_streams, may_download
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
+from competitions.submissions.states import REASONS, Reason, State
+
+STATUS: Final = {
+    State.QUEUED: "Submitted", State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
+    State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
+}  # fmt: skip
+TASK_PARTS: Final = ("owner", "scoring_program", "ingestion_program", "input_data", "reference_data")
+# Codabench's names of what a run leaves, and Podium's.
+RESULTS: Final = {
+    "prediction_result": "predictions.zip", "scoring_result": "scoring.zip", "detailed_result": "detailed_results.html",
+}  # fmt: skip
+RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
+
+
+def competition_row(competition: Competition) -> dict[str, Any]:
+    """One line of the list."""
+    owner = next(iter(competition.organizers.all()), None)  # `first()` would not use what was prefetched
+    return {
+        "id": competition.pk,
+        "title": competition.title,
+        "created_by": owner.username if owner else "podium",
+        "created_when": competition.created_at.isoformat(),
+        "published": competition.is_published,
+        "description": competition.subtitle,
+        "competition_type": competition.competition_type,
+        "reward": competition.reward or None,
+        "contact_email": competition.contact_email or None,
+        "logo": f"/competitions/{competition.slug}/logo/" if competition.logo_id else None,
+        "slug": competition.slug,
+    }
+
+
+def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
+    """The whole of a competition that the asker may see."""
+    phases = competition.phases.prefetch_related("tasks", "leaderboards__columns")
+    pages = [{"title": page.title, "content": page.body, "index": page.index} for page in competition.pages.all()]
+    boards = [board_shape(board) for phase in phases for board in phase.leaderboards.all() if not board.is_hidden]
+    return competition_row(competition) | {
+        "docker_image": competition.image_name,
+        "registration_auto_approve": competition.registration_policy == Competition.RegistrationPolicy.OPEN,
+        "queue": {"name": competition.queue.name},
+        "enable_detailed_results": competition.enable_detailed_results,
+        "phases": [phase_shape(phase) for phase in phases],
+        "pages": pages,
+        "leaderboards": boards,
+        "fact_sheet": fact_sheet_yaml(competition) or None,
+        "participant_status": _participant(competition, user),
+        "admin": isinstance(user, User) and Competition.objects.managed_by(user).filter(pk=competition.pk).exists(),
+    }
+
+
+def _participant(competition: Competition, user: Any) -> str | None:
+    if not isinstance(user, User):
+        return None
+    registration = competition.registrations.filter(user=user).first()
+    return registration.state if registration else None
+
+
+def phase_shape(phase: Phase) -> dict[str, Any]:
+    return {
+        "id": phase.pk,
+        "index": phase.index,
+        "name": phase.name,
+        "description": phase.description,
+        "start": phase.opens_at.isoformat(),
+        "end": phase.closes_at.isoformat() if phase.closes_at else None,
+        "tasks": [task_row(task) for task in phase.tasks.all()],
+        "max_submissions_per_day": phase.max_submissions_per_day,
+        "max_submissions_per_person": phase.max_submissions,
+        "execution_time_limit": phase.time_limit_s,
+        "auto_migrate_to_this_phase": phase.auto_migrate_to_this_phase,
+        "hide_output": phase.hide_output,
+    }
+
+
+def task_row(task: Task) -> dict[str, Any]:
+    return {"id": task.pk, "key": str(task.key), "name": task.name, "description": task.description}
+
+
+def task_shape(task: Task) -> dict[str, Any]:
+    """A task with its programs and data, by key."""
+    return task_row(task) | {
+        "created_by": task.owner.username if task.owner else None,
+        "created_when": None,
+        "is_public": task.is_public,
+        "ingestion_only_during_scoring": task.ingestion_only_during_scoring,
+        "validated": None,
+        "shared_with": [],
+        **{
+            name: dataset_shape(getattr(task, name))
+            for name in ("input_data", "ingestion_program", "reference_data", "scoring_program")
+        },
+    }
+
+
+def dataset_shape(resource: Resource | None) -> dict[str, Any] | None:
+    if resource is None:
+        return None
+    return {"id": resource.pk, "key": str(resource.key), "name": resource.name, "type": resource.kind}
+
+
+def board_shape(board: Leaderboard) -> dict[str, Any]:
+    """A board and its columns, without rows."""
+    columns = list(board.columns.all())
+    primary = next((column.index for column in columns if column.is_primary), 0)
+    return {
+        "id": board.pk,
+        "title": board.title,
+        "key": board.key,
+        "hidden": board.is_hidden,
+        "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Force_Best"),
+        "primary_index": primary,
+        "columns": [
+            {
+                "id": column.pk, "title": column.title, "key": column.key, "index": column.index, "sorting": column.sorting,
+                "precision": column.precision, "hidden": column.is_hidden, "computation": column.computation or None,
+            }
+            for column in columns
+        ],
+    }  # fmt: skip
+
+
+class Sight:
+    """Which boards' scores the asker sees: the one rule is asked once for each board, however many submissions are listed."""
+
+    def __init__(self, user: Any) -> None:
+        self.user = user
+        self._seen: dict[int, bool] = {}
+
+    def sees(self, board: Leaderboard | None) -> bool:
+        if board is None:
+            return False
+        if board.pk not in self._seen:
+            self._seen[board.pk] = can_see_board(self.user, board)
+        return self._seen[board.pk]
+
+
+def submission_shape(submission: Submission, sight: Sight) -> dict[str, Any]:
+    """A submission as its team or organizer may see it."""
+    runs = list(submission.runs.all())
+    task = runs[0].task if len(runs) == 1 else None
+    board = submission.phase.leaderboards.first()
+    standing = [
+        score
+        for score in submission.scores.all()
+        if board and score.leaderboard_id == board.pk and hasattr(score, "entry")
+    ]
+    sees = sight.sees(board)
+    return {
+        "id": submission.pk,
+        "pk": submission.pk,
+        "phase": submission.phase_id,
+        "phase_name": submission.phase.name,
+        "name": submission.file_name,
+        "filename": submission.file_name,
+        "description": submission.description,
+        "created_when": submission.created_at.isoformat(),
+        "owner": owner_of(submission),
+        "status": STATUS[State(submission.status)],
+        "status_details": status_details(submission, runs),
+        "is_public": False,
+        "is_specific_task_re_run": submission.is_task_rerun,
+        "has_children": len(runs) > 1,
+        "parent": None,
+        "children": [],
+        "task": task_shape(task) if task else None,
+        "scores": scores_of(runs, board) if board is not None and sees else [],
+        "fact_sheet_answers": submission.fact_sheet or None,
+        "leaderboard": board.pk if sees and standing and board else None,
+        "on_leaderboard": bool(sees and standing),
+        "auto_run": True,
+        "can_make_submissions_public": False,
+        "is_soft_deleted": False,
+    }
+
+
+def owner_of(submission: Submission) -> str:
+    """Who sent it in; of one that was run again, who sent in the first."""
+    while submission.rerun_of is not None:
+        submission = submission.rerun_of
+    return submission.submitted_by.username
+
+
+def made_shape(submission: Submission, sight: Sight, key: str) -> dict[str, Any]:
+    """The answer to a new submission: Codabench says the time without seconds there, and what its worker fills in later."""
+    return submission_shape(submission, sight) | {
+        "status": "Submitting",
+        "data": key,
+        "md5": None,
+        "organization": None,
+        "queue": submission.phase.competition.queue.name,
+        "created_when": f"{submission.created_at:%Y-%m-%d %H:%M}",
+    }
+
+
+def status_details(submission: Submission, runs: list[Run]) -> str | None:
+    """Podium's verdict in one line: the reason, what happened, and what the team should do."""
+    if submission.status != State.FAILED:
+        waiting = submission.status == State.QUEUED
+        return "Waiting for a compute worker." if waiting else None
+    failed = next((run for run in runs if run.state == State.FAILED), None)
+    reason = Reason(submission.reason)
+    detail = failed.detail if failed else ""
+    return f"{reason.label}: {detail} {REASONS[reason].advice}".strip()
+
+
+def scores_of(runs: list[Run], board: Leaderboard) -> list[dict[str, Any]]:
+    """One line for each column that people see and each task, at the column's precision: full precision gives labels away."""
+    return [
+        {
+            "id": f"{run.pk}:{column.key}", "index": column.index, "column_key": column.key, "score": column.shown(run.scores[column.key]),
+            "task": run.task_id,
+        }
+        for run in runs
+        for column in board.columns.all()
+        if column.key in run.scores and not column.is_hidden
+    ]  # fmt: skip
+
+
+def details_shape(submission: Submission, user: Any, request: HttpRequest) -> dict[str, Any]:
+    """Files and logs of a submission, as addresses that need no header."""
+    board = submission.phase.leaderboards.first()
+    sees = board is not None and can_see_board(user, board)
+    streams = log_streams(user, submission.phase)
+    tasks = []
+    for run in submission.runs.all():
+        outputs = run.outputs.filter(attempt=run.attempt).order_by("name")
+        shown = [one for one in outputs if may_fetch(user, submission, one.name, streams, sees=sees)]
+        tasks.append(files_shape(run, {one.name: address(request, "codabench:output", one.pk) for one in shown}))
+    first = tasks[0] if tasks else {}
+    return {
+        "data_file": address(request, "codabench:file", submission.pk),
+        "logs": [log for files in tasks for log in _told_apart(files, len(tasks))],
+        **{name: first.get(name) for name in RESULTS},
+        "tasks": tasks,
+        "leaderboards": [board_shape(board)] if board is not None and sees and not board.is_hidden else [],
+        "fact_sheet_answers": submission.fact_sheet or None,
+        "is_admin": isinstance(user, User) and organizes(user, submission.phase),
+    }
+
+
+def may_fetch(user: Any, submission: Submission, name: str, streams: list[str], *, sees: bool) -> bool:
+    """Whether this person may have this file of a run: the same rules as on the submission's page."""
+    return may_download(user, submission.phase, name, streams=streams, sees_scores=sees)
+
+
+def files_shape(run: Run, addresses: dict[str, str]) -> dict[str, Any]:
+    """The files of one task's run by the names that Codabench has for them, from addresses by Podium's names."""
+    logs = [{"name": log_name(run, name), "data_file": url} for name, url in addresses.items() if name.endswith(".log")]
+    return {"task": run.task_id, "logs": logs} | {key: addresses.get(name) for key, name in RESULTS.items()}
+
+
+def log_name(run: Run, name: str) -> str:
+    """Codabench's name of a log; what a program writes to standard error is in the same one here."""
+    if name == "ingestion.log" and run.task.ingestion_program_id is not None:
+        return f"{'scoring' if run.task.runs_beside_scoring else 'prediction'}_ingestion_stdout"
+    return "scoring_stdout" if name == "scoring.log" else "prediction_stdout"
+
+
+def _told_apart(files: dict[str, Any], count: int) -> list[dict[str, str]]:
+    """The logs of one task; where there are several, its number stands in their names."""
+    if count == 1:
+        return list(files["logs"])
+    return [log | {"name": f"{log['name']}_task_{files['task']}"} for log in files["logs"]]

@@ -1,0 +1,103 @@
+"""What robots send: submissions and bundles, announced, put to an address that carries its own right, and made use of."""
+
+from collections.abc import Iterator
+from typing import Final, cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import Scope
+from competitions.bundles.faults import Note
+from competitions.bundles.imports import import_begin, import_perform
+from competitions.bundles.models import BundleImport
+from competitions.codabench_api.base import BadForm, RobotView
+from competitions.codabench_api.files import address, read_address
+from competitions.resources.models import Upload
+from competitions.resources.storage import CHUNK_BYTES
+from competitions.resources.uploads import upload_append, upload_begin, upload_resize
+from core.numbers import is_number
+from core.refusals import Refusal
+
+BROKEN_OFF: Final = (
+    "The import broke off by a fault of this site, and nothing was created. Send it again, or ask the administrators."
+)
+
+
+class Datasets(RobotView):
+    """Announce an upload; the answer says where to put it."""
+
+    write_scope = Scope.SUBMIT
+    KINDS = ("submission", "competition_bundle")
+
+    def post(self, request: Request) -> Response:
+        kind = self.word("type", "submission")
+        if kind not in self.KINDS:
+            raise BadForm(f"The type {kind!r} is not uploaded here; there are {' and '.join(self.KINDS)}.")
+        name = self.word("request_sassy_file_name") or f"{kind}.zip"
+        size = self.word("file_size")
+        whole = size.partition(".")[0]  # some scripts announce a number with a point
+        announced = int(whole) if is_number(whole) else 0
+        upload = upload_begin(user=self.person(), file_name=name, size_bytes=announced or 1, now=timezone.now())
+        made = {
+            "key": str(upload.key),
+            "sassy_url": address(cast("HttpRequest", request), "codabench:upload", upload.pk),
+        }
+        return Response(made, status=201)
+
+
+@csrf_exempt
+@require_http_methods(["PUT"])
+def upload(request: HttpRequest, token: str) -> HttpResponse:
+    """Take the bytes. The address is the right to send them, so there is no header to ask for; the answer is exactly 200."""
+    what = read_address(token, "codabench:upload")
+    found = Upload.objects.select_related("user").filter(pk=what[0]).first() if what else None
+    if found is None:
+        return JsonResponse(
+            {"detail": "This address is not valid, or its time is over. Ask for another one."}, status=404
+        )
+    try:
+        resized = upload_resize(upload=found, size_bytes=int(request.headers.get("Content-Length") or 0))
+        upload_append(key=resized.key, user=resized.user, offset=0, chunks=_chunks(request), now=timezone.now())
+    except Refusal as refusal:
+        return JsonResponse({"detail": refusal.detail, "code": refusal.stable_code}, status=refusal.http_status)
+    return HttpResponse(status=200)
+
+
+def _chunks(request: HttpRequest) -> Iterator[bytes]:
+    while chunk := request.read(CHUNK_BYTES):
+        yield chunk
+
+
+class BundleCompleted(RobotView):
+    """The bundle has been sent: make the competition of it. The answer says where to ask what became of it."""
+
+    write_scope = Scope.ORGANIZE
+
+    def put(self, request: Request, key: UUID) -> Response:
+        user, now = self.person(), timezone.now()
+        sent = get_object_or_404(Upload.objects.select_related("file"), key=key, user=user, file__isnull=False)
+        assert sent.file is not None, "asked for"
+        job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
+        import_perform(job=job, now=now)
+        return Response({"status_id": job.pk})
+
+
+class CreationStatus(RobotView):
+    """What became of a bundle."""
+
+    def get(self, request: Request, pk: int) -> Response:
+        job = get_object_or_404(BundleImport, pk=pk, owner=self.person())
+        words = {BundleImport.State.FINISHED: "Finished", BundleImport.State.FAILED: "Failed"}
+        faults = [str(Note(**fault)) for fault in job.report.get("faults", [])]
+        if job.state == BundleImport.State.FAILED and not faults:
+            faults = [BROKEN_OFF]
+        return Response({
+            "status": words.get(BundleImport.State(job.state), "Starting"), "details": "\n".join(faults) or job.step or None,
+            "resulting_competition": job.competition_id,
+        })  # fmt: skip

@@ -1,0 +1,58 @@
+"""The robots' API at the host's root, below /api/. A slash at the end may be left out where scripts leave it out."""
+
+from django.urls import path
+
+from competitions.codabench_api import many, more, uploads, views
+
+app_name = "codabench"
+urlpatterns = [
+    path("api-token-auth/", views.SignIn.as_view(), name="sign-in"),
+    path("competitions/", views.Competitions.as_view(), name="competitions"),
+    path("competitions/public/", views.PublicCompetitions.as_view(), name="competitions-public"),
+    path("competitions/<int:pk>", views.CompetitionView.as_view(), name="competition-bare"),
+    path("competitions/<int:pk>/", views.CompetitionView.as_view(), name="competition"),
+    path("competitions/<int:pk>/register/", views.Register.as_view(), name="register"),
+    path("can_make_submission/<int:pk>/", views.CanMakeSubmission.as_view(), name="can-make-submission"),
+    path("datasets/", uploads.Datasets.as_view(), name="datasets"),
+    path("datasets/completed/<uuid:key>/", uploads.BundleCompleted.as_view(), name="bundle-completed"),
+    path("competitions/<int:pk>/creation_status/", uploads.CreationStatus.as_view(), name="creation-status"),
+    path("datasets/upload/<str:token>/", uploads.upload, name="upload"),
+    path("submissions/", views.Submissions.as_view(), name="submissions"),
+    path("submissions/<int:pk>/", views.SubmissionView.as_view(), name="submission"),
+    path("submissions/<int:pk>/get_details/", views.SubmissionDetails.as_view(), name="details"),
+    path("submissions/<int:pk>/cancel_submission/", views.Cancel.as_view(), name="cancel"),
+    path("submissions/<int:pk>/re_run_submission/", views.Rerun.as_view(), name="rerun"),
+    path(
+        "submissions/<int:pk>/submission_leaderboard_connection/",
+        more.BoardConnection.as_view(),
+        name="board-connection",
+    ),
+    path("submissions/<int:pk>/update_fact_sheet/", more.UpdateFactSheet.as_view(), name="update-fact-sheet"),
+    path(
+        "submissions/<int:pk>/run_submission/", many.KeptView.as_view(refusal=many.RunsByItself), name="run-submission"
+    ),
+    path(
+        "submissions/<int:pk>/toggle_public/", many.KeptView.as_view(refusal=many.NotMadePublic), name="toggle-public"
+    ),
+    path("submissions/<int:pk>/soft_delete/", many.KeptView.as_view(refusal=many.ResultsAreKept), name="soft-delete"),
+    path("submissions/delete_many/", many.DeleteMany.as_view(), name="delete-many"),
+    path("submissions/re_run_many_submissions/", many.RerunMany.as_view(), name="rerun-many"),
+    path("submissions/download_many/", many.DownloadMany.as_view(), name="download-many"),
+    path("phases/<int:pk>/rerun_submissions/", many.RerunPhase.as_view(), name="rerun-phase"),
+    path("competitions/<int:pk>/get_files/", many.CompetitionFiles.as_view(), name="competition-files"),
+    path("competitions/<int:pk>/results.zip", more.Results.as_view(), {"form": "zip"}, name="results-zip"),
+    path("phases/<int:pk>/get_leaderboard/", more.PhaseBoard.as_view(), name="phase-board"),
+    path("phases/<int:pk>/manually_migrate/", more.ManualMigration.as_view(), name="migrate"),
+    path("competitions/<int:pk>/results.json", more.Results.as_view(), {"form": "json"}, name="results-json"),
+    path("competitions/<int:pk>/results.csv", more.Results.as_view(), {"form": "csv"}, name="results-csv"),
+    path("competitions/<int:pk>/create_dump/", more.Dump.as_view(), name="dump"),
+    path("dumps/<str:token>/", more.dump_file, name="dump-file"),
+    path("tasks/upload_task/", more.UploadTask.as_view(), name="upload-task"),
+    path("queues/", more.Queues.as_view(), name="queues"),
+    path("participants/", more.Participants.as_view(), name="participants"),
+    path("user_quota/", more.UserQuota.as_view(), name="user-quota"),
+    path("organizations/", more.Organizations.as_view(), name="organizations"),
+    path("tasks/", views.Tasks.as_view(), name="tasks"),
+    path("files/<str:token>/", views.file, name="file"),
+    path("outputs/<str:token>/", views.output, name="output"),
+]

@@ -1,0 +1,23 @@
+"""Telling a queue's workers that there may be work.
+
+A lost wake-up costs at most one poll of the worker or one round of the reconciler, so a broker that is away never
+stops a submission from being accepted.
+"""
+
+import structlog
+from celery.exceptions import OperationalError as CeleryOperationalError
+from kombu.exceptions import OperationalError
+
+from core.celery import app
+
+log = structlog.get_logger(__name__)
+
+
+def wake(channel: str) -> bool:
+    """Send one wake-up message. Returns False, and says so in the log, when the broker cannot be reached."""
+    try:
+        app.send_task("podium.wake", queue=channel, expires=60)
+    except (OperationalError, CeleryOperationalError, OSError) as error:
+        log.warning("wakeup_not_sent", channel=channel, error=str(error))
+        return False
+    return True

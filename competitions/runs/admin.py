@@ -1,0 +1,256 @@
+"""Submissions and runs, for organizers: they show everything, and act through the services."""
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME, ActionForm
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from accounts.models import User
+from competitions.catalog.organizer_admin import History, OrganizerAdmin, ReadOnly, choices_for
+from competitions.compute.models import Queue
+from competitions.runs.access import log_streams
+from competitions.runs.bulk import cost_of, runs_move_to_queue
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.outdated import outdated_submissions
+from competitions.runs.receipts import receipt_for
+from competitions.runs.services import submission_cancel, submission_rerun
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_disqualify, submission_reinstate
+from competitions.submissions.states import Reason, State
+from core.numbers import is_number
+from core.refusals import Refusal
+
+
+def confirmed_ones(request: HttpRequest, queryset: QuerySet[Submission]) -> QuerySet[Submission]:
+    """Those that the page of confirmation named, all in one field: of fields a browser may send a thousand and no more."""
+    if "chosen" not in request.POST:
+        return queryset
+    return queryset.filter(pk__in=[pk for pk in request.POST["chosen"].split(",") if is_number(pk)])
+
+
+def queues_for(request: HttpRequest) -> QuerySet[Queue]:
+    """Those that this organizer may send runs to."""
+    choices = choices_for(request, Queue)
+    return Queue.objects.all() if choices is None else choices
+
+
+def actor_of(request: HttpRequest) -> str:
+    return f"admin:{request.user.get_username()}"
+
+
+class ReasonForm(ActionForm):
+    """Asks for the reason that the team reads when its submission is disqualified."""
+
+    reason = forms.CharField(required=False, max_length=500, label="Reason (to disqualify)")
+
+
+RUN_COLUMNS = ["id", "task", "state", "attempt", "worker", "reason", "detail"]
+
+
+class RunInline(ReadOnly, admin.TabularInline[Run, Submission]):
+    model = Run
+    competition_path = "submission__phase__competition"
+    fields: ClassVar[Any] = RUN_COLUMNS
+    extra = 0
+    can_delete = False
+    show_change_link = True
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        return RUN_COLUMNS
+
+
+@admin.register(Submission)
+class SubmissionAdmin(ReadOnly, OrganizerAdmin):
+    """Every submission of the organizer's competitions. Scores stay on the leaderboard, whose rule on sealing holds."""
+
+    competition_path = "phase__competition"
+    list_display = [
+        "id", "status", "team", "phase", "kind", "page", "reason", "is_charged", "created_at", "disqualified_at",
+    ]  # fmt: skip
+    list_filter = ["status", "reason", "kind"]
+    list_select_related = ["team", "phase__competition"]
+    search_fields = ["team__name", "file_name", "submitted_by__username"]
+    inlines = [RunInline]
+    action_form = ReasonForm
+    actions = ["rerun", "cancel", "move", "disqualify", "reinstate"]
+    show_full_result_count = False
+
+    def view_on_site(self, obj: Submission) -> str:
+        return reverse("web:submission", args=[obj.pk])
+
+    @admin.display(description="Page and file")
+    def page(self, submission: Submission) -> SafeString:
+        page = reverse("web:submission", args=[submission.pk])
+        download = reverse("api:submission-download", args=[submission.pk])
+        return format_html('<a href="{}">page</a> <a href="{}">download</a>', page, download)
+
+    def _each(
+        self, request: HttpRequest, queryset: QuerySet[Submission], word: str, act: Callable[[Submission], Any]
+    ) -> None:
+        done = 0
+        for submission in queryset:
+            try:
+                done += bool(act(submission) is not False)
+            except Refusal as refusal:
+                self.message_user(request, f"#{submission.pk}: {refusal.detail}", messages.WARNING)
+        self.message_user(request, f"{done} of {queryset.count()} {word}.")
+
+    def get_urls(self) -> list[URLPattern]:
+        """One more page: what ran with versions that have been replaced since, to run it again."""
+        page = path("outdated/", self.admin_site.admin_view(self.outdated), name="submissions_submission_outdated")
+        return [page, *super().get_urls()]
+
+    def outdated(self, request: HttpRequest) -> HttpResponse:
+        """Run again what ran with old versions, of the tasks or phases in the address: count and cost first."""
+        asked = {
+            name: [pk for pk in request.GET.get(name, "").split(",") if is_number(pk)] for name in ("task", "phase")
+        }
+        runs = Run.objects.filter(Q(task__in=asked["task"]) | Q(submission__phase__in=asked["phase"]))
+        mine = self.get_queryset(request)
+        found = mine.filter(pk__in=outdated_submissions(runs.filter(submission__in=mine.values("pk"))))
+        if not found.exists():
+            self.message_user(request, "Nothing of yours ran with programs or data that have been replaced since.")
+        elif page := self._asks_first(request, found, "rerun", "Run again with the new versions", names_them=False):
+            return page
+        else:
+            self._run_again(request, found)
+        return redirect("admin:submissions_submission_changelist")
+
+    def _asks_first(
+        self, request: HttpRequest, queryset: QuerySet[Submission], action: str, words: str, *, names_them: bool = True
+    ) -> TemplateResponse | None:
+        """The page that shows what a bulk action would concern and cost; None once the person has confirmed.
+
+        `names_them`: the answer names every submission; else the page's own address says which.
+        """
+        if request.POST.get("confirmed") == "yes":
+            return None
+        context = admin.site.each_context(request) | {
+            "title": words, "action": action, "opts": self.model._meta, "cost": cost_of(queryset), "queryset": queryset[:20],
+            "selected": list(queryset.values_list("pk", flat=True)) if names_them else [], "checkbox_name": ACTION_CHECKBOX_NAME,
+            "queues": queues_for(request) if action == "move" else None,
+        }  # fmt: skip
+        return TemplateResponse(request, "admin/submissions/confirm.html", context)
+
+    @admin.action(description="Move what waits to another queue", permissions=["change"])
+    def move(self, request: HttpRequest, queryset: QuerySet[Submission]) -> TemplateResponse | None:
+        asked = self._asks_first(request, queryset, "move", "Move what waits to another queue")
+        if asked is not None:
+            return asked
+        queue = queues_for(request).filter(name=request.POST.get("queue", "")).first()
+        if queue is None:
+            self.message_user(request, "Choose one of the queues that you may use. Nothing was moved.", messages.ERROR)
+            return None
+        chosen = confirmed_ones(request, queryset)
+        moved = runs_move_to_queue(submissions=chosen, queue=queue, actor=actor_of(request), now=timezone.now())
+        self.message_user(request, f"{moved} waiting runs were moved to {queue}; what runs stays where it is.")
+        return None
+
+    @admin.action(description="Run again (each task is a new attempt)", permissions=["change"])
+    def rerun(self, request: HttpRequest, queryset: QuerySet[Submission]) -> TemplateResponse | None:
+        asked = self._asks_first(request, queryset, "rerun", "Run again")
+        if asked is not None:
+            return asked
+        self._run_again(request, confirmed_ones(request, queryset))
+        return None
+
+    def _run_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        actor, now = actor_of(request), timezone.now()
+        self._each(
+            request, queryset, "queued again", lambda one: submission_rerun(submission=one, actor=actor, now=now)
+        )
+
+    @admin.action(description="Cancel", permissions=["change"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Submission]) -> TemplateResponse | None:
+        asked = self._asks_first(request, queryset, "cancel", "Cancel")
+        if asked is not None:
+            return asked
+        actor, now, queryset = actor_of(request), timezone.now(), confirmed_ones(request, queryset)
+        self._each(request, queryset, "cancelled", lambda one: submission_cancel(submission=one, actor=actor, now=now))
+        return None
+
+    @admin.action(description="Disqualify (give a reason)", permissions=["change"])
+    def disqualify(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        reason, now = request.POST.get("reason", "").strip(), timezone.now()
+        if not reason:
+            self.message_user(request, "Give the reason beside the action; the team reads it.", messages.ERROR)
+            return
+        self._each(
+            request, queryset, "disqualified", lambda one: submission_disqualify(submission=one, reason=reason, now=now)
+        )
+
+    @admin.action(description="Undo a disqualification", permissions=["change"])
+    def reinstate(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        self._each(request, queryset, "reinstated", lambda one: submission_reinstate(submission=one))
+
+
+class RunEventInline(History, admin.TabularInline[RunEvent, Run]):
+    model = RunEvent
+    competition_path = "run__submission__phase__competition"
+    fields: ClassVar[Any] = ["at", "attempt", "source", "target", "actor", "note"]
+    readonly_fields: ClassVar[Any] = fields
+
+
+# Scores of a run are left out here: one rule on visibility, and it lives in the leaderboards app.
+RUN_FIELDS = [
+    "id", "submission", "task", "team", "queue", "state", "attempt", "worker", "queued_at", "started_at", "finished_at",
+    "lease_expires_at", "cancel_requested_at", "reason", "code", "detail", "meters", "shown_receipt",
+]  # fmt: skip
+
+
+class NeedsAPerson(admin.SimpleListFilter):
+    """Runs that are held: nothing happens to them until somebody has looked and runs them again."""
+
+    title = "held for a person"
+    parameter_name = "held"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("platform", "after faults of the platform"), ("organizer", "after a fault of the scoring program")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Run]) -> QuerySet[Run]:
+        reasons = {"platform": Reason.INFRASTRUCTURE, "organizer": Reason.SCORING_ERROR}
+        wanted = reasons.get(self.value() or "")
+        return queryset if wanted is None else queryset.filter(state=State.FAILED, reason=wanted)
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnly, OrganizerAdmin):
+    competition_path = "submission__phase__competition"
+    list_display = [
+        "short_id", "state", "reason", "code", "submission", "task", "attempt", "worker", "queued_at", "lease_expires_at",
+    ]  # fmt: skip
+    list_filter = ["state", NeedsAPerson]
+    list_select_related = ["submission", "task", "worker__queue"]
+    fields: ClassVar[Any] = RUN_FIELDS
+    inlines = [RunEventInline]
+    show_full_result_count = False
+
+    @admin.display(description="run")
+    def short_id(self, run: Run) -> str:
+        return str(run.pk)[:8]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Run | None:
+        run: Run | None = super().get_object(request, object_id, from_field)
+        if run is not None:  # the organizer's own view of it: see `receipt_for`
+            user = request.user
+            assert isinstance(user, User), "the admin lets nobody else in"
+            run.receipt = receipt_for(run, streams=log_streams(user, run.submission.phase), organizes=True)
+        return run
+
+    @admin.display(description="Receipt")
+    def shown_receipt(self, run: Run) -> str:
+        return json.dumps(run.receipt, indent=2, ensure_ascii=False)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        return RUN_FIELDS

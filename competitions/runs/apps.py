@@ -1,0 +1,26 @@
+from datetime import timedelta
+
+from django.apps import AppConfig
+
+
+class RunsConfig(AppConfig):
+    name = "competitions.runs"
+    verbose_name = "Runs"
+
+    def ready(self) -> None:
+        from competitions.runs import impact  # noqa: F401  # adds its checks
+        from competitions.runs.merging import submissions_follow_merge
+        from competitions.runs.ranking import turns_repair
+        from competitions.runs.retention import remove_old
+        from competitions.runs.services import queue_accepted
+        from competitions.runs.upkeep import LEASES, expire_leases, wake_waiting_queues
+        from competitions.submissions.signals import submission_accepted
+        from competitions.teams.merging import teams_merged
+        from core.reconciler import reconciler_step
+
+        reconciler_step(LEASES, expire_leases, spares=True)
+        reconciler_step("queues_woken", wake_waiting_queues)
+        reconciler_step("turns_repaired", turns_repair, every=timedelta(minutes=1))
+        reconciler_step("old_removed", remove_old, every=timedelta(minutes=10))
+        submission_accepted.connect(queue_accepted, dispatch_uid="runs.queue_accepted")
+        teams_merged.connect(submissions_follow_merge, dispatch_uid="runs.submissions_follow_merge")

@@ -1,0 +1,62 @@
+"""Acting on many submissions at once: first what it would concern and cost, then the act itself."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from competitions.compute.models import Queue
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.ranking import enter_queue
+from competitions.submissions.models import Submission
+from competitions.submissions.states import FINAL, HELD, State
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a bulk act would concern. Times are seconds of wall clock of the runs' containers."""
+
+    submissions: int
+    runs: int
+    waiting: int
+    running: int
+    ended: int
+    used_s: float
+    at_most_s: float
+    gpu_runs: int
+
+
+def cost_of(submissions: QuerySet[Submission]) -> Cost:
+    """Counted in two queries, however many there are."""
+    runs = list(
+        Run.objects.filter(submission__in=submissions.values("pk")).values_list(
+            "state", "meters", "gpus", "submission__phase__time_limit_s", "submission__phase__scoring_time_limit_s",
+            "submission__kind",
+        )
+    )  # fmt: skip
+    limits = [scoring + (0 if kind == "prediction" else ingestion) for _, _, _, ingestion, scoring, kind in runs]
+    states = [row[0] for row in runs]
+    return Cost(
+        submissions=submissions.count(), runs=len(runs), waiting=states.count(State.QUEUED),
+        running=sum(state in HELD for state in states), ended=sum(state in FINAL for state in states),
+        used_s=sum(float(row[1].get("wall_s") or 0) for row in runs), at_most_s=float(sum(limits)),
+        gpu_runs=sum(row[2] > 0 for row in runs),
+    )  # fmt: skip
+
+
+@transaction.atomic
+def runs_move_to_queue(*, submissions: QuerySet[Submission], queue: Queue, actor: str, now: datetime) -> int:
+    """Move what waits to another queue, where it keeps its age; returns how many runs. What runs stays where it runs."""
+    waiting = Run.objects.select_for_update().filter(submission__in=submissions.values("pk"), state=State.QUEUED)
+    moved = list(waiting.exclude(queue=queue).order_by("pk"))
+    Run.objects.filter(pk__in=[run.pk for run in moved]).update(queue=queue)
+    RunEvent.objects.bulk_create(
+        RunEvent(
+            run=run, attempt=run.attempt, source=State.QUEUED, target=State.QUEUED, actor=actor, at=now,
+            note=f"moved to the queue {queue.name}",
+        )
+        for run in moved
+    )  # fmt: skip
+    enter_queue(Run.objects.filter(pk__in=[run.pk for run in moved]), now=now)
+    return len(moved)

@@ -1,0 +1,263 @@
+"""Handing out runs under leases and taking their answers: the site's half of the worker protocol.
+
+The lease id fences: whoever speaks with an old one gets `LeaseLost` and changes nothing.
+"""
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+
+from competitions.catalog.sealed_keys import sealed_keys_record
+from competitions.compute.models import ComputeWorker, Queue
+from competitions.resources.models import Resource
+from competitions.runs.matching import INSEPARABLE, fitting_runs
+from competitions.runs.models import Attempt, Run, RunOutput
+from competitions.runs.ranking import next_teams, turn_taken
+from competitions.runs.receipts import receipt_of_inputs
+from competitions.runs.refusals import LeaseLost
+from competitions.runs.retries import infrastructure_failed, record_attempt
+from competitions.runs.transitions import run_move
+from competitions.runs.vocabulary import in_fixed_words, meters_to_show
+from competitions.runs.worker_api.results import InvalidResult, Result
+from competitions.submissions.states import HELD, Reason, State
+
+log = structlog.get_logger(__name__)
+FOR_A_JOB: Final = ("submission__phase__competition", "submission__file", "task")
+REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
+
+
+@transaction.atomic
+def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id: str = "") -> Run | None:
+    """Lease the next run of the worker's queue to it, or None when there is nothing for it.
+
+    A claim that is sent twice, because its answer was lost or by the network, gets the same run again while nobody has
+    heard of it since, and otherwise nothing: a lease that no worker knows of would only run out.
+    """
+    if claim_id and not _is_new_claim(worker, claim_id):
+        return _leased_by(worker, claim_id)
+    if worker.queue.is_paused or worker.drained_at is not None:
+        return None
+    run = _next_run(worker, free_gpus, now)
+    if run is None:
+        return None
+    _attach_programs(run)
+    sealed_keys_record(phase=run.submission.phase, now=now)
+    run.queue = worker.queue
+    changes: dict[str, Any] = {
+        "lease_id": uuid.uuid4(), "lease_expires_at": lease_end(now), "worker": worker, "claim_id": claim_id,
+        "started_at": None, "meters": run.meters if run.ingested_attempt else {},
+    }  # fmt: skip
+    for name, value in changes.items():
+        setattr(run, name, value)
+    run.receipt = receipt_of_inputs(run) | {key: run.receipt[key] for key in ("ingestion",) if key in run.receipt}
+    won = run_move(
+        run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.LEASED, actor=f"worker:{worker.name}", now=now,
+        receipt=run.receipt, **changes,
+    )  # fmt: skip
+    if not won:
+        return None
+    run.state = State.LEASED
+    turn_taken(run, now=now)
+    return run
+
+
+def _is_new_claim(worker: ComputeWorker, claim_id: str) -> bool:
+    """Write the claim down; False when it is there already. Claims of one worker take turns from here on."""
+    recent: list[str] = ComputeWorker.objects.select_for_update().get(pk=worker.pk).recent_claims
+    if claim_id in recent:
+        return False
+    ComputeWorker.objects.filter(pk=worker.pk).update(recent_claims=[*recent, claim_id][-REMEMBERED_CLAIMS:])
+    return True
+
+
+def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:
+    runs = Run.objects.filter(worker=worker, claim_id=claim_id, state=State.LEASED)
+    run = runs.select_related(*FOR_A_JOB, "worker", "queue").first()
+    if run is not None:
+        _attach_programs(run)
+    return run
+
+
+def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | None:
+    """The run whose turn it is, locked. Runs whose image the queue forbids are ended on the way, by nobody's fault but ours."""
+    if worker.queue.max_in_flight_per_team is not None:
+        Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
+    if worker.queue.separate_scoring:
+        _end_inseparable(worker.queue, now)
+    fitting = fitting_runs(worker, free_gpus=free_gpus, now=now)
+    for team, priority in next_teams(worker.queue, fitting):
+        candidates = fitting.filter(team=team, priority=priority).order_by("queued_at", "pk").select_related(*FOR_A_JOB)
+        if connection.features.has_select_for_update_skip_locked:
+            candidates = candidates.select_for_update(skip_locked=True, of=("self",))
+        while (run := candidates.first()) is not None:
+            image = run.submission.phase.image_name
+            if worker.queue.allows_image(image):
+                return run
+            _image_forbidden(run, worker.queue, image, now)
+    return None
+
+
+def _image_forbidden(run: Run, queue: Queue, image: str, now: datetime) -> None:
+    detail = f"The image {image} is not allowed on the queue {queue.name}; allowed are: {queue.allowed_images_text}."
+    _not_on_this_queue(run, "image_forbidden", detail, now)
+
+
+def _end_inseparable(queue: Queue, now: datetime) -> None:
+    """No worker of a queue that keeps scoring apart may ever run these: they must not wait for ever."""
+    waiting = Run.objects.select_for_update(of=("self",)).filter(INSEPARABLE, queue=queue, state=State.QUEUED)
+    for run in waiting.order_by("pk")[:100]:
+        detail = (
+            f"Its ingestion program runs beside the scoring program, and the queue {queue.name} keeps scoring on workers of "
+            "its own. Move the competition to another queue."
+        )
+        _not_on_this_queue(run, "inseparable", detail, now)
+
+
+def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.FAILED, actor="queue", now=now, note=detail,
+        reason=Reason.INFRASTRUCTURE, code=code, detail=detail,
+    )  # fmt: skip
+
+
+def _attach_programs(run: Run) -> None:
+    """Give the run's task its programs and data; one query of its own, because one of a dozen tables takes 20 ms to plan."""
+    task = run.task
+    names = ("scoring_program", "ingestion_program", "input_data", "reference_data")
+    found = Resource.objects.select_related("file").in_bulk(
+        [pk for name in names if (pk := getattr(task, f"{name}_id"))]
+    )
+    for name in names:
+        setattr(task, name, found.get(getattr(task, f"{name}_id")))
+
+
+def lease_end(now: datetime) -> datetime:
+    return now + timedelta(seconds=settings.LEASE_S)
+
+
+def require_lease(*, run_id: str, attempt: int, lease_id: str) -> None:
+    """Lock the run; `LeaseLost` unless this lease still holds it. Call inside a transaction."""
+    held = Run.objects.select_for_update().filter(pk=run_id, attempt=attempt, lease_id=lease_id, state__in=HELD)
+    if not held.values_list("pk"):
+        raise LeaseLost
+
+
+def held_run(*, run_id: str, attempt: int, lease_id: str) -> Run:
+    """The run, locked, if this lease still holds it; else `LeaseLost`. Call inside a transaction."""
+    return _held(_locked(run_id), attempt=attempt, lease_id=lease_id)
+
+
+def _locked(run_id: str) -> Run | None:
+    runs = Run.objects.select_for_update(of=("self",)).select_related("submission__phase", "worker", "queue")
+    return runs.filter(pk=run_id).first()
+
+
+def _held(run: Run | None, *, attempt: int, lease_id: str) -> Run:
+    if run is None or (run.attempt, str(run.lease_id)) != (attempt, lease_id) or run.state not in HELD:
+        raise LeaseLost
+    return run
+
+
+@transaction.atomic
+def run_heartbeat(
+    *, run_id: str, attempt: int, lease_id: str, state: State, meters: dict[str, Any], now: datetime
+) -> Run:
+    """Renew the lease, take the reported state and meters; returns the run, whose cancel flag the worker must obey."""
+    run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
+    changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
+    if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
+        changes["meters"] = meters_to_show(run, state, meters)
+    run.lease_expires_at = changes["lease_expires_at"]
+    if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
+        if state in (State.INGESTING, State.SCORING):
+            changes["started_at"] = now
+        run_move(
+            run_id=run.pk, attempt=run.attempt, source=State(run.state), target=state,
+            actor=actor_of(run), now=now, **changes,
+        )  # fmt: skip
+        run.state = state
+    else:  # a late or repeated report moves nothing back
+        Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
+    return run
+
+
+def actor_of(run: Run) -> str:
+    return f"worker:{run.worker.name if run.worker else 'unknown'}"
+
+
+@transaction.atomic
+def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: datetime) -> State:
+    """Take back a run whose containers never started: it keeps its place and its attempt number, unless it was cancelled."""
+    run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
+    target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=actor_of(run), now=now,
+        note=note or "released by the worker", worker=None,
+    )  # fmt: skip
+    return target
+
+
+@transaction.atomic
+def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, now: datetime) -> State:
+    """Take an attempt's answer; sent again, the same reply. Raises `LeaseLost` for an attempt that is over.
+
+    Infrastructure failures put the run back for another worker, until `MAX_ATTEMPTS`; all else ends it.
+    """
+    run = _locked(run_id)  # an answer that is sent twice at once takes turns
+    answered = Attempt.objects.filter(run_id=run_id, lease_id=lease_id, is_answered=True).first()
+    if answered is not None:
+        return State(answered.outcome)
+    run = _held(run, attempt=attempt, lease_id=lease_id)
+    result = in_fixed_words(run, result)
+    if result.reason == Reason.INFRASTRUCTURE:
+        return infrastructure_failed(run, result, actor=actor_of(run), now=now)
+    return _ingested(run, result, now) if result.target == State.QUEUED else _ended(run, result, now)
+
+
+def _ended(run: Run, result: Result, now: datetime) -> State:
+    """The run's end by the participant's, the organizer's or nobody's fault."""
+    _worker_succeeded(run)
+    record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
+    receipt = run.receipt | result.receipt | {"outputs": _output_digests(run)}
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=result.target, actor=actor_of(run), now=now,
+        note=result.detail, reason=result.reason, code=result.code, detail=result.detail, scores=result.scores,
+        receipt=receipt, meters=run.meters if run.ingested_attempt else result.meters or run.meters,
+        started_at=run.started_at or (now if result.stages else None),
+    )  # fmt: skip
+    return result.target
+
+
+def _worker_succeeded(run: Run) -> None:
+    """Its failures are no longer in a row."""
+    if run.worker is not None and run.worker.infrastructure_failures:
+        ComputeWorker.objects.filter(pk=run.worker.pk).update(infrastructure_failures=0)
+
+
+def _ingested(run: Run, result: Result, now: datetime) -> State:
+    """Ingestion is done, by a worker that does nothing else: the run waits for one that scores.
+
+    Raises `InvalidResult` when this was not asked for, or the predictions have not arrived: then nothing changes.
+    """
+    is_asked = (
+        run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION and run.ingested_attempt is None
+    )
+    outputs = _output_digests(run)
+    if not is_asked or "predictions.zip" not in outputs:
+        raise InvalidResult("'outcome' is 'ingested', but this run has no predictions or was to be scored, too.")
+    _worker_succeeded(run)
+    record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.QUEUED, actor=actor_of(run), now=now,
+        note="ingested; scoring is next", ingested_attempt=run.attempt, meters=result.meters, worker=None, started_at=None,
+        receipt=run.receipt | {"ingestion": result.receipt | {"outputs": outputs}}, next_attempt=True,
+    )  # fmt: skip
+    return State.QUEUED
+
+
+def _output_digests(run: Run) -> dict[str, str]:
+    return dict(RunOutput.objects.filter(run=run, attempt=run.attempt).values_list("name", "file_id"))

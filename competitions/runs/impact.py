@@ -1,0 +1,27 @@
+"""What a change of a phase's budget would do to runs that wait and to those that have ended."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from competitions.catalog.impact import impact_check
+from competitions.catalog.models import Phase
+from competitions.runs.models import Run
+from competitions.submissions.states import LIVE, Kind, State
+
+BUDGET: Final = ("time_limit_s", "gpus", "cpus", "memory_bytes", "output_bytes", "output_files", "pids", "docker_image")
+
+
+@impact_check
+def budgets_change(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    changed = [name for name in BUDGET if name in changes]
+    if not changed:
+        return
+    runs = Run.objects.filter(submission__phase=phase)
+    if waiting := runs.filter(state__in=LIVE).count():
+        yield f"{waiting} run{'' if waiting == 1 else 's'} not finished yet would start under the new budget, if not started."
+    limit_s = changes.get("time_limit_s")
+    if limit_s is not None and limit_s < phase.time_limit_s:
+        over = runs.filter(state=State.FINISHED, submission__kind=Kind.CODE, meters__wall_s__gt=limit_s).count()
+        if over:
+            yield f"{over} finished run{'' if over == 1 else 's'} took longer than the new time limit, and would fail now."

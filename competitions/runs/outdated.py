@@ -1,0 +1,43 @@
+"""Which submissions ran with a version of a program or of data that has been replaced since."""
+
+from typing import Any, Final
+
+from django.db.models import QuerySet
+
+from competitions.catalog.models import Task
+from competitions.runs.models import Run
+from competitions.submissions.states import Kind, State
+
+SCORED_WITH: Final = ("scoring_program", "reference_data")
+RUN_WITH: Final = (*SCORED_WITH, "ingestion_program", "input_data")
+
+
+def outdated_submissions(runs: QuerySet[Run]) -> set[int]:
+    """Numbers of the submissions of these runs that ended with other programs or data than their tasks have now.
+
+    The digests in the receipts are compared, so a version that was taken back counts as the same. Predictions are judged by what
+    scored them. Left out is what stands on no board by itself: cancelled and disqualified ones, verifications, runs on one task.
+    """
+    ended = runs.filter(
+        state__in=[State.FINISHED, State.FAILED], submission__disqualified_at=None, submission__is_verification=False,
+        submission__is_task_rerun=False,
+    )  # fmt: skip
+    rows = ended.values_list(
+        "submission", "task", "receipt__inputs", "submission__kind", "submission__phase__as_on_codabench"
+    )
+    wanted = _digests(Task.objects.filter(pk__in=ended.values("task")))
+    found = set()
+    for submission, task, inputs, kind, as_on_codabench in rows.iterator():
+        names = SCORED_WITH if kind == Kind.PREDICTION and not as_on_codabench else RUN_WITH
+        if inputs and any(inputs.get(name) != wanted[task][name] for name in names):
+            found.add(submission)
+    return found
+
+
+def _digests(tasks: QuerySet[Task]) -> dict[int, dict[str, str | None]]:
+    """By task: what its programs and data are now, in the words of a receipt; None where it has none."""
+    rows: Any = tasks.values("pk", *(f"{name}__file" for name in RUN_WITH))
+    return {
+        row["pk"]: {name: f"sha256:{row[f'{name}__file']}" if row[f"{name}__file"] else None for name in RUN_WITH}
+        for row in rows
+    }

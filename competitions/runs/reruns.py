@@ -1,0 +1,65 @@
+"""Submissions made from others: run again as new rows, on a task of choice, or carried into the next phase."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from competitions.catalog.models import Phase, Task
+from competitions.catalog.sealed_keys import published_by
+from competitions.runs.refusals import StillRunning, TaskSealed
+from competitions.runs.services import runs_queue
+from competitions.submissions.datasets import tasks_for
+from competitions.submissions.models import Submission
+from competitions.submissions.refusals import NothingToRun
+from competitions.submissions.states import FINAL
+from competitions.teams.models import Team
+
+COPIED = ("team", "kind", "file", "file_name", "description", "program", "fact_sheet")
+
+OFF_THE_BOARD = (
+    "is_late",
+    "is_verification",
+    "disqualified_at",
+    "disqualified_reason",
+)  # running again makes nothing eligible
+
+
+@transaction.atomic
+def submission_repeat(*, submission: Submission, by: User, now: datetime, task: Task | None = None) -> Submission:
+    """Run an ended submission again as a new one that costs no quota; with `task` on that one alone, and on no board.
+
+    Raises `StillRunning`, or `TaskSealed` where the submission's phase would show what another one keeps sealed.
+    """
+    if submission.status not in FINAL:
+        raise StillRunning
+    if task is not None and (sealed := published_by(submission.phase, [task])):
+        raise TaskSealed(task, next(iter(sealed.values())))
+    return _copy(
+        submission, submission.phase, by, now, [task] if task else [], rerun_of=submission, is_task_rerun=bool(task),
+        **{name: getattr(submission, name) for name in OFF_THE_BOARD},
+    )  # fmt: skip
+
+
+@transaction.atomic
+def submission_migrate(*, submission: Submission, phase: Phase, by: User, now: datetime) -> Submission | None:
+    """Carry a submission into a phase, once: None where it is there already."""
+    Team.objects.select_for_update().get(pk=submission.team_id)
+    if Submission.objects.filter(phase=phase, migrated_from=submission).exists():
+        return None
+    return _copy(submission, phase, by, now, [], migrated_from=submission)
+
+
+def _copy(
+    source: Submission, phase: Phase, by: User, now: datetime, tasks: Collection[Task], **more: object
+) -> Submission:
+    copied = {name: getattr(source, name) for name in COPIED}
+    made = Submission(phase=phase, submitted_by=by, received_at=now, created_at=now, is_charged=False, **copied, **more)
+    made.full_clean()
+    made.save(force_insert=True)
+    chosen = tasks or tasks_for(phase, source.kind)
+    if not chosen:
+        raise NothingToRun(phase)
+    runs_queue(submission=made, tasks=chosen, now=now)
+    return made

@@ -1,0 +1,107 @@
+"""What becomes of an attempt that failed by our own fault: tried again elsewhere, or held for a person; and the breakers."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+
+from competitions.runs.models import Attempt, Run
+from competitions.runs.transitions import run_move
+from competitions.runs.worker_api.results import Result
+from competitions.submissions.states import Reason, State
+
+log = structlog.get_logger(__name__)
+WORKER_BREAKER: Final = 3  # infrastructure failures in a row, of different runs
+RUN_BREAKER: Final = 2  # workers that were lost while they held the same run
+NOT_THE_WORKERS: Final = (
+    "image_missing",
+    "image_pull_failed",
+    "image_forbidden",
+)  # ours to mend, but on no particular host
+RUN_QUARANTINED: Final = "run_quarantined"
+
+
+def named(run: Run) -> dict[str, Any]:
+    """What every line of the log about a run says."""
+    return {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
+
+
+def record_attempt(
+    run: Run, *, outcome: State, reason: str, detail: str, now: datetime, is_answered: bool = True
+) -> None:
+    """Write down how an attempt ended. The run must be held."""
+    assert run.lease_id is not None, "a held run has a lease, by constraint"
+    Attempt.objects.create(
+        run=run, attempt=run.attempt, lease_id=run.lease_id, worker=run.worker, ended_at=now, outcome=outcome, is_answered=is_answered,
+        has_run=run.started_at is not None, reason=reason, detail=detail,
+    )  # fmt: skip
+
+
+def infrastructure_failed(run: Run, result: Result, *, actor: str, now: datetime) -> State:
+    """Our fault, as the worker says: count it against the worker, and try again elsewhere."""
+    if run.worker is not None and result.code not in NOT_THE_WORKERS and not _failed_here_before(run):
+        run.worker.infrastructure_failures += 1
+        if run.worker.infrastructure_failures >= WORKER_BREAKER and run.worker.quarantined_at is None:
+            run.worker.quarantined_at = now
+            log.error("worker_quarantined", worker=run.worker.name, **named(run))
+        run.worker.save(update_fields=["infrastructure_failures", "quarantined_at"])
+    return attempt_lost(run, code=result.code, detail=result.detail, actor=actor, now=now, is_answered=True)
+
+
+def _failed_here_before(run: Run) -> bool:
+    """One bad run, tried again on the only worker, must not quarantine it for everybody."""
+    return Attempt.objects.filter(run=run, worker=run.worker, reason=Reason.INFRASTRUCTURE, is_answered=True).exists()
+
+
+def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime, is_answered: bool) -> State:
+    """End a held attempt by our fault: back to the queue, or held for a person, failed as `infrastructure`.
+
+    It is held after the last of `MAX_ATTEMPTS`, and when two different workers were lost while they had it.
+    """
+    victims = [] if is_answered else _workers_lost(run)
+    outcome = _outcome(run, victims)
+    if outcome == State.FAILED and len(victims) >= RUN_BREAKER:
+        code = RUN_QUARANTINED
+        detail = f"The compute workers {' and '.join(victims)} were lost while they had this run. It is held until a person runs it again."
+        log.error("run_quarantined", workers=victims, **named(run))
+    record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
+    changes: dict[str, Any] = {"faults": run.faults + 1, "code": code, "detail": detail}
+    if outcome == State.FAILED:
+        changes["reason"] = Reason.INFRASTRUCTURE
+    if outcome == State.QUEUED:
+        changes = _queued_again(run, now)
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=outcome, actor=actor, now=now, note=detail,
+        **changes,
+    )  # fmt: skip
+    return outcome
+
+
+def _outcome(run: Run, victims: list[str]) -> State:
+    if run.cancel_requested_at is not None:
+        return State.CANCELLED
+    is_last = run.faults + 1 >= settings.MAX_ATTEMPTS or len(victims) >= RUN_BREAKER
+    return State.FAILED if is_last else State.QUEUED
+
+
+def _queued_again(run: Run, now: datetime) -> dict[str, Any]:
+    """Back-off: at once after the first fault, then later and later."""
+    pauses = settings.RETRY_PAUSES_S
+    wait_s = pauses[min(run.faults, len(pauses) - 1)]
+    return {
+        "faults": run.faults + 1,
+        "worker": None,
+        "not_before": now + timedelta(seconds=wait_s),
+        "started_at": None,
+        "next_attempt": True,
+    }
+
+
+def _workers_lost(run: Run) -> list[str]:
+    """Names of the different workers that fell silent while this run's containers ran, since it was queued; this one included."""
+    earlier = Attempt.objects.filter(run=run, is_answered=False, has_run=True, attempt__gt=run.attempt - run.faults - 1)
+    names = set(earlier.exclude(worker=None).values_list("worker__name", flat=True))
+    if run.worker is not None and run.started_at is not None:
+        names.add(run.worker.name)
+    return sorted(names)

@@ -1,0 +1,96 @@
+"""Queueing, cancelling and re-running the runs of a submission."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import User
+from competitions.catalog.models import Phase, Task
+from competitions.resources.models import StoredFile
+from competitions.resources.storage import local_copy
+from competitions.runs import refusals
+from competitions.runs.models import Run
+from competitions.runs.ranking import enter_queue
+from competitions.runs.transitions import run_move, run_reopen
+from competitions.submissions.models import Submission
+from competitions.submissions.preflight import recognise
+from competitions.submissions.refusals import NothingToRun
+from competitions.submissions.states import HELD, Kind, State
+from competitions.teams.models import Team
+
+
+def queue_accepted(
+    sender: type[Submission], submission: Submission, tasks: Collection[Task], now: datetime, **kwargs: Any
+) -> None:
+    """Receiver of `submission_accepted`: its runs are queued in the same transaction."""
+    runs_queue(submission=submission, tasks=tasks, now=now)
+
+
+def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
+    """Queue a new submission's runs, one for each task; workers are woken after the commit."""
+    phase = submission.phase
+    queue = phase.competition.queue
+    Run.objects.bulk_create(
+        Run(
+            submission=submission, task=task, team=submission.team, queue=queue, priority=phase.priority,
+            gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now,
+        )
+        for task in tasks
+    )  # fmt: skip
+    enter_queue(Run.objects.filter(submission=submission), now=now)
+
+
+@transaction.atomic
+def verification_create(
+    *, phase: Phase, team: Team, by: User, file: StoredFile, file_name: str, now: datetime
+) -> Submission:
+    """Run a winner's code on the phase's tasks in the phase's budget, by an organizer's wish: it costs the team nothing,
+    stands on no board, and no deadline holds it. Raises `NothingToRun`."""
+    tasks = list(phase.tasks.all())
+    if not tasks:
+        raise NothingToRun(phase)
+    with local_copy(file) as path:
+        program = recognise(phase=phase, kind=Kind.CODE, path=path, file_name=file_name).program
+    submission = Submission.objects.create(
+        phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
+        description="Verification run", program=program, is_charged=False, is_verification=True,
+    )  # fmt: skip
+    runs_queue(submission=submission, tasks=tasks, now=now)
+    return submission
+
+
+@transaction.atomic
+def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> None:
+    """Cancel at once what waits; ask the worker to stop what runs. Raises `AlreadyEnded`.
+
+    What fills a growing board goes on: nobody picks the data sets that an algorithm is compared on.
+    """
+    runs = [run for run in _locked_runs(submission) if not run.fills_board]
+    if all(run.is_final for run in runs):
+        raise refusals.AlreadyEnded
+    for run in runs:
+        if run.is_final:
+            continue
+        if run.state in HELD:
+            Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
+        else:
+            run_move(
+                run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.CANCELLED, actor=actor, now=now
+            )
+
+
+@transaction.atomic
+def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> int:
+    """Run an ended submission again, each task as a new attempt; returns the number of runs. Raises `StillRunning`."""
+    runs = _locked_runs(submission)
+    if not all(run.is_final for run in runs):
+        raise refusals.StillRunning
+    return sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
+
+
+def _locked_runs(submission: Submission) -> list[Run]:
+    """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
+    rows = Run.objects.select_for_update(of=("self",)).select_related("queue").filter(submission=submission)
+    return list(rows.order_by("pk"))

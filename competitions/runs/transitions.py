@@ -1,0 +1,130 @@
+"""The only code that changes a run's state, and the submission's status that follows from its runs."""
+
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.ranking import enter_queue
+from competitions.submissions.models import Submission
+from competitions.submissions.signals import submission_settled
+from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
+
+_ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
+NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
+    State.QUEUED: (State.LEASED, State.CANCELLED, State.FAILED),
+    State.LEASED: (State.PREPARING, State.INGESTING, State.SCORING, *_ENDS),
+    State.PREPARING: (State.INGESTING, State.SCORING, *_ENDS),
+    State.INGESTING: (State.SCORING, *_ENDS),
+    State.SCORING: _ENDS,
+}
+
+
+class IllegalMove(Exception):
+    """A move that is not in the table: a fault of the program, never of a client."""
+
+    def __init__(self, source: State, target: State) -> None:
+        super().__init__(f"A run does not go from {source} to {target}.")
+
+
+def run_move(
+    *,
+    run_id: UUID,
+    attempt: int,
+    source: State,
+    target: State,
+    actor: str,
+    now: datetime,
+    note: str = "",
+    next_attempt: bool = False,
+    **changes: Any,
+) -> bool:
+    """Compare-and-swap: True for the one caller who moved the run, False for everyone who came late.
+
+    `next_attempt` raises the attempt number with the move; `changes` are further fields of the run.
+    """
+    if target not in NEXT.get(source, ()):
+        raise IllegalMove(source, target)
+    if next_attempt:
+        changes["attempt"] = attempt + 1
+    if target not in HELD:
+        changes |= {"lease_id": None, "lease_expires_at": None}
+    if target in FINAL:
+        changes.setdefault("finished_at", now)
+    with transaction.atomic(savepoint=False):  # most callers have begun one
+        moved = Run.objects.filter(pk=run_id, attempt=attempt, state=source).update(state=target, **changes)
+        if not moved:
+            return False
+        RunEvent.objects.create(
+            run_id=run_id, attempt=attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
+        )
+        if target == State.QUEUED:
+            enter_queue(Run.objects.filter(pk=run_id), now=now)
+        _submission_follow(run_id, now, is_ended=target in FINAL)
+        return True
+
+
+@transaction.atomic
+def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
+    """Put an ended run back into its queue as a new attempt, by an organizer's wish: the one way out of a final state."""
+    ended = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=FINAL)
+    moved = ended.update(
+        state=State.QUEUED, attempt=run.attempt + 1, faults=0, queued_at=now, not_before=now, reason="", code="", detail="",
+        finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None, ingested_attempt=None,
+    )  # fmt: skip
+    if moved:
+        RunEvent.objects.create(
+            run=run, attempt=run.attempt, source=run.state, target=State.QUEUED, actor=actor, note=note[:1000], at=now
+        )
+        enter_queue(Run.objects.filter(pk=run.pk), now=now)
+        _submission_follow(run.pk, now, is_ended=True)
+    return bool(moved)
+
+
+def submission_status(runs: list[Run]) -> tuple[State, str]:
+    """Status and reason of a submission whose runs are these; the least advanced run says how far it is."""
+    states = [State(run.state) for run in runs]
+    for state in (State.FAILED, State.CANCELLED):  # one failed task decides, once nothing runs any more
+        if state in states and all(other in FINAL for other in states):
+            return state, next((run.reason for run in runs if run.state == state), "")
+    order = [State.QUEUED, State.LEASED, State.PREPARING, State.INGESTING, State.SCORING, State.FINISHED]
+    live = [state for state in states if state in order]
+    return min(live, key=order.index), ""
+
+
+def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
+    """Derive the submission's status from its runs, under its row lock so that runs of several tasks take turns.
+
+    A run that fills a board has no part in it; the board follows when such a run came to its end, or left it (`is_ended`).
+    """
+    locked = Submission.objects.select_for_update(of=("self",)).filter(runs__pk=run_id)
+    submission = locked.prefetch_related("runs").get()  # boards read the runs next
+    runs = list(submission.runs.all())
+    if any(run.fills_board and run.pk == run_id for run in runs):
+        if is_ended:
+            submission_settled.send(sender=Submission, submission=submission)
+        return
+    status, reason = submission_status([run for run in runs if not run.fills_board])
+    was = State(submission.status)
+    if (status, reason) == (was, submission.reason):
+        return
+    submission.status, submission.reason = status, reason
+    submission.finished_at = now if status in FINAL else None
+    if status in FINAL:
+        submission.is_charged = _is_charged(submission)
+    submission.save(update_fields=["status", "reason", "finished_at", "is_charged"])
+    if status in FINAL or was in FINAL:
+        submission_settled.send(sender=Submission, submission=submission)
+
+
+def _is_charged(submission: Submission) -> bool:
+    """Our faults and the organizer's cost nothing, nor does what was cancelled before any container ran, nor what no team sent in."""
+    if submission.rerun_of_id is not None or submission.migrated_from_id is not None or submission.is_verification:
+        return False
+    if submission.status == State.FAILED:
+        return REASONS[Reason(submission.reason)].charged
+    if submission.status == State.CANCELLED:
+        return submission.runs.filter(started_at__isnull=False, fills_board=False).exists()
+    return True

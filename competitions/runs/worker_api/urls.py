@@ -1,0 +1,15 @@
+"""URLs of the worker protocol, below /api/worker/v1/."""
+
+from django.urls import path
+
+from competitions.runs.worker_api import views as api
+
+urlpatterns = [
+    path("register", api.register, name="worker-register"),
+    path("claim", api.claim, name="worker-claim"),
+    path("files/<str:token>", api.file, name="worker-file"),
+    path("runs/<uuid:run_id>/heartbeat", api.heartbeat, name="worker-heartbeat"),
+    path("runs/<uuid:run_id>/outputs/<str:name>", api.output, name="worker-output"),
+    path("runs/<uuid:run_id>/complete", api.complete, name="worker-complete"),
+    path("runs/<uuid:run_id>/release", api.release, name="worker-release"),
+]

@@ -1,0 +1,12 @@
+"""What happened to a submission, told inside the transaction in which it happened."""
+
+from django.dispatch import Signal
+
+# Sent with `submission`, the `tasks` it is to be run on and `now`, once a submission is accepted.
+# A receiver that raises undoes the acceptance.
+submission_accepted = Signal()
+
+
+# Sent inside the transaction with `submission`, when a submission reached a final status or left one.
+# Boards follow it; a receiver that raises undoes the move, so a score is never half recorded.
+submission_settled = Signal()

@@ -1,0 +1,99 @@
+"""What the pages' forms send: a form knows of which kind each value is; services decide what it may be, and say so."""
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django import forms
+
+from competitions.submissions.states import Kind
+from core.refusals import Refusal
+
+
+class FormInvalid(Refusal):
+    """A field of a form holds something of another kind; names the first one."""
+
+    code, http_status = "invalid_form", 422
+
+    def __init__(self, form: forms.Form) -> None:
+        name, errors = next(iter(form.errors.items()))
+        label = form[name].label if name in form.fields else "The form"
+        super().__init__(f"{label}: {' '.join(str(error) for error in errors)}")
+
+
+def cleaned(form: forms.Form) -> dict[str, Any]:
+    """The form's values. Raises `FormInvalid`."""
+    if not form.is_valid():
+        raise FormInvalid(form)
+    return form.cleaned_data
+
+
+class TeamNameForm(forms.Form):
+    name = forms.CharField(required=False)
+
+
+class InvitationForm(forms.Form):
+    person = forms.CharField(required=False)
+
+
+class HandOverForm(forms.Form):
+    to = forms.CharField(required=False)
+
+
+class MergeForm(forms.Form):
+    other = forms.CharField(required=False)
+
+
+class JoinForm(forms.Form):
+    """Which version of the rules was read; 0 where the page names none."""
+
+    rules_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+
+    def clean_rules_version(self) -> int:
+        version: int | None = self.cleaned_data["rules_version"]
+        return version or 0
+
+
+class SubmissionForm(forms.Form):
+    """A finished upload, or the file itself from a page without script."""
+
+    phase = forms.CharField(required=False)
+    kind = forms.ChoiceField(choices=Kind.choices)
+    upload = forms.UUIDField(required=False)
+    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
+    description = forms.CharField(required=False)
+    idempotency_key = forms.CharField(required=False, max_length=100)
+
+
+class CodeForm(forms.Form):
+    repository_url = forms.CharField(required=False)
+    commit = forms.CharField(required=False)
+    bundle = forms.FileField(required=False, allow_empty_file=True, max_length=255)
+
+
+class ReportForm(forms.Form):
+    report_url = forms.CharField(required=False)
+
+
+class HardwareForm(forms.Form):
+    hardware = forms.CharField(required=False, strip=False)
+
+
+class FailureForm(forms.Form):
+    reason = forms.CharField(required=False)
+
+
+NO_DEADLINE: Final = "Give the new deadline as a date and time in UTC, for instance 2030-06-30 12:00."
+
+
+class DeadlineForm(forms.Form):
+    due_at = forms.DateTimeField(label="New deadline", error_messages={"required": NO_DEADLINE, "invalid": NO_DEADLINE})
+
+    def clean_due_at(self) -> datetime:
+        """Without a zone it is UTC."""
+        due_at: datetime = self.cleaned_data["due_at"]
+        return due_at if due_at.tzinfo else due_at.replace(tzinfo=UTC)
+
+
+class RevealForm(forms.Form):
+    act = forms.ChoiceField(required=False, choices=[("commit", "Commit again"), ("reveal", "Reveal")])
+    before_the_end = forms.BooleanField(required=False)

@@ -1,0 +1,136 @@
+"""`backup` and `restore`: the database of one moment, then the files that its rows name, then what it all must come to."""
+
+import gzip
+import json
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from competitions.resources.models import StoredFile
+from competitions.resources.orphans import nothing_is_removed
+from competitions.resources.storage import local_copy, store_path
+from config.backup import tables as t
+from config.backup.archive import MANIFEST, TABLES, Broken, Place, opened, read_lines, read_manifest, sha256_of
+
+OBJECTS = "objects"
+
+
+class CannotRestore(Exception):
+    """This site is not one that the backup can go into; the message says what would be right."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a backup holds."""
+
+    rows: int
+    files: int
+    file_bytes: int
+
+
+def backup(path: Path, *, now: datetime) -> Kept:
+    """Write a backup of this site. The site may go on meanwhile: objects never change, are written before their rows, and none is
+    removed until the backup is done."""
+    with nothing_is_removed(), opened(path, "w") as place, tempfile.TemporaryDirectory() as name:
+        with t.one_moment():
+            described = {model._meta.db_table: _put_table(place, model, Path(name)) for model in t.tables()}
+            files = dict(StoredFile.objects.order_by("sha256").values_list("sha256", "size_bytes"))
+            applied = t.migrations()
+        for sha256 in files:
+            _put_object(place, sha256)
+        manifest = {
+            "format": "podium-backup-1", "made_at": now.isoformat(), "migrations": applied, "tables": described, "objects": files,
+        }  # fmt: skip
+        written = Path(name) / MANIFEST
+        written.write_text(json.dumps(manifest, indent=1))
+        place.put(MANIFEST, written)  # last: without it there is no backup
+    return Kept(sum(one["rows"] for one in described.values()), len(files), sum(files.values()))
+
+
+def _put_table(place: Place, model: type[Any], folder: Path) -> dict[str, Any]:
+    packed = folder / "table.jsonl.gz"
+    with gzip.open(packed, "wt", encoding="utf-8", newline="\n") as sink:
+        lines = (_written(sink, line) for line in t.lines_of(model))
+        rows, digest = t.digest_of_lines(lines)
+    place.put(f"{TABLES}/{model._meta.db_table}.jsonl.gz", packed)
+    columns = [field.column for field in model._meta.concrete_fields]
+    return {"rows": rows, "sha256": digest, "columns": columns}
+
+
+def _written(sink: Any, line: str) -> str:
+    sink.write(line + "\n")
+    return line
+
+
+def _put_object(place: Place, sha256: str) -> None:
+    name = f"{OBJECTS}/{sha256}"
+    if not place.has(name):
+        with local_copy(StoredFile(sha256=sha256)) as path:
+            place.put(name, path)
+
+
+def restore(path: Path) -> Kept:
+    """Fill this empty site from a backup, and compare it with the backup afterwards.
+
+    Raises
+    ------
+    CannotRestore
+        The site has accounts already, or other migrations than the backup's.
+    Broken
+        A part of the backup is missing or damaged. The database is as it was.
+    """
+    with opened(path, "r") as place:
+        manifest = read_manifest(place)
+        _require_fit(manifest)
+        for sha256 in manifest["objects"]:
+            _take_object(place, sha256)
+        with transaction.atomic():
+            t.empty_all()
+            for model in t.tables():
+                t.insert(model, read_lines(place, model._meta.db_table))
+            t.reset_sequences()
+            compare(manifest)
+    rows = sum(one["rows"] for one in manifest["tables"].values())
+    return Kept(rows, len(manifest["objects"]), sum(manifest["objects"].values()))
+
+
+def _require_fit(manifest: dict[str, Any]) -> None:
+    if get_user_model().objects.exists():
+        raise CannotRestore(
+            "This site has accounts already. Restore into an empty one: a new database, then `migrate`."
+        )
+    here, there = set(t.migrations()), set(manifest["migrations"])
+    if here != there:
+        differing = ", ".join(sorted(here ^ there)[:5])
+        raise CannotRestore(
+            f"This site's migrations are not those of the backup (they differ in {differing}). "
+            "Restore with the release that made it, then upgrade."
+        )
+
+
+def _take_object(place: Place, sha256: str) -> None:
+    with tempfile.NamedTemporaryFile() as copy:
+        with place.open(f"{OBJECTS}/{sha256}") as source:
+            while chunk := source.read(1 << 20):
+                copy.write(chunk)
+        copy.flush()
+        with Path(copy.name).open("rb") as written:
+            if sha256_of(written) != sha256:
+                raise Broken(f"the file {sha256} in the backup is damaged")
+        store_path(Path(copy.name))
+
+
+def compare(manifest: dict[str, Any]) -> None:
+    """Raise `Broken` unless every table of this site has the rows, to the last byte, that the manifest promises."""
+    for model in t.tables():
+        promised = manifest["tables"].get(model._meta.db_table, {"rows": 0, "sha256": None})
+        rows, digest = t.digest_of_lines(t.lines_of(model))
+        if (rows, digest) != (promised["rows"], promised["sha256"]):
+            raise Broken(
+                f"the table {model._meta.db_table} came to {rows} rows that are not the {promised['rows']} of the backup"
+            )

@@ -1,0 +1,142 @@
+"""Sending the baselines in through the REST API, as robots do, and following them to their end."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from config.demo.seed import Seed
+
+POLL_S = 0.5
+FINAL = ("finished", "failed", "cancelled")
+
+
+class Unexpected(Exception):
+    """A baseline came to another end than it must."""
+
+
+@dataclass
+class Sent:
+    """One submission on its way: whose it is, and what must come of it."""
+
+    baseline: dict[str, Any]
+    token: str
+    pk: int
+    answer: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        where = f"{self.answer['competition']} {self.baseline['phase']}"
+        return f"#{self.pk} {self.baseline['title']} ({self.answer['team']}, {where})"
+
+    def fault(self, score: float | None) -> str | None:
+        """What is not as expected, or None. `score` is the primary value where it can be seen."""
+        verdict = (self.answer["verdict"] or {}).get("reason")
+        if (self.answer["status"], verdict) != (self.baseline["outcome"], self.baseline["reason"]):
+            detail = (self.answer["verdict"] or {}).get("detail", "")
+            return f"{self.label} ended as {self.answer['status']} {verdict or ''} {detail}; expected {self.baseline['outcome']}"
+        expected = self.baseline["score_range"]
+        if expected and score is not None and not expected[0] <= score <= expected[1]:
+            metric = self.baseline["metric"]
+            return f"{self.label} has {metric} {score}, expected {expected[0]:.4f} to {expected[1]:.4f}"
+        return None
+
+
+class Client:
+    """The few calls of the API that the demo makes."""
+
+    def __init__(self, url: str) -> None:
+        self.api = f"{url}/api/v1"
+        self.http = requests.Session()
+
+    def get(self, path: str, token: str) -> Any:
+        answer = self.http.get(f"{self.api}{path}", headers={"Authorization": f"Bearer {token}"}, timeout=30)
+        answer.raise_for_status()
+        return answer.json()
+
+    def submit(
+        self, *, token: str, phase: int, kind: str, file: Path, description: str, key: str, facts: dict[str, Any]
+    ) -> Any:
+        with file.open("rb") as content:
+            answer = self.http.post(
+                f"{self.api}/submissions/",
+                headers={"Authorization": f"Bearer {token}", "Idempotency-Key": key},
+                data={"phase": phase, "kind": kind, "description": description, "fact_sheet": json.dumps(facts)},
+                files={"file": (file.name, content)},
+                timeout=60,
+            )
+        if not answer.ok:
+            raise Unexpected(f"{file.name} was refused: {answer.json().get('detail', answer.text)}")
+        return answer.json()
+
+
+def who_sends(baselines: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """The robot sends every baseline; teams try some, so that the board shows more than baselines."""
+    plan = [("robot", baseline) for baseline in baselines]
+    return plan + [(role, baseline) for baseline in baselines for role in baseline["also_by"]]
+
+
+def send_all(client: Client, seed: Seed) -> list[Sent]:
+    """Send everything in; the idempotency keys make a second start find the first one's submissions."""
+    token = seed.token_of("robot")
+    phases = {
+        (slug, phase["slug"]): phase["id"]
+        for slug in seed.slugs
+        for phase in client.get(f"/competitions/{slug}/", token)["phases"]
+    }
+    sent = []
+    for role, baseline in who_sends(seed.baselines):
+        token = seed.token_of(role)
+        answer = client.submit(
+            token=token, phase=phases[baseline["competition"], baseline["phase"]], kind=baseline["kind"], description=baseline["title"],
+            file=seed.baseline_dir / baseline["competition"] / baseline["filename"],
+            key=f"demo-{role}-{baseline['name']}", facts=baseline["facts"],
+        )  # fmt: skip
+        sent.append(Sent(baseline, token, answer["id"], answer))
+    return sent
+
+
+def follow(
+    client: Client, sent: list[Sent], *, timeout_s: float, say: Callable[[str], None], check: Callable[[], None]
+) -> None:
+    """Wait until every submission has ended, saying each change. Raises `Unexpected` after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    shown: dict[int, str] = {}
+    while True:
+        for one in sent:
+            if shown.get(one.pk) not in FINAL:
+                one.answer = client.get(f"/submissions/{one.pk}/", one.token)
+            if shown.get(one.pk) != one.answer["status"]:
+                shown[one.pk] = one.answer["status"]
+                say(f"  {one.label}: {describe(one.answer)}")
+        if all(status in FINAL for status in shown.values()):
+            return
+        check()
+        if time.monotonic() > deadline:
+            waiting = ", ".join(one.label for one in sent if shown[one.pk] not in FINAL)
+            raise Unexpected(f"Not scored within {timeout_s:.0f} s: {waiting}")
+        time.sleep(POLL_S)
+
+
+def describe(answer: dict[str, Any]) -> str:
+    """A submission's state in a few words."""
+    if answer["verdict"]:
+        return f"{answer['status']}: {answer['verdict']['detail'] or answer['verdict']['reason']}"
+    if answer["scores"]:
+        return f"{answer['status']}, " + ", ".join(f"{key} {value}" for key, value in answer["scores"].items())
+    return f"{answer['status']}, score sealed" if answer["status"] == "finished" else str(answer["status"])
+
+
+def _score(one: Sent) -> float | None:
+    scores = one.answer["scores"]
+    return float(scores[one.baseline["metric"]]) if scores else None
+
+
+def faults(sent: list[Sent]) -> list[str]:
+    """Everything that is not as the baselines' authors say it must be."""
+    found = [one.fault(_score(one)) for one in sent]
+    return [fault for fault in found if fault]

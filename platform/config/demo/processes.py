@@ -1,0 +1,96 @@
+"""The demo's processes: web server, reconciler and compute worker, started, watched and stopped."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from django.conf import settings
+
+
+class ProcessFailed(Exception):
+    """A process ended by itself; the message says where its log is."""
+
+
+def free_port(preferred: int) -> int:
+    """The preferred port of 127.0.0.1 when it is free, else any free one."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise ProcessFailed("No free port on 127.0.0.1.")
+
+
+class Processes:
+    """Children of the demo. Leaving the block stops them, the worker first."""
+
+    def __init__(self, *, port: int, token_file: Path) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.port, self.token_file = port, token_file
+        self.logs = Path(settings.DATA_DIR) / "logs"
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        self.logs.mkdir(parents=True, exist_ok=True)
+        manage = str(settings.BASE_DIR / "manage.py")
+        python = sys.executable
+        web = [python, "-m", "gunicorn", "config.wsgi", "--chdir", str(settings.BASE_DIR), "--pythonpath", "platform"]
+        web += ["--bind", f"127.0.0.1:{self.port}", "--workers", "1", "--threads", "8", "--worker-tmp-dir", "/dev/shm"]
+        worker = [python, "-m", "workers.cli", "run", "--site", self.url, "--token-file", str(self.token_file)]
+        worker += ["--data-dir", str(Path(settings.DATA_DIR) / "worker"), "--broker", settings.BROKER_URL]
+        worker += ["--self-test", "never"]  # a demo trusts its own baselines
+        self.start("web", web)
+        self.start("reconciler", [python, manage, "reconciler"])
+        self.start("worker", worker)
+        self.wait_for_web()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in reversed(self.running.values()):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 15
+        for process in self.running.values():
+            try:
+                process.wait(max(deadline - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def start(self, name: str, command: list[str]) -> None:
+        environment = os.environ | {"PODIUM_SITE_URL": self.url, "DJANGO_SETTINGS_MODULE": "config.settings"}
+        with (self.logs / f"{name}.log").open("ab") as log:
+            self.running[name] = subprocess.Popen(
+                command, env=environment, cwd=settings.BASE_DIR, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,  # Ctrl-C reaches the demo alone, which stops them in order
+            )  # fmt: skip
+
+    def check(self) -> None:
+        """Raise `ProcessFailed` when a child ended by itself."""
+        for name, process in self.running.items():
+            if process.poll() is not None:
+                raise ProcessFailed(f"The {name} ended with code {process.returncode}; see {self.logs / name}.log.")
+
+    def wait_for_web(self, timeout_s: float = 60) -> None:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            self.check()
+            try:
+                with urllib.request.urlopen(f"{self.url}/readyz", timeout=5):
+                    return
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                time.sleep(0.1)
+        raise ProcessFailed(f"The web server did not answer within {timeout_s:.0f} s; see {self.logs / 'web.log'}.")

@@ -1,0 +1,96 @@
+"""Making the demo's competitions, people and baseline files. A second start finds them and makes nothing."""
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from competitions.bundles.importer import bundle_import
+from competitions.catalog.models import Competition, Series
+from competitions.compute.models import Queue, queue_issue_token
+from config.demo.accounts import Account, join, person_create
+from config.demo.content import Built, Demo
+
+STATE_FILE = "demo.json"
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What was made: where the competitions are, whose tokens send the baselines, and what must come of them."""
+
+    path: str
+    slugs: list[str]
+    accounts: list[Account]
+    baselines: list[dict[str, Any]]
+    is_new: bool
+
+    @property
+    def queue_token_file(self) -> Path:
+        return Path(settings.DATA_DIR) / "queue_token"
+
+    @property
+    def baseline_dir(self) -> Path:
+        return Path(settings.DATA_DIR) / "baselines"
+
+    def token_of(self, role: str) -> str:
+        return next(account.token for account in self.accounts if account.role == role)
+
+
+def seed(demo: Demo, *, now: datetime) -> Seed:
+    """The demo's content, made once. Half a seed is never left: it is one transaction, and the state file comes last."""
+    state = Path(settings.DATA_DIR) / STATE_FILE
+    if state.exists():
+        stored = json.loads(state.read_text())
+        accounts = [Account(**account) for account in stored.pop("accounts")]
+        if Competition.objects.filter(slug__in=stored["slugs"]).count() == len(stored["slugs"]):
+            return Seed(**stored, accounts=accounts, is_new=False)
+    made = _make(demo, now)
+    # Tokens are kept so that a second start can follow its submissions; passwords are not.
+    kept = [asdict(account) | {"password": None} for account in made.accounts]
+    content = {"path": made.path, "slugs": made.slugs, "accounts": kept, "baselines": made.baselines}
+    _write_private(state, json.dumps(content))
+    return made
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+
+
+def _make(demo: Demo, now: datetime) -> Seed:
+    with tempfile.TemporaryDirectory() as scratch:
+        built = demo.build(Path(scratch), Path(settings.DATA_DIR) / "baselines", now)
+        with transaction.atomic():
+            accounts, slugs, token = _rows(demo, built, now)
+    path = f"/series/{demo.series.slug}/" if demo.series else f"/competitions/{slugs[0]}/"
+    baselines = [asdict(one) for each in built for one in each.baselines]
+    made = Seed(path, slugs, accounts, baselines, is_new=True)
+    _write_private(made.queue_token_file, token)
+    return made
+
+
+def _rows(demo: Demo, built: list[Built], now: datetime) -> tuple[list[Account], list[str], str]:
+    organizer, organizer_account = person_create(role="organizer", username="organizer", now=now, is_staff=True)
+    queue = Queue.objects.create(name="default", contact="the administrator of this site")
+    token = queue_issue_token(queue)
+    series = Series.objects.create(**asdict(demo.series)) if demo.series else None
+    accounts, competitions = [organizer_account], []
+    for one in built:
+        competition = bundle_import(source=one.bundle, owner=organizer, queue=queue, now=now).competition
+        competition.is_published, competition.series = True, series
+        competition.save()
+        competitions.append(competition)
+    teams = [("team 1", "ada", "Aromatics"), ("team 2", "ben", "Band Gap Busters"), ("robot", "robot", "Baselines")]
+    for role, username, team_name in teams:
+        user, account = person_create(role=role, username=username, now=now, is_robot=role == "robot")
+        accounts.append(account)
+        for competition in competitions:
+            join(user=user, competition=competition, team_name=team_name, now=now, is_baseline=role == "robot")
+    return accounts, [competition.slug for competition in competitions], token

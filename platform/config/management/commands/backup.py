@@ -1,0 +1,24 @@
+"""`podium backup PATH`: the database and all stored files of this site."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from config.backup.archive import Broken
+from config.backup.services import backup
+
+
+class Command(BaseCommand):
+    help = "Write a backup: a folder, to which later backups only add, or a file whose name ends with .tar."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path)
+
+    def handle(self, *args: Any, path: Path, **options: Any) -> None:
+        try:
+            kept = backup(path, now=timezone.now())
+        except (Broken, OSError) as error:
+            raise CommandError(f"No backup was made: {error}") from error
+        self.stdout.write(f"{path}: {kept.rows} rows, {kept.files} files of {kept.file_bytes} bytes.")

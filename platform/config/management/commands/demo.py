@@ -1,0 +1,101 @@
+"""`manage.py demo`: prepare, start, seed and follow the demo site until Ctrl-C; with `--check`, until it is proven."""
+
+import signal
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from config.demo import baselines
+from config.demo.content import DEFAULT, DEMOS
+from config.demo.processes import Processes, ProcessFailed, free_port
+from config.demo.seed import Seed, seed
+
+
+class Command(BaseCommand):
+    help = "Start a demo site with a small competition, send in its baselines and show the leaderboard."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--check", action="store_true", help="End once every baseline is scored as expected.")
+        parser.add_argument(
+            "--content", choices=sorted(DEMOS), default=DEFAULT, help=f"Which demo (default {DEFAULT})."
+        )
+        parser.add_argument("--port", type=int, default=8000, help="Preferred port (default 8000).")
+        parser.add_argument("--timeout", type=float, default=300, help="Seconds to wait for the baselines.")
+
+    def handle(self, *args: Any, check: bool, content: str, port: int, timeout: float, **options: Any) -> None:
+        if not settings.EMBEDDED:
+            raise CommandError(
+                "The demo runs embedded: unset DATABASE_URL, it would fill your database with demo people."
+            )
+        began = time.monotonic()
+        signal.signal(signal.SIGTERM, _interrupt)
+        self.say("Preparing the database and the static files")
+        call_command("migrate", verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
+        self.say("Preparing the competition")
+        made = seed(DEMOS[content], now=timezone.now())
+        token_file = made.queue_token_file
+        try:
+            with Processes(port=free_port(port), token_file=token_file) as processes:
+                self.say(f"Web server, reconciler and compute worker run (logs in {processes.logs})")
+                self.score(processes, made, timeout)
+                self.say(f"Ready after {time.monotonic() - began:.1f} s")
+                self.accounts(processes.url, made)
+                if not check:
+                    self.stay(processes)
+        except (ProcessFailed, baselines.Unexpected) as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            self.say("\nStopped")
+
+    def say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+    def score(self, processes: Processes, content: Seed, timeout_s: float) -> None:
+        client = baselines.Client(processes.url)
+        self.say("Sending in the baselines")
+        sent = baselines.send_all(client, content)
+        baselines.follow(client, sent, timeout_s=timeout_s, say=self.say, check=processes.check)
+        wrong = baselines.faults(sent)
+        if wrong:
+            raise baselines.Unexpected("Not as expected:\n" + "\n".join(wrong))
+        token = content.token_of("robot")
+        for slug in content.slugs:
+            phase = client.get(f"/competitions/{slug}/", token)["phases"][0]["slug"]
+            self.board(slug, client.get(f"/competitions/{slug}/phases/{phase}/leaderboard/", token))
+
+    def board(self, slug: str, board: dict[str, Any]) -> None:
+        column = board["columns"][0]
+        arrow = "lower is better" if column["sorting"] == "asc" else "higher is better"
+        title = f"{column['title']} in {column['unit']}" if column["unit"] else column["title"]
+        self.say(f"\n  Leaderboard {slug} {board['phase']}: {title}, {arrow}")
+        for row in board["rows"]:
+            rank = "baseline" if row["is_baseline"] else str(row["rank"])
+            self.say(f"  {rank:>8}  {row['team']:<24} {row['scores'][column['key']]:>10}")
+
+    def accounts(self, url: str, content: Seed) -> None:
+        self.say(f"\n  {url}{content.path}\n")
+        if not content.is_new:
+            self.say("  The accounts are those of the first start; their passwords were printed then.")
+            self.say(f"  For new ones remove {settings.DATA_DIR} and start again.\n")
+            return
+        for account in content.accounts:
+            secret = f"password {account.password}" if account.password else f"API token {account.token}"
+            self.say(f"  {account.role:<10} {account.username:<10} {secret}")
+        self.say("")
+
+    def stay(self, processes: Processes) -> None:
+        self.say("Running until Ctrl-C")
+        while True:
+            processes.check()
+            time.sleep(1)
+
+
+def _interrupt(*_: object) -> None:
+    """SIGTERM ends the demo as Ctrl-C does."""
+    raise KeyboardInterrupt

@@ -1,0 +1,24 @@
+"""`podium restore PATH`: an empty site becomes the one that the backup was made of."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+
+from config.backup.archive import Broken
+from config.backup.services import CannotRestore, restore
+
+
+class Command(BaseCommand):
+    help = "Fill an empty, migrated site from a backup and compare the two."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path)
+
+    def handle(self, *args: Any, path: Path, **options: Any) -> None:
+        try:
+            kept = restore(path)
+        except (Broken, CannotRestore, DatabaseError, OSError) as error:
+            raise CommandError(f"Nothing was restored: {error}") from error
+        self.stdout.write(f"{kept.rows} rows, {kept.files} files of {kept.file_bytes} bytes; compared and equal.")

@@ -1,0 +1,115 @@
+"""`/metrics` for Prometheus: asked of the database when it is scraped, so that every web process answers the same.
+
+Counts and ages alone: no names of teams, no scores, nothing that a sealed board could leak by.
+"""
+
+import hmac
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import Count, Min
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from competitions.compute.models import ComputeWorker, Queue
+from competitions.resources.models import Upload, UploadFailures
+from competitions.runs.models import Attempt, Run
+from competitions.submissions.states import HELD, State
+from core.models import StepFailures
+
+
+class SiteCollector(Collector):
+    """Reads the state of queues, runs, workers and uploads at one instant."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self.queues()
+        yield self.runs()
+        yield self.lost_attempts()
+        yield from self.workers()
+        yield from self.uploads()
+        yield self.reconciler()
+
+    def queues(self) -> Iterator[Metric]:
+        depth = GaugeMetricFamily("podium_queue_depth", "Runs that wait.", labels=["queue"])
+        age = GaugeMetricFamily(
+            "podium_queue_oldest_age_seconds", "Age of the run that waits longest.", labels=["queue"]
+        )
+        waiting = (
+            Run.objects.filter(state=State.QUEUED).values("queue__name").annotate(n=Count("*"), since=Min("queued_at"))
+        )
+        found = {row["queue__name"]: row for row in waiting.order_by()}
+        for name in Queue.objects.values_list("name", flat=True):
+            row = found.get(name)
+            depth.add_metric([name], row["n"] if row else 0)
+            age.add_metric([name], (self.now - row["since"]).total_seconds() if row else 0)
+        yield depth
+        yield age
+
+    def runs(self) -> Metric:
+        runs = GaugeMetricFamily("podium_runs", "Runs by state and reason of failure.", labels=["state", "reason"])
+        for row in Run.objects.values("state", "reason").annotate(n=Count("*")).order_by():
+            runs.add_metric([row["state"], row["reason"]], row["n"])
+        return runs
+
+    def lost_attempts(self) -> Metric:
+        lost = CounterMetricFamily("podium_leases_expired", "Attempts whose worker was not heard of in time.")
+        lost.add_metric([], Attempt.objects.filter(is_answered=False).count())
+        return lost
+
+    def workers(self) -> Iterator[Metric]:
+        silent = GaugeMetricFamily(
+            "podium_worker_last_seen_seconds", "Seconds since a worker was heard of.", labels=["queue", "worker"]
+        )
+        quarantined = GaugeMetricFamily(
+            "podium_worker_quarantined", "1 while a worker is quarantined.", labels=["queue", "worker"]
+        )
+        broken = GaugeMetricFamily(
+            "podium_worker_slots_out_of_service", "Slots that a worker took out of service.", labels=["queue", "worker"]
+        )
+        for worker in ComputeWorker.objects.select_related("queue"):
+            silent.add_metric([worker.queue.name, worker.name], (self.now - worker.last_seen_at).total_seconds())
+            broken.add_metric([worker.queue.name, worker.name], len(worker.slot_faults))
+            quarantined.add_metric([worker.queue.name, worker.name], int(worker.quarantined_at is not None))
+        yield silent
+        yield quarantined
+        yield broken
+        stuck = GaugeMetricFamily(
+            "podium_runs_without_lease", "Held runs whose lease is over; the reconciler takes them back."
+        )
+        stuck.add_metric([], Run.objects.filter(state__in=HELD, lease_expires_at__lt=self.now).count())
+        yield stuck
+
+    def uploads(self) -> Iterator[Metric]:
+        unfinished = GaugeMetricFamily("podium_uploads_unfinished", "Uploads that have not arrived whole.")
+        unfinished.add_metric([], Upload.objects.filter(file=None).count())
+        yield unfinished
+        failed = CounterMetricFamily("podium_uploads_failed", "Uploads that came to nothing.", labels=["cause"])
+        for row in UploadFailures.objects.all():
+            failed.add_metric([row.cause], row.count)
+        yield failed
+
+    def reconciler(self) -> Metric:
+        failed = CounterMetricFamily(
+            "podium_reconciler_step_failures", "Rounds in which a step of the reconciler failed.", labels=["step"]
+        )
+        for row in StepFailures.objects.all():
+            failed.add_metric([row.step], row.count)
+        return failed
+
+
+def metrics(request: HttpRequest) -> HttpResponse:
+    """The metrics, for whoever shows `PODIUM_METRICS_TOKEN` as bearer token; for everybody else there is nothing here."""
+    expected = f"Bearer {settings.METRICS_TOKEN}"
+    given = request.headers.get("Authorization", "")
+    if not settings.METRICS_TOKEN or not hmac.compare_digest(given.encode(), expected.encode()):
+        raise Http404
+    registry = CollectorRegistry()
+    registry.register(SiteCollector(timezone.now()))
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,350 @@
+"""Settings of the site, read once from the environment.
+
+With nothing set the site runs **embedded**: SQLite, files, the broker and a generated secret key in
+`PODIUM_DATA_DIR` (default `var/podium`). Setting `DATABASE_URL` means production: then the secret key and the
+allowed hosts must be given, and a missing one stops the start. `NAME_FILE` wins over `NAME`, for secrets by file.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+import django_stubs_ext
+import environ
+import structlog
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+django_stubs_ext.monkeypatch()  # lets classes name their type: ModelAdmin[Run]
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+env = environ.FileAwareEnv()
+
+EMBEDDED = not env.str("DATABASE_URL", default="")
+DEBUG = env.bool("PODIUM_DEBUG", default=False)
+DATA_DIR = Path(env.str("PODIUM_DATA_DIR", default=str(BASE_DIR / "var" / "podium"))).resolve()
+SITE_URL = env.str("PODIUM_SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
+HTTPS = SITE_URL.startswith("https://")
+BEHIND_PROXY = env.bool("PODIUM_BEHIND_PROXY", default=False)
+# How many last entries of X-Forwarded-For the site believes. Without a proxy anybody can write that header.
+PROXIES = 1 if BEHIND_PROXY else 0
+
+
+def embedded_secret_key() -> str:
+    """The key of an embedded site: made at the first start, kept in a file that its owner alone can read."""
+    path = DATA_DIR / "secret_key"
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:  # made at an earlier start
+        return path.read_text()
+    with os.fdopen(handle, "w") as file:
+        file.write(secrets.token_urlsafe(48))
+    return path.read_text()
+
+
+SECRET_KEY = env.str("PODIUM_SECRET_KEY", default="") or (embedded_secret_key() if EMBEDDED else "")
+if len(SECRET_KEY) < 32:
+    raise ImproperlyConfigured(
+        "Set PODIUM_SECRET_KEY or PODIUM_SECRET_KEY_FILE to 32 or more random characters (`make secret` prints one)."
+    )
+ALLOWED_HOSTS = env.list("PODIUM_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"] if EMBEDDED else [])
+if not ALLOWED_HOSTS:
+    raise ImproperlyConfigured("Set PODIUM_ALLOWED_HOSTS to the site's host names, separated by commas.")
+CSRF_TRUSTED_ORIGINS = [SITE_URL]
+
+INSTALLED_APPS = [
+    "config",
+    "core",
+    "accounts",
+    "audit",
+    "competitions.resources",
+    "competitions.compute",
+    "competitions.catalog",
+    "competitions.teams",
+    "competitions.factsheets",
+    "competitions.submissions",
+    "competitions.runs",
+    "competitions.leaderboards",
+    "competitions.winners",
+    "competitions.bundles",
+    "competitions.api",
+    "competitions.codabench_api",
+    "competitions.web",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.humanize",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_permissions_policy.PermissionsPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "audit.middleware.AuditMiddleware",
+    "competitions.web.middleware.RefusalMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "platform" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- database -------------------------------------------------------------------------------------------------------
+DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'podium.sqlite3'}")}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",  # writers queue instead of failing on upgrade
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+else:
+    DATABASES["default"].setdefault("CONN_MAX_AGE", 600)
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# Pages ask short questions with many joins; compiling them (PostgreSQL's JIT) took up to 0.2 s where the answer took 0.2 ms.
+POSTGRES_OPTIONS = {"options": "-c jit=off"}
+if "postgresql" in DATABASES["default"]["ENGINE"]:
+    DATABASES["default"].setdefault("OPTIONS", {}).update(POSTGRES_OPTIONS)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- files ----------------------------------------------------------------------------------------------------------
+OBJECTS_DIR = DATA_DIR / "objects"
+UPLOADS_DIR = DATA_DIR / "uploads"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(OBJECTS_DIR)}},
+    # Stored files, named by their digest; any Django storage can stand here.
+    "objects": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(OBJECTS_DIR)}},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.str("PODIUM_STATIC_DIR", default=str(DATA_DIR / "static")))
+STATICFILES_DIRS = [BASE_DIR / "platform" / "static"]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+# Uploaded files go to disk at once, never to memory.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+UPLOAD_MAX_BYTES = env.int("PODIUM_UPLOAD_MAX_BYTES", default=10 * 1024**3)
+UPLOADS_PER_HOUR = env.int("PODIUM_UPLOADS_PER_HOUR", default=300)  # of one person
+ORGANIZER_STORAGE_BYTES = env.int("PODIUM_ORGANIZER_STORAGE_BYTES", default=200 * 1024**3)
+UPLOAD_EXPIRES_S = env.int("PODIUM_UPLOAD_EXPIRES_S", default=24 * 3600)
+
+# --- people ---------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["accounts.sign_in.PeopleBackend"]
+ACCOUNT_ADAPTER = "accounts.sign_in.AccountAdapter"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGIN_METHODS = {"email", "username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""  # the sender says who writes
+ACCOUNT_UNIQUE_EMAIL = True
+ACCOUNT_CONFIRM_EMAIL_ON_GET = False
+ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+ACCOUNT_USERNAME_BLACKLIST = ["admin", "root", "podium", "organizer", "system"]
+ACCOUNT_SESSION_REMEMBER = None
+ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Podium"
+EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")
+vars().update(EMAIL_CONFIG)
+EMAIL_TIMEOUT = 10  # seconds; a mail server that hangs must not hang a page
+DEFAULT_FROM_EMAIL = env.str("PODIUM_FROM_EMAIL", default="Podium <podium@localhost>")
+
+# --- Celery: messages wake workers; the database is the truth --------------------------------------------------------
+BROKER_URL = env.str("PODIUM_BROKER_URL", default=f"filesystem://{DATA_DIR / 'broker'}" if EMBEDDED else "")
+if not BROKER_URL:
+    raise ImproperlyConfigured("Set PODIUM_BROKER_URL, for example redis://redis:6379/0.")
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+LEASE_S = env.int("PODIUM_LEASE_S", default=90)
+HEARTBEAT_S = env.int("PODIUM_HEARTBEAT_S", default=15)
+RECONCILE_S = env.float("PODIUM_RECONCILE_S", default=15)
+WORKER_POLL_S = env.float("PODIUM_WORKER_POLL_S", default=2)
+MAX_ATTEMPTS = env.int("PODIUM_MAX_ATTEMPTS", default=3)
+# Before the second, third, ... attempt after a fault of ours; the last one stands for all further attempts.
+RETRY_PAUSES_S = tuple(env.list("PODIUM_RETRY_PAUSES_S", cast=float, default=[0, 60, 300]))
+LOG_LIMIT_BYTES = env.int("PODIUM_LOG_LIMIT_BYTES", default=1_000_000)  # per run and stream, in the database
+# Give no runs to a worker that has not shown by its self-test that the limits hold on its host.
+REQUIRE_SELF_TEST = env.bool("PODIUM_REQUIRE_SELF_TEST", default=False)
+DEFAULT_IMAGE = env.str("PODIUM_DEFAULT_IMAGE", default="podium/runtime:1")
+if HEARTBEAT_S * 2 > LEASE_S:
+    raise ImproperlyConfigured("PODIUM_LEASE_S must be at least twice PODIUM_HEARTBEAT_S, or one lost beat ends a run.")
+
+# Days after a run's end that its live log and its output files are kept; 0: for ever.
+KEEP_LOGS_DAYS = env.int("PODIUM_KEEP_LOGS_DAYS", default=0)
+KEEP_OUTPUTS_DAYS = env.int("PODIUM_KEEP_OUTPUTS_DAYS", default=0)
+
+METRICS_TOKEN = env.str("PODIUM_METRICS_TOKEN", default="")  # empty: no metrics
+
+# --- cache ----------------------------------------------------------------------------------------------------------
+CACHES = {
+    "default": env.cache(
+        "PODIUM_CACHE_URL", default=f"filecache://{DATA_DIR / 'cache'}" if EMBEDDED else "locmemcache://"
+    ),
+    # Rendered pages that are the same for everybody, by ETag; each process keeps its own.
+    "pages": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "pages",
+        "TIMEOUT": 3600,
+        "OPTIONS": {"MAX_ENTRIES": 200},
+    },
+}
+
+# --- API ------------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "competitions.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
+    "DEFAULT_PARSER_CLASSES": [
+        "competitions.api.parsers.JSONParser",
+        "rest_framework.parsers.FormParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "competitions.api.problems.exception_handler",
+    "DEFAULT_THROTTLE_CLASSES": [
+        "rest_framework.throttling.AnonRateThrottle",
+        "rest_framework.throttling.UserRateThrottle",
+    ],
+    "DEFAULT_THROTTLE_RATES": {
+        "anon": env.str("PODIUM_API_RATE_ANON", default="600/min"),
+        "user": env.str("PODIUM_API_RATE_USER", default="1200/min"),
+    },
+    "NUM_PROXIES": PROXIES,
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Podium API",
+    "VERSION": "1",
+    "DESCRIPTION": "Competitions, teams, uploads, submissions and leaderboards. "
+    "Errors are `application/problem+json` with a stable `code`.",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "PREPROCESSING_HOOKS": ["competitions.api.schema.native_api_only"],
+    "ENUM_NAME_OVERRIDES": {
+        "SubmissionKind": "competitions.submissions.states.Kind",
+        "RunState": "competitions.submissions.states.State",
+        "RegistrationState": "competitions.teams.models.Registration.State",
+        "OfferState": "competitions.teams.models.OfferState",
+    },
+}
+
+# --- security -------------------------------------------------------------------------------------------------------
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+CSRF_FAILURE_VIEW = "competitions.web.errors.csrf_failure"
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_SSL_REDIRECT = HTTPS and env.bool("PODIUM_SSL_REDIRECT", default=True)
+SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+if BEHIND_PROXY:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "frame-src": [SELF],  # the page with a submission's details, which brings a policy of its own
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "manifest-src": [SELF],
+    }
+}
+PERMISSIONS_POLICY: dict[str, list[str]] = {
+    name: [] for name in ("camera", "geolocation", "microphone", "payment", "usb")
+}
+
+# --- language, time, logs -------------------------------------------------------------------------------------------
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = False  # English alone: no page has to find out its language
+FORMAT_MODULE_PATH = "config.formats"
+USE_TZ = True
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(),
+            ],
+            "foreign_pre_chain": [
+                structlog.contextvars.merge_contextvars,
+                structlog.stdlib.add_log_level,
+                structlog.stdlib.add_logger_name,
+                structlog.processors.TimeStamper(fmt="iso"),
+            ],
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": env.str("PODIUM_LOG_LEVEL", default="INFO")},
+    "loggers": {
+        "django": {"handlers": ["stderr"], "propagate": False},
+        "django.server": {"handlers": ["stderr"], "propagate": False},
+    },
+}
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso"),
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    wrapper_class=structlog.stdlib.BoundLogger,
+)

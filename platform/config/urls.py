@@ -1,0 +1,29 @@
+"""Every URL of the site."""
+
+from allauth.account.decorators import secure_admin_login
+from django.contrib import admin
+from django.urls import include, path
+
+from config import health, metrics
+
+admin.autodiscover()
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+admin.site.site_header = "Podium organizers"
+admin.site.site_title = "Podium"
+admin.site.index_title = "Your competitions"
+
+urlpatterns = [
+    path("healthz", health.alive, name="healthz"),
+    path("readyz", health.ready, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
+    path("admin/", admin.site.urls),
+    path("accounts/", include("allauth.urls")),
+    path("profile/", include("accounts.urls")),
+    path("api/worker/v1/", include("competitions.runs.worker_api.urls")),
+    path("api/v1/", include("competitions.api.urls")),
+    path("api/", include("competitions.codabench_api.urls")),
+    path("", include("competitions.web.urls")),
+]
+handler404 = "competitions.web.errors.not_found"
+handler403 = "competitions.web.errors.forbidden"
+handler500 = "competitions.web.errors.server_error"

@@ -1,0 +1,71 @@
+"""`manage.py reconciler`: the process beside the web server that keeps anything from being stuck."""
+
+import signal
+import threading
+import time
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import InterfaceError, OperationalError, close_old_connections
+from django.utils import timezone
+
+from core.reconciler import reconcile
+
+log = structlog.get_logger(__name__)
+AWAY_SLACK_S = 1.0
+EVERY_ROUND = ("queues_woken",)  # done while anything waits: no line of the log for it
+
+
+class Patience:
+    """Spares leases for a while after the site was away: its workers beat in vain, and their runs go on.
+
+    The site was away when no round succeeded for longer than three pauses: the database did not answer, or this process
+    did not run. Two heartbeats later every worker that lives has been heard.
+    """
+
+    def __init__(self) -> None:
+        self._last_round: float | None = None
+        self._spare_until = 0.0
+
+    def spares(self, at: float) -> bool:
+        """Whether leases are spared in a round at this monotonic time."""
+        away = self._last_round is None or at - self._last_round > 3 * settings.RECONCILE_S + AWAY_SLACK_S
+        if away:
+            self._spare_until = at + 2 * settings.HEARTBEAT_S
+        return at < self._spare_until
+
+    def succeeded(self, at: float) -> None:
+        """A round went through."""
+        self._last_round = at
+
+
+class Command(BaseCommand):
+    help = "Expire leases, wake queues and remove stale uploads, again and again until it is stopped."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="One round, then end.")
+
+    def handle(self, *args: Any, once: bool, **options: Any) -> None:
+        stop = threading.Event()
+        self.patience = Patience()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        while True:
+            self.round(spare=not once)
+            if once or stop.wait(settings.RECONCILE_S):
+                return
+
+    def round(self, *, spare: bool) -> None:
+        """One round; a database that is away is waited for, not died of."""
+        close_old_connections()
+        try:
+            spares = spare and self.patience.spares(time.monotonic())
+            done = reconcile(now=timezone.now(), spare_leases=spares)
+            self.patience.succeeded(time.monotonic())
+        except (OperationalError, InterfaceError) as error:
+            log.error("database_away", error=str(error))
+            return
+        if told := {name: count for name, count in done.items() if count and name not in EVERY_ROUND}:
+            log.info("reconciled", **told)

@@ -1,0 +1,77 @@
+"""The periodic look at the whole: each app registers what it mends or carries on, and how often.
+
+Every step may run twice, late, or on two machines at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models import F
+
+from core.models import StepFailures
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class Step:
+    """`run(now=...)` returns how many things it did. `spares`: left out while the site has just come back, see `reconcile`."""
+
+    name: str
+    run: Callable[..., int]
+    every: timedelta = timedelta(0)
+    spares: bool = False
+    last_at: datetime | None = None  # in this process
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether its interval is over; a clock that was set back does not hold it up."""
+        return self.last_at is None or not timedelta(0) <= now - self.last_at < self.every
+
+
+_steps: dict[str, Step] = {}
+
+
+def reconciler_step(
+    name: str, run: Callable[..., int], *, every: timedelta = timedelta(0), spares: bool = False
+) -> None:
+    """Have `run(now=...)` done in every round, or at most once in an interval; steps run in the order of registration."""
+    _steps[name] = Step(name, run, every, spares)
+
+
+def reconcile(*, now: datetime, spare_leases: bool = False) -> dict[str, int]:
+    """One round: what each step did that was due. `spare_leases`: the site was away itself, so that a silent worker may only
+    not have been heard; steps that judge by silence are left out."""
+    return {
+        step.name: _round_of(step, now)
+        for step in _steps.values()
+        if step.is_due(now) and not (spare_leases and step.spares)
+    }
+
+
+def _round_of(step: Step, now: datetime) -> int:
+    step.last_at = now
+    return guarded(step.name, step.run, now=now)
+
+
+def guarded(name: str, run: Callable[..., int], *, now: datetime) -> int:
+    """What `run` did. If it fails, no other is kept from its turn: it is logged and counted, and the next round tries again.
+
+    Raises `OperationalError` or `InterfaceError` when the database is away, for all steps alike.
+    """
+    try:
+        return run(now=now)
+    except Exception as error:
+        if isinstance(error, OperationalError | InterfaceError) and not _database_answers():
+            raise
+        log.exception("reconcile_step_failed", step=name)
+        StepFailures.objects.get_or_create(step=name)
+        StepFailures.objects.filter(step=name).update(count=F("count") + 1)
+        return 0
+
+
+def _database_answers() -> bool:
+    """Whether a statement failed by itself, at a deadlock or a time-out, and not because the database is away."""
+    return connection.connection is not None and connection.is_usable()

@@ -1,0 +1,81 @@
+"""What a claim costs with 10² to 10⁵ waiting runs: of one team, of a hundred, of as many teams as runs. On PostgreSQL.
+
+make bench ONLY=tests/benchmarks/runs
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+
+from competitions.compute import wakeups
+from competitions.compute.models import ComputeWorker
+from competitions.runs import dispatch
+from competitions.runs.models import Run, TeamTurn
+from competitions.runs.ranking import queue_places
+from competitions.submissions.models import Submission
+from competitions.teams.models import Team
+from tests.worlds import World, world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CLAIMS = 40
+
+
+def fill(site: World, waiting: int, teams: int) -> None:
+    """Waiting runs in bulk, spread over the teams."""
+    pattern = site.submit()
+    run = pattern.runs.get()
+    Team.objects.bulk_create(
+        Team(competition=site.competition, name=f"Bench {n}", captain=site.team.captain) for n in range(teams)
+    )
+    ids = list(Team.objects.filter(name__startswith="Bench ").values_list("pk", flat=True))
+    fields = ("phase_id", "submitted_by_id", "kind", "file_id", "file_name", "received_at", "created_at")
+    shared = {name: getattr(pattern, name) for name in fields}
+    made = Submission.objects.bulk_create(
+        (Submission(team_id=ids[n % teams], **shared) for n in range(waiting)), batch_size=5000
+    )
+    Run.objects.bulk_create(
+        (
+            Run(submission=submission, task=run.task, team_id=submission.team_id, queue=run.queue,
+                queued_at=site.now + timedelta(milliseconds=n), not_before=site.now)
+            for n, submission in enumerate(made)
+        ), batch_size=5000,
+    )  # fmt: skip
+    TeamTurn.objects.bulk_create(
+        (TeamTurn(queue=run.queue, team_id=team, priority=0, waiting_since=site.now) for team in ids), batch_size=5000
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def times_of_claims(site: World, worker: ComputeWorker) -> list[float]:
+    """Milliseconds of claims one after the other; each is rolled back, so that all meet the same queue."""
+    found = []
+    for _ in range(CLAIMS):
+        began = time.perf_counter()
+        with transaction.atomic():
+            assert dispatch.run_claim(worker=worker, free_gpus=0, now=site.now + timedelta(hours=1)) is not None
+            found.append((time.perf_counter() - began) * 1000)
+            transaction.set_rollback(True)
+    return found
+
+
+@pytest.mark.parametrize("share", ["one team", "100 teams", "a team for each run"])
+def test_claims(share: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wakeups, "wake", lambda name: True)
+    print(f"\n{share}: claim p50 / p95 in ms, places of a page in ms")
+    for waiting in (100, 1000, 10_000, 100_000):
+        site = world(max_submissions_per_day=None)
+        fill(site, waiting, {"one team": 1, "100 teams": 100}.get(share, waiting))
+        times = times_of_claims(site, site.worker())
+        mine = Run.objects.filter(team=site.team, queue=site.queue).select_related("queue")
+        began = time.perf_counter()
+        queue_places(mine)
+        places_ms = (time.perf_counter() - began) * 1000
+        p95 = statistics.quantiles(times, n=20)[-1]
+        print(f"  {waiting:>7} waiting: {statistics.median(times):6.1f} / {p95:6.1f}   {places_ms:7.1f}")
+        connection.cursor().execute("TRUNCATE submissions_submission, runs_run, runs_teamturn, teams_team CASCADE")
