@@ -4,15 +4,18 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0001_initial'),
+        ("catalog", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='phase',
-            name='show_output_while_sealed',
-            field=models.BooleanField(default=False, help_text='Teams read the logs and predictions of their own programs although scores are sealed. A program can print the hidden input there.', verbose_name='show output while scores are sealed'),
+            model_name="phase",
+            name="show_output_while_sealed",
+            field=models.BooleanField(
+                default=False,
+                help_text="Teams read the logs and predictions of their own programs although scores are sealed. A program can print the hidden input there.",
+                verbose_name="show output while scores are sealed",
+            ),
         ),
     ]

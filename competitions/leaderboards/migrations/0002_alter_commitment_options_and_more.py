@@ -5,35 +5,50 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0002_phase_show_output_while_sealed'),
-        ('leaderboards', '0001_initial'),
+        ("catalog", "0002_phase_show_output_while_sealed"),
+        ("leaderboards", "0001_initial"),
     ]
 
     operations = [
         migrations.AlterModelOptions(
-            name='commitment',
-            options={'ordering': ['-made_at', '-pk'], 'verbose_name': 'published digest'},
+            name="commitment",
+            options={"ordering": ["-made_at", "-pk"], "verbose_name": "published digest"},
         ),
         migrations.AlterField(
-            model_name='commitment',
-            name='leaderboard',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='commitments', to='leaderboards.leaderboard'),
+            model_name="commitment",
+            name="leaderboard",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="commitments", to="leaderboards.leaderboard"
+            ),
         ),
         migrations.CreateModel(
-            name='SealedKey',
+            name="SealedKey",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(max_length=36)),
-                ('sealed_at', models.DateTimeField()),
-                ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='sealed_keys', to='leaderboards.leaderboard')),
-                ('phase', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='sealed_keys', to='catalog.phase')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.CharField(max_length=36)),
+                ("sealed_at", models.DateTimeField()),
+                (
+                    "leaderboard",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="sealed_keys",
+                        to="leaderboards.leaderboard",
+                    ),
+                ),
+                (
+                    "phase",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="sealed_keys", to="catalog.phase"
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'key of sealed scores',
-                'verbose_name_plural': 'keys of sealed scores',
-                'constraints': [models.UniqueConstraint(fields=('phase', 'key', 'leaderboard'), name='sealed_key_once_per_board')],
+                "verbose_name": "key of sealed scores",
+                "verbose_name_plural": "keys of sealed scores",
+                "constraints": [
+                    models.UniqueConstraint(fields=("phase", "key", "leaderboard"), name="sealed_key_once_per_board")
+                ],
             },
         ),
     ]
