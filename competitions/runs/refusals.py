@@ -1,5 +1,6 @@
 """Why a change of a run is refused."""
 
+from competitions.catalog.models import Phase, Task
 from core.refusals import Conflict
 
 
@@ -22,3 +23,13 @@ class LeaseLost(Conflict):
 
     def __init__(self) -> None:
         super().__init__("This lease is over: another attempt owns the run. Kill the containers and drop the work.")
+
+
+class TaskSealed(Conflict):
+    code = "task_sealed"
+
+    def __init__(self, task: Task, phase: Phase) -> None:
+        super().__init__(
+            f"“{phase.name}” keeps the scores of the task “{task.name}” sealed, and this submission's phase would show them. "
+            "Run it on this task after the reveal."
+        )

@@ -8,11 +8,11 @@ from django.db import transaction
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.sealed_keys import published_by
-from competitions.runs.refusals import StillRunning
+from competitions.runs.refusals import StillRunning, TaskSealed
 from competitions.runs.services import runs_queue
 from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import NothingToRun, TaskSealed
+from competitions.submissions.refusals import NothingToRun
 from competitions.submissions.states import FINAL, State
 from competitions.teams.models import Team
 

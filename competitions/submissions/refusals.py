@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Phase
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team
 from core.refusals import Conflict, NotAllowed, Refusal
@@ -93,16 +93,6 @@ class NothingToRun(Conflict):
     def __init__(self, phase: Phase) -> None:
         super().__init__(
             f"The phase “{phase.name}” has no task yet, so nothing could be scored. The organizers must add one."
-        )
-
-
-class TaskSealed(Conflict):
-    code = "task_sealed"
-
-    def __init__(self, task: Task, phase: Phase) -> None:
-        super().__init__(
-            f"“{phase.name}” keeps the scores of the task “{task.name}” sealed, and this submission's phase would show them. "
-            "Run it on this task after the reveal."
         )
 
 

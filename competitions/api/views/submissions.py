@@ -55,7 +55,7 @@ def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
         submissions_of(user)
         .filter(**lookups)
         .select_related("team", "submitted_by", "phase__competition")
-        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns")
+        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns", "phase__sealed_keys")
     )
 
 

@@ -184,7 +184,7 @@ def test_no_lookup_reaches_what_is_sealed(secretive: Town) -> None:
 )
 def test_a_list_of_runs_refuses_to_be_asked_about_scores(secretive: Town, query: str) -> None:
     for letter in "OR":
-        assert secretive.people[letter].get(f"/admin/submissions/run/?{query}").status_code == 400
+        assert secretive.people[letter].get(f"/admin/runs/run/?{query}").status_code == 400
 
 
 def test_no_list_is_searched_filtered_or_sorted_by_what_is_sealed(secretive: Town) -> None:
@@ -255,5 +255,5 @@ def test_who_reads_a_sealed_run_in_the_admin_by_right_is_on_record(secretive: To
     CompetitionOrganizer.objects.filter(competition=secretive.site.competition).update(can_see_sealed=True)
     run = Run.objects.filter(submission__phase=secretive.site.sealed).earliest("queued_at")
     SealedUse.objects.all().delete()
-    body_of(secretive.people["O"].get(reverse("admin:submissions_run_change", args=[run.pk])))
+    body_of(secretive.people["O"].get(reverse("admin:runs_run_change", args=[run.pk])))
     assert SealedUse.objects.get().user == secretive.site.organizer

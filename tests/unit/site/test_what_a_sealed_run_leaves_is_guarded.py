@@ -45,11 +45,11 @@ def said_of(site: World, user: Any, made: Submission) -> str:
     client, run = client_of(user), made.runs.get()
     urls = [
         reverse(name, args=[made.pk])
-        for name in ("web:submission", "api:submission", "api:submission-receipt", "robots:submission")
+        for name in ("web:submission", "api:submission", "api:submission-receipt", "codabench:submission")
     ]
     urls += [
         reverse("api:submissions"),
-        reverse("admin:submissions_run_change", args=[run.pk]),
+        reverse("admin:runs_run_change", args=[run.pk]),
         reverse("api:submission-logs", args=[made.pk]),
     ]
     return "".join(body_of(client.get(url)) for url in urls)

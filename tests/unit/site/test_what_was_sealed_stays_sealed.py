@@ -16,10 +16,10 @@ from competitions.leaderboards.models import Column, Leaderboard, SealedKey
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs import dispatch
 from competitions.runs.models import Run
+from competitions.runs.refusals import TaskSealed
 from competitions.runs.reruns import submission_repeat
 from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import TaskSealed
 from tests.town import body_of, client_of
 from tests.unit.site.admin_forms import fields_of
 from tests.unit.site.test_sealed_scores_stay_sealed import SECRET, SHOWN
@@ -103,8 +103,13 @@ def answers(site: World, client: Client) -> dict[str, str]:
         for url in urls
         for key in phase.leaderboards.values_list("key", flat=True)
     ]
-    urls += [reverse("robots:phase-board", args=[phase.pk]), reverse("robots:results-json", args=[site.competition.pk])]
-    urls += [reverse(name, args=[submission.pk]) for name in ("robots:submission", "api:submission", "web:submission")]
+    urls += [
+        reverse("codabench:phase-board", args=[phase.pk]),
+        reverse("codabench:results-json", args=[site.competition.pk]),
+    ]
+    urls += [
+        reverse(name, args=[submission.pk]) for name in ("codabench:submission", "api:submission", "web:submission")
+    ]
     urls += [reverse("api:submissions"), reverse("web:submissions", args=[slug])]
     return {url: body_of(client.get(url)) for url in urls}
 
