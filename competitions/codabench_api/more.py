@@ -16,8 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
-from competitions.bundles.copying import exported
-from competitions.bundles.tasks import task_import
+from competitions.bundles.cloning import exported
+from competitions.bundles.importing.tasks import task_import
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import BadForm, RobotView

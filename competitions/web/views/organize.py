@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
-from competitions.bundles.copying import competition_clone, exported
+from competitions.bundles.cloning import competition_clone, exported
 from competitions.bundles.imports import OrganizersOnly, import_begin
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition

@@ -34,7 +34,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 import django
 django.setup()
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.importing.importer import bundle_import
 from competitions.compute.models import Queue
 from config.demo.accounts import join, person_create
 now = datetime.now(timezone.utc)

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from django.urls import resolve
 
-from competitions.bundles import schema
-from competitions.bundles.schema import CompetitionSpec
+from competitions.bundles.reading import schema
+from competitions.bundles.reading.schema import CompetitionSpec
 from competitions.submissions.states import REASONS, Blame, Reason, State
 from workers.agent.command import read_command
 from workers.sandbox.scores import read_scores

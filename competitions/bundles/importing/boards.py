@@ -2,7 +2,7 @@
 
 from django.utils.text import slugify
 
-from competitions.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
+from competitions.bundles.reading.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Phase
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.rules import CODABENCH_RULES
