@@ -1,6 +1,6 @@
 """Phases, and who saw the sealed scores of one."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
@@ -28,7 +28,7 @@ class PhaseAdmin(OrganizerAdmin):
     filter_horizontal = ["tasks"]
     actions = ["reveal", rerun_outdated]
     readonly_fields = ["revealed_at", "cost"]
-    fieldsets: Any = [
+    fieldsets: ClassVar[Any] = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
         ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
         *((heading, {"fields": list(names)}) for section in SECTIONS for heading, names in section.form.items()),
