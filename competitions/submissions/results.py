@@ -10,7 +10,9 @@ from competitions.submissions.states import Reason, State
 
 MAX_STAGES = 4
 MAX_SCORE = sys.float_info.max
-FROM_WORKERS = [reason for reason in Reason.values if reason != Reason.FILE_INVALID]  # which the site finds out by itself
+FROM_WORKERS = [
+    reason for reason in Reason.values if reason != Reason.FILE_INVALID
+]  # which the site finds out by itself
 
 
 class InvalidResult(Refusal):

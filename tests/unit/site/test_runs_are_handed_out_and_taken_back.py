@@ -12,7 +12,7 @@ from competitions.submissions.models import Run, RunEvent, Submission
 from competitions.submissions.moves import IllegalMove, run_move
 from competitions.submissions.reconciler import expire_leases, reconcile
 from competitions.submissions.refusals import AlreadyEnded, LeaseLost, StillRunning
-from competitions.submissions.results import InvalidResult, Result, read_result
+from competitions.submissions.results import FROM_WORKERS, InvalidResult, Result, read_result
 from competitions.submissions.services import submission_cancel, submission_rerun
 from competitions.submissions.states import FINAL, HELD, NEXT, REASONS, Blame, Kind, Reason, State
 from tests.worlds import World, lease
@@ -186,7 +186,7 @@ def test_every_reason_says_whose_fault_it_is_and_what_to_do(site: World, reason:
     assert info.advice.endswith(".")
 
 
-@pytest.mark.parametrize("reason", [reason for reason in Reason if reason != Reason.INFRASTRUCTURE])
+@pytest.mark.parametrize("reason", [Reason(reason) for reason in FROM_WORKERS if reason != Reason.INFRASTRUCTURE])
 def test_participants_and_organizers_faults_are_final_at_the_first_attempt(site: World, reason: Reason) -> None:
     made = site.answer(site.submit(kind=Kind.CODE), failed(reason))
     assert (made.status, made.reason) == (State.FAILED, reason)
