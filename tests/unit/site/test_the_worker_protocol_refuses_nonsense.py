@@ -86,6 +86,7 @@ FINISHED: dict[str, Any] = {"outcome": "finished", "scores": {"mae": 0.5}}
         ("complete", {}, 422),
         ("complete", {"outcome": "ingested"}, 422),
         ("complete", {"outcome": "failed", "reason": "bad mood"}, 422),
+        ("complete", {"outcome": "failed", "reason": "file_invalid"}, 422),  # the site finds that out before
         ("complete", FINISHED | {"scores": {"mae": 10**400}}, 422),
         ("complete", FINISHED | {"scores": {"rmse": 1.0}}, 422),
         ("complete", FINISHED | {"host": 5}, 422),
