@@ -12,7 +12,7 @@ from competitions.runs.models import Run, RunEvent
 from competitions.runs.refusals import AlreadyEnded, LeaseLost, StillRunning
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.transitions import NEXT, IllegalMove, run_move
-from competitions.runs.upkeep import expire_leases, reconcile
+from competitions.runs.upkeep import expire_leases
 from competitions.runs.worker_api.results import FROM_WORKERS, InvalidResult, Result, read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, REASONS, Blame, Kind, Reason, State
