@@ -11,6 +11,7 @@ from competitions.catalog.models import Phase
 from competitions.compute.models import Queue
 from competitions.leaderboards.models import Column, Leaderboard
 from competitions.runs.models import Run
+from competitions.runs.ranking import enter_queue
 from competitions.submissions.models import Dataset
 from competitions.submissions.states import State
 from tests.browser import seeding
@@ -77,6 +78,7 @@ def _fail_by_the_platform(site: World) -> None:
     last = Dataset.objects.filter(submission__phase=site.phase).latest("pk")
     run = Run.objects.filter(task=last.task_id, state=State.QUEUED).earliest("pk")
     Run.objects.filter(pk=run.pk).update(priority=1)
+    enter_queue(Run.objects.filter(pk=run.pk), now=site.now)
     with override_settings(MAX_ATTEMPTS=1):
         work(site, {(run.submission.team.name, last.name): "infrastructure"}, limit=1)
 
