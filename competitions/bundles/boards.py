@@ -3,8 +3,7 @@
 from django.utils.text import slugify
 
 from competitions.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
-from competitions.catalog.models import Phase
-from competitions.leaderboards.models import Column, Leaderboard
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.leaderboards.rules import CODABENCH_RULES
 
 

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from accounts.models import Scope, User
 from competitions.bundles.copying import exported
 from competitions.bundles.tasks import task_import
-from competitions.catalog.models import Competition, Phase
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
@@ -27,7 +27,6 @@ from competitions.compute.models import Queue
 from competitions.leaderboards.board import all_rows
 from competitions.leaderboards.facts import fact_columns
 from competitions.leaderboards.migration import phase_migrate
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.visibility import Sealed, can_see_scores
 from competitions.resources.storage import spooled

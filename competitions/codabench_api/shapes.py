@@ -6,10 +6,9 @@ from django.http import HttpRequest
 
 from accounts.models import User
 from competitions.bundles.writer import fact_sheet_yaml
-from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.files import address
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.rules import CODABENCH_RULES
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Resource

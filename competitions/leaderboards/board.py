@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 
 from django.db.models import Q, QuerySet
 
+from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.cells import MISSING
-from competitions.leaderboards.models import Cell, Entry, Leaderboard, Milestone, Score
+from competitions.leaderboards.models import Cell, Entry, Milestone, Score
 from competitions.teams.models import Team
 from core.refusals import Refusal
 

@@ -4,7 +4,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from competitions.leaderboards.models import Cell, Column, Entry
+from competitions.catalog.models import Column
+from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.values import primary_column, task_key
 
 MISSING: Final = sys.float_info.max  # sorts behind every value; infinity has no place in a cursor's JSON

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.datasets import shown_tasks
 from competitions.leaderboards.facts import FactColumn, fact_columns
-from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.values import FAILED, task_key
 from competitions.submissions.models import Dataset
 from competitions.submissions.states import Reason

@@ -8,9 +8,9 @@ import structlog
 from django.db import transaction
 from django.db.models import Q
 
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Column, Leaderboard, Phase, Task
 from competitions.leaderboards.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
-from competitions.leaderboards.models import Column, Commitment, Entry, Leaderboard
+from competitions.leaderboards.models import Commitment, Entry
 from competitions.leaderboards.services import board_freeze
 from competitions.leaderboards.values import primary_column
 from competitions.submissions.models import Submission

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
+from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.board import all_rows
 from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, page_columns
 from competitions.leaderboards.facts import VERIFIED, FactColumn
-from competitions.leaderboards.models import Leaderboard
 from core.spreadsheets import safe_cell
 
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Column, Phase
 from competitions.catalog.questions import shown_answer
 from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
-from competitions.leaderboards.models import Column
 from competitions.submissions.models import Submission
 
 PREFIX: Final = "fact:"  # of a row's values, so that an answer never hides a score of the same key

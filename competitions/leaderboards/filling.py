@@ -12,10 +12,10 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.leaderboards.cells import cell_of
 from competitions.leaderboards.datasets import dataset_tasks, shown_datasets
-from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
+from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.relative import average_ranks_refresh
 from competitions.leaderboards.rules import TELLS_NO_SCORE
 from competitions.leaderboards.services import boards_locked, version_raise

@@ -5,10 +5,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from competitions.catalog.impact import impact_check, phase_cost
-from competitions.catalog.models import Competition, Phase
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.leaderboards.filling import counting_submissions
-from competitions.leaderboards.models import Leaderboard
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.db.models import prefetch_related_objects
 
-from competitions.catalog.models import Phase
-from competitions.leaderboards.models import Leaderboard, Pick, Score
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.leaderboards.models import Pick, Score
 from competitions.leaderboards.rules import PICKED
 from competitions.submissions.models import Submission
 

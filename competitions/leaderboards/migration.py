@@ -5,9 +5,9 @@ from datetime import datetime
 import structlog
 from django.db import transaction
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.sealed_keys import published_by
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.rules import TELLS_NO_SCORE
 from competitions.runs.reruns import submission_migrate
 from competitions.submissions.models import Submission

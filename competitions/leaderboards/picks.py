@@ -5,7 +5,8 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from competitions.leaderboards.models import Leaderboard, Pick
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Pick
 from competitions.leaderboards.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
 from competitions.leaderboards.services import entries_refresh
 from competitions.submissions.models import Submission

@@ -5,9 +5,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.cells import cell_of
 from competitions.leaderboards.datasets import counting_datasets
-from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
+from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.values import primary_column, task_key
 
 

@@ -5,7 +5,8 @@ from typing import Final
 
 from django.db.models import QuerySet
 
-from competitions.leaderboards.models import Column, Leaderboard, Pick, Score
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Pick, Score
 from competitions.leaderboards.values import primary_column
 from competitions.teams.models import Team
 

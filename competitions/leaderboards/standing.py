@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.loading import ScoredSubmission
-from competitions.leaderboards.models import Column, Leaderboard
 from competitions.leaderboards.rules import PICKED, REMOVABLE, TELLS_NO_SCORE, Rule
 
 

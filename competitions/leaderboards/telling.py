@@ -8,8 +8,8 @@ from django.db.models import Q
 
 from accounts.mail import mail_to_all
 from accounts.models import User
-from competitions.catalog.models import Phase
-from competitions.leaderboards.models import Leaderboard, Score
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.leaderboards.models import Score
 
 log = structlog.get_logger(__name__)
 NO_NEWS_AFTER: Final = timedelta(days=2)  # a reveal of long ago, before an upgrade for instance, is told to nobody

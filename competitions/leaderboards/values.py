@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from competitions.leaderboards.models import Column
+from competitions.catalog.models import Column
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Reason, State

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.rights import has_sealed_right, organizes, sealed_right_used
-from competitions.leaderboards.models import Leaderboard
 from core.refusals import NotAllowed
 
 if TYPE_CHECKING:

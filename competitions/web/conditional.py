@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db.models import Model
 from django.http import HttpRequest
 
-from competitions.leaderboards.models import Leaderboard
+from competitions.catalog.models import Leaderboard
 from competitions.web.visit import Visit
 
 RELEASE: Final = version("podium")  # a new release may draw the page differently

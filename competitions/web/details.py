@@ -7,7 +7,8 @@ from django.db.models import F, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.visibility import details_are_public
 from competitions.resources.storage import open_stored
 from competitions.runs.models import Run, RunOutput

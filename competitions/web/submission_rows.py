@@ -13,9 +13,8 @@ from django.template.loader import get_template
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.leaderboards.loading import ScoredSubmission, with_scores
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.standing import standing_of
 from competitions.runs.models import Run
 from competitions.runs.queue_position import QueuePosition, queue_positions

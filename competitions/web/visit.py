@@ -14,12 +14,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
+from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, RulesVersion
 from competitions.catalog.rights import sealed_right_used
 from competitions.compute.models import ComputeWorker
 from competitions.factsheets.models import Question
 from competitions.leaderboards.loading import load_boards
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.visibility import scores_visible
 from competitions.teams.models import Invitation, Membership, Registration, Team
 

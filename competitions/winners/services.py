@@ -11,7 +11,8 @@ from django.db import transaction
 
 from accounts.mail import mail_after_commit
 from accounts.models import User
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_follow
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy

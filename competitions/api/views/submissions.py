@@ -19,10 +19,10 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
+from competitions.catalog.models import Leaderboard
 from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.loading import with_scores
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Upload

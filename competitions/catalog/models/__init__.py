@@ -1,11 +1,13 @@
-"""What an organizer defines: the competition, its pages and rules, its phases and their tasks."""
+"""What an organizer defines: the competition, its pages and rules, its phases with their tasks and boards."""
 
+from competitions.catalog.models.board import Column, Leaderboard, SealedKey
 from competitions.catalog.models.competition import Competition, CompetitionOrganizer, CompetitionQuerySet, Series
 from competitions.catalog.models.phase import GIB, MIB, Phase, PhaseQuerySet, SealedUse, validate_prediction_format
 from competitions.catalog.models.task import Task, TaskQuerySet
 from competitions.catalog.models.texts import Announcement, Format, Page, RulesVersion
 
 __all__ = [
-    "GIB", "MIB", "Announcement", "Competition", "CompetitionOrganizer", "CompetitionQuerySet", "Format", "Page", "Phase",
-    "PhaseQuerySet", "RulesVersion", "SealedUse", "Series", "Task", "TaskQuerySet", "validate_prediction_format",
+    "GIB", "MIB", "Announcement", "Column", "Competition", "CompetitionOrganizer", "CompetitionQuerySet", "Format",
+    "Leaderboard", "Page", "Phase", "PhaseQuerySet", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task",
+    "TaskQuerySet", "validate_prediction_format",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import shown_answer
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.board import (
@@ -39,7 +39,7 @@ from competitions.leaderboards.columns import (
 )
 from competitions.leaderboards.commitments import newest_commitment
 from competitions.leaderboards.export import csv_response
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.values import deciding_column, primary_column
 from competitions.leaderboards.visibility import details_are_public, refusal_of
 from competitions.web.conditional import RELEASE, board_etag

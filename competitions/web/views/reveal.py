@@ -10,12 +10,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_http_methods
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.board import board_page
 from competitions.leaderboards.columns import page_columns
 from competitions.leaderboards.commitments import board_commit, manifest_of, newest_commitment
-from competitions.leaderboards.models import Leaderboard, RankChange
+from competitions.leaderboards.models import RankChange
 from competitions.leaderboards.reveal import reveal_preview
 from competitions.leaderboards.visibility import refusal_of
 from competitions.web.forms import RevealForm, cleaned

@@ -16,13 +16,13 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from accounts.models import User
+from competitions.catalog.models import Leaderboard
 from competitions.catalog.questions import answers_of_form, shown_answer
 from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
 from competitions.leaderboards.facts import comparisons
 from competitions.leaderboards.loading import ScoredSubmission, load_boards, with_scores
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_board

@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from accounts.models import User
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
 from competitions.factsheets.answers import questions_of
-from competitions.leaderboards.models import Leaderboard, Pick
+from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.rules import Rule
 from competitions.resources.models import Upload

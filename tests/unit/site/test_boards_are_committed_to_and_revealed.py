@@ -17,7 +17,7 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import CompetitionOrganizer, Phase
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
 from competitions.leaderboards import manifest
 from competitions.leaderboards.commitments import (
@@ -37,7 +37,7 @@ from competitions.leaderboards.manifest import (
     main,
     read_manifest,
 )
-from competitions.leaderboards.models import Column, Commitment, Leaderboard, RankChange
+from competitions.leaderboards.models import Commitment, RankChange
 from competitions.leaderboards.reveal import reveal_planned, reveal_preview
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.resources.storage import open_stored

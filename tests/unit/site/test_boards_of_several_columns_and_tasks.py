@@ -12,9 +12,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards import board as reading
 from competitions.leaderboards.export import csv_lines
-from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
+from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.relative import ranks
 from competitions.leaderboards.services import board_rebuild
 from competitions.leaderboards.values import column_values

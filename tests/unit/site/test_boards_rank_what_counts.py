@@ -9,9 +9,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards import board as reading
 from competitions.leaderboards.export import csv_lines
-from competitions.leaderboards.models import Column, Entry, Leaderboard, Score
+from competitions.leaderboards.models import Entry, Score
 from competitions.leaderboards.services import board_rebuild
 from competitions.leaderboards.values import column_values
 from competitions.runs.models import Run
