@@ -4,7 +4,7 @@ from django.utils.text import slugify
 
 from competitions.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Leaderboard, Phase
-from competitions.leaderboards.rules import CODABENCH_RULES
+from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 
 
 def boards_create(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec) -> None:

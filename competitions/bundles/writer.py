@@ -16,7 +16,7 @@ from competitions.bundles.schema import PHASE_FILES, TASK_FILES
 from competitions.catalog.models import Column, Competition, Format, Leaderboard, Phase, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
-from competitions.leaderboards.rules import CODABENCH_RULES
+from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import CHUNK_BYTES, open_stored
 

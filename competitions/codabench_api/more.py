@@ -24,10 +24,10 @@ from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.shapes import board_shape, task_shape
 from competitions.compute.models import Queue
-from competitions.leaderboards.board import all_rows
-from competitions.leaderboards.facts import fact_columns
-from competitions.leaderboards.migration import phase_migrate
+from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.leaderboards.picks import pick_add, pick_remove
+from competitions.leaderboards.ranking.fact_columns import fact_columns
+from competitions.leaderboards.reading.board import all_rows
 from competitions.leaderboards.visibility import Sealed, can_see_scores
 from competitions.resources.storage import spooled
 from competitions.resources.versions import storage_used

@@ -9,7 +9,7 @@ from competitions.bundles.writer import fact_sheet_yaml
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.files import address
-from competitions.leaderboards.rules import CODABENCH_RULES
+from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Resource
 from competitions.runs.access import log_streams, may_download

@@ -13,7 +13,7 @@ from django.utils import timezone
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
-from competitions.leaderboards import dataset_admin  # noqa: F401  # registers its page
+from competitions.leaderboards.growing import admin as growing_admin  # noqa: F401  # registers its page
 from competitions.leaderboards.services import board_freeze, board_rebuild
 
 

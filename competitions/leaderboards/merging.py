@@ -4,7 +4,7 @@ from typing import Any
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Entry, Pick, Score
-from competitions.leaderboards.rules import ONE_REPLACES, Rule
+from competitions.leaderboards.ranking.rules import ONE_REPLACES, Rule
 from competitions.leaderboards.services import entries_refresh
 from competitions.teams.models import Team
 

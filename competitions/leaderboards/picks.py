@@ -7,7 +7,7 @@ from django.db import transaction
 from accounts.models import User
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Pick
-from competitions.leaderboards.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
+from competitions.leaderboards.ranking.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
 from competitions.leaderboards.services import entries_refresh
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State

@@ -12,13 +12,13 @@ from django.utils import timezone
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
-from competitions.leaderboards.cells import cells_write
-from competitions.leaderboards.datasets import dataset_tasks
-from competitions.leaderboards.facts import badge_values, fact_values, number_keys, public_keys
 from competitions.leaderboards.models import Entry, Milestone, Score
-from competitions.leaderboards.relative import average_ranks_refresh
-from competitions.leaderboards.rules import counting_scores, eligible_scores, may_stand
-from competitions.leaderboards.values import column_values, dataset_values, deciding_column
+from competitions.leaderboards.ranking.cells import cells_write
+from competitions.leaderboards.ranking.datasets import dataset_tasks
+from competitions.leaderboards.ranking.fact_columns import badge_values, fact_values, number_keys, public_keys
+from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
+from competitions.leaderboards.ranking.rules import counting_scores, eligible_scores, may_stand
+from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team

@@ -14,8 +14,8 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Leaderboard, Phase
-from competitions.leaderboards.loading import ScoredSubmission, with_scores
-from competitions.leaderboards.standing import standing_of
+from competitions.leaderboards.reading.results import standing_of
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission, with_scores
 from competitions.runs.models import Run
 from competitions.runs.queue_position import QueuePosition, queue_positions
 from competitions.submissions.models import Submission

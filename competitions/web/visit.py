@@ -18,7 +18,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Leade
 from competitions.catalog.rights import sealed_right_used
 from competitions.compute.models import ComputeWorker
 from competitions.factsheets.models import Question
-from competitions.leaderboards.loading import load_boards
+from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.leaderboards.visibility import scores_visible
 from competitions.teams.models import Invitation, Membership, Registration, Team
 

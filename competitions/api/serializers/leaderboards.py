@@ -6,11 +6,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from competitions.catalog.models import Column
-from competitions.leaderboards.board import Row
-from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, shown_values
-from competitions.leaderboards.commitments import manifest_of
-from competitions.leaderboards.facts import VERIFIED
 from competitions.leaderboards.models import Commitment, Entry
+from competitions.leaderboards.ranking.fact_columns import VERIFIED
+from competitions.leaderboards.reading.board import Row
+from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, shown_values
+from competitions.leaderboards.sealing.commitments import manifest_of
 from competitions.submissions.models import Dataset
 from competitions.winners.models import Place
 

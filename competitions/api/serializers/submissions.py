@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from competitions.factsheets.models import Question
-from competitions.leaderboards.loading import ScoredSubmission
-from competitions.leaderboards.standing import standing_of
+from competitions.leaderboards.reading.results import standing_of
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.models import Upload
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission

@@ -22,8 +22,8 @@ from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
-from competitions.leaderboards.loading import with_scores
 from competitions.leaderboards.picks import pick_add, pick_remove
+from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
@@ -55,7 +55,7 @@ def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
         submissions_of(user)
         .filter(**lookups)
         .select_related("team", "submitted_by", "phase__competition")
-        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns", "phase__sealed_keys")
+        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns")
     )
 
 

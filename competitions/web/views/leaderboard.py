@@ -20,7 +20,9 @@ from django.views.decorators.http import require_GET
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import shown_answer
 from competitions.factsheets.answers import questions_of
-from competitions.leaderboards.board import (
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.values import deciding_column, primary_column
+from competitions.leaderboards.reading.board import (
     BoardPage,
     UnknownSort,
     best_over_time,
@@ -29,7 +31,7 @@ from competitions.leaderboards.board import (
     rank_of,
     team_over_time,
 )
-from competitions.leaderboards.columns import (
+from competitions.leaderboards.reading.columns import (
     DatasetPages,
     ShownColumn,
     datasets_named,
@@ -37,10 +39,8 @@ from competitions.leaderboards.columns import (
     page_columns,
     shown_values,
 )
-from competitions.leaderboards.commitments import newest_commitment
-from competitions.leaderboards.export import csv_response
-from competitions.leaderboards.models import Entry
-from competitions.leaderboards.values import deciding_column, primary_column
+from competitions.leaderboards.reading.export import csv_response
+from competitions.leaderboards.sealing.commitments import newest_commitment
 from competitions.leaderboards.visibility import details_are_public, refusal_of
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries, detailed_runs, details_response

@@ -12,11 +12,11 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.board import board_page
-from competitions.leaderboards.columns import page_columns
-from competitions.leaderboards.commitments import board_commit, manifest_of, newest_commitment
 from competitions.leaderboards.models import RankChange
-from competitions.leaderboards.reveal import reveal_preview
+from competitions.leaderboards.reading.board import board_page
+from competitions.leaderboards.reading.columns import page_columns
+from competitions.leaderboards.sealing.commitments import board_commit, manifest_of, newest_commitment
+from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.leaderboards.visibility import refusal_of
 from competitions.web.forms import RevealForm, cleaned
 from competitions.web.rank_plot import rank_plot

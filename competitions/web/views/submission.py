@@ -21,10 +21,10 @@ from competitions.catalog.questions import answers_of_form, shown_answer
 from competitions.catalog.rights import organizes
 from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
-from competitions.leaderboards.facts import comparisons
-from competitions.leaderboards.loading import ScoredSubmission, load_boards, with_scores
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
-from competitions.leaderboards.standing import standing_of
+from competitions.leaderboards.ranking.fact_columns import comparisons
+from competitions.leaderboards.reading.results import standing_of
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.leaderboards.visibility import can_see_board
 from competitions.resources.storage import open_stored
 from competitions.runs.access import hides_programs, log_streams, may_download

@@ -15,7 +15,7 @@ from competitions.catalog.questions import answers_of_form
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
-from competitions.leaderboards.rules import Rule
+from competitions.leaderboards.ranking.rules import Rule
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.quota import allowances

@@ -19,8 +19,9 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
-from competitions.leaderboards import manifest
-from competitions.leaderboards.commitments import (
+from competitions.leaderboards.models import Commitment, RankChange
+from competitions.leaderboards.sealing import manifest
+from competitions.leaderboards.sealing.commitments import (
     NotClosedYet,
     StillScoring,
     board_commit,
@@ -28,7 +29,7 @@ from competitions.leaderboards.commitments import (
     manifest_of,
     newest_commitment,
 )
-from competitions.leaderboards.manifest import (
+from competitions.leaderboards.sealing.manifest import (
     ManifestInvalid,
     digest_of,
     faults_of,
@@ -37,8 +38,7 @@ from competitions.leaderboards.manifest import (
     main,
     read_manifest,
 )
-from competitions.leaderboards.models import Commitment, RankChange
-from competitions.leaderboards.reveal import reveal_planned, reveal_preview
+from competitions.leaderboards.sealing.reveal import reveal_planned, reveal_preview
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.resources.storage import open_stored
 from competitions.runs.models import Run

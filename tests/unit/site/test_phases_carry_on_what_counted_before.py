@@ -8,7 +8,7 @@ import pytest
 
 from competitions.catalog.models import Leaderboard, Phase, Task
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.migration import phases_migrate
+from competitions.leaderboards.auto_migration import phases_migrate
 from competitions.leaderboards.models import Entry
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind

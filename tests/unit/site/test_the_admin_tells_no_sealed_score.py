@@ -15,8 +15,8 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, SealedKey, SealedUse
-from competitions.leaderboards.commitments import commit_closed_boards
 from competitions.leaderboards.models import Cell, Commitment, Entry, Milestone, RankChange, Score
+from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunLog
 from competitions.runs.worker_api.results import read_result

@@ -12,7 +12,7 @@ from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards import picks
 from competitions.leaderboards.models import Entry, Pick
 from competitions.leaderboards.picks import pick_add, pick_remove
-from competitions.leaderboards.rules import CODABENCH_RULES, PICKED, Rule
+from competitions.leaderboards.ranking.rules import CODABENCH_RULES, PICKED, Rule
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.runs import dispatch
 from competitions.runs.worker_api.results import read_result

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, Phase, SealedKey
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.migration import phase_migrate
+from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs import dispatch
 from competitions.runs.models import Run

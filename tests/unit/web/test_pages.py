@@ -23,7 +23,7 @@ from competitions.web.progress import Progress, progress_of
 from tests.town import client_of
 from tests.worlds import World, person
 
-MAX_QUERIES = 13  # four of them only while something waits or is sealed
+MAX_QUERIES = 12  # three of them only while something waits
 
 
 @pytest.fixture

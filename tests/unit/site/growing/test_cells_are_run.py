@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard, Phase
-from competitions.leaderboards.filling import cells_queue
+from competitions.leaderboards.growing.missing_runs import cells_queue
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs import dispatch, refusals

@@ -13,9 +13,9 @@ from django.urls import reverse
 from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.readiness import competition_warnings
-from competitions.leaderboards.columns import DATASETS_PER_PAGE
-from competitions.leaderboards.export import csv_lines
 from competitions.leaderboards.models import Cell, Entry
+from competitions.leaderboards.reading.columns import DATASETS_PER_PAGE
+from competitions.leaderboards.reading.export import csv_lines
 from competitions.runs.models import Run
 from competitions.runs.ranking import enter_queue
 from competitions.runs.services import submission_rerun

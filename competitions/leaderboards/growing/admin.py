@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from competitions.catalog.organizer_admin import OrganizerAdmin, ReadOnly
-from competitions.leaderboards.filling import cells_rerun
+from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.submissions.models import Dataset
 
 

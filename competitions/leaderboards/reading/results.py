@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.leaderboards.loading import ScoredSubmission
-from competitions.leaderboards.rules import PICKED, REMOVABLE, TELLS_NO_SCORE, Rule
+from competitions.leaderboards.ranking.rules import PICKED, REMOVABLE, TELLS_NO_SCORE, Rule
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 
 
 @dataclass(frozen=True)

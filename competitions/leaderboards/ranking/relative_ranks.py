@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.leaderboards.cells import cell_of
-from competitions.leaderboards.datasets import counting_datasets
 from competitions.leaderboards.models import Cell, Entry
-from competitions.leaderboards.values import primary_column, task_key
+from competitions.leaderboards.ranking.cells import cell_of
+from competitions.leaderboards.ranking.datasets import counting_datasets
+from competitions.leaderboards.ranking.values import primary_column, task_key
 
 
 @dataclass(frozen=True)

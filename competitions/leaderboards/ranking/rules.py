@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Pick, Score
-from competitions.leaderboards.values import primary_column
+from competitions.leaderboards.ranking.values import primary_column
 from competitions.teams.models import Team
 
 Rule = Leaderboard.Rule

@@ -7,9 +7,9 @@ from typing import Any
 from django.http import StreamingHttpResponse
 
 from competitions.catalog.models import Leaderboard
-from competitions.leaderboards.board import all_rows
-from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, page_columns
-from competitions.leaderboards.facts import VERIFIED, FactColumn
+from competitions.leaderboards.ranking.fact_columns import VERIFIED, FactColumn
+from competitions.leaderboards.reading.board import all_rows
+from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, page_columns
 from core.spreadsheets import safe_cell
 
 

@@ -9,10 +9,10 @@ from django.db import transaction
 from django.db.models import Q
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Task
-from competitions.leaderboards.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
 from competitions.leaderboards.models import Commitment, Entry
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.sealing.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
 from competitions.leaderboards.services import board_freeze
-from competitions.leaderboards.values import primary_column
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE
 from core.refusals import Conflict

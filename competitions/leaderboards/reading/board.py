@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from django.db.models import Q, QuerySet
 
 from competitions.catalog.models import Leaderboard
-from competitions.leaderboards.cells import MISSING
 from competitions.leaderboards.models import Cell, Entry, Milestone, Score
+from competitions.leaderboards.ranking.cells import MISSING
 from competitions.teams.models import Team
 from core.refusals import Refusal
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.sealed_keys import published_by
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.rules import TELLS_NO_SCORE
+from competitions.leaderboards.ranking.rules import TELLS_NO_SCORE
 from competitions.runs.reruns import submission_migrate
 from competitions.submissions.models import Submission
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from competitions.catalog.impact import impact_check, phase_cost
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
-from competitions.leaderboards.filling import counting_submissions
+from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind
 

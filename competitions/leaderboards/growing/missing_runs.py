@@ -13,13 +13,13 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from competitions.catalog.models import Column, Leaderboard, Phase
-from competitions.leaderboards.cells import cell_of
-from competitions.leaderboards.datasets import dataset_tasks, shown_datasets
 from competitions.leaderboards.models import Cell, Entry
-from competitions.leaderboards.relative import average_ranks_refresh
-from competitions.leaderboards.rules import TELLS_NO_SCORE
+from competitions.leaderboards.ranking.cells import cell_of
+from competitions.leaderboards.ranking.datasets import dataset_tasks, shown_datasets
+from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
+from competitions.leaderboards.ranking.rules import TELLS_NO_SCORE
+from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.services import boards_locked, version_raise
-from competitions.leaderboards.values import task_key
 from competitions.runs.models import FILLING_PRIORITY, Run
 from competitions.runs.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen

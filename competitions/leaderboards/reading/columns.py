@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import Any
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.leaderboards.datasets import shown_tasks
-from competitions.leaderboards.facts import FactColumn, fact_columns
-from competitions.leaderboards.values import FAILED, task_key
+from competitions.leaderboards.ranking.datasets import shown_tasks
+from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
+from competitions.leaderboards.ranking.values import FAILED, task_key
 from competitions.submissions.models import Dataset
 from competitions.submissions.states import Reason
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from competitions.catalog.models import Column
 from competitions.leaderboards.models import Cell, Entry
-from competitions.leaderboards.values import primary_column, task_key
+from competitions.leaderboards.ranking.values import primary_column, task_key
 
 MISSING: Final = sys.float_info.max  # sorts behind every value; infinity has no place in a cursor's JSON
 
