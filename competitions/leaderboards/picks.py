@@ -117,8 +117,9 @@ def _require_choice(board: Leaderboard, submission: Submission, by: User, now: d
 def may_choose(board: Leaderboard, now: datetime) -> bool:
     """True while a team may change what counts on this board."""
     ends_at = board.selection_ends_at
-    is_known = board.was_sealed and board.phase.revealed_at is not None  # whoever saw the scores chooses with them
-    return board.rule in PICKED and not is_known and (ends_at is None or now < ends_at)
+    if board.was_revealed:  # whoever saw the scores would choose with them
+        return False
+    return board.rule in PICKED and (ends_at is None or now < ends_at)
 
 
 def _require_usable(board: Leaderboard, submission: Submission) -> None:

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from competitions.catalog.models import Column
+from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import Commitment, Entry
 from competitions.leaderboards.ranking.fact_columns import VERIFIED
 from competitions.leaderboards.reading.board import Row
@@ -91,7 +92,7 @@ class CommitmentOut(serializers.ModelSerializer[Commitment]):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_manifest(self, commitment: Commitment) -> dict[str, Any] | None:
-        return None if commitment.leaderboard.is_sealed else manifest_of(commitment)
+        return manifest_of(commitment) if scores_are_public(commitment.leaderboard) else None
 
 
 class WinnerOut(serializers.ModelSerializer[Place]):

@@ -99,15 +99,21 @@ class Leaderboard(models.Model):
         Its settings alone do not open it: whatever was scored under seal stays sealed, on this board and by its key on
         any other board of the phase, until the reveal.
         """
-        if self.phase.revealed_at is not None:
-            return False
-        return self.is_set_sealed or self.has_sealed_keys or not self.score_keys.isdisjoint(self.phase.keys_on_record)
+        if self.phase.revealed_at is not None or self.is_set_sealed or self.has_sealed_keys:
+            return self.phase.revealed_at is None
+        recorded = self.phase.keys_on_record
+        return bool(recorded) and not self.score_keys.isdisjoint(recorded)
 
     @property
     def was_sealed(self) -> bool:
         """It is sealed, or was until the reveal."""
         is_set = self.phase.visibility == Phase.Visibility.SEALED or self.visibility == self.Visibility.SEALED
         return is_set or self.has_sealed_keys
+
+    @property
+    def was_revealed(self) -> bool:
+        """It was sealed, and everybody may see it now."""
+        return self.was_sealed and self.phase.revealed_at is not None
 
     @property
     def selection_ends_at(self) -> datetime | None:

@@ -13,11 +13,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.disclosure.scores import boards_with_open_rows
 from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.ranking.cells import cell_of
 from competitions.leaderboards.ranking.datasets import dataset_tasks, shown_datasets
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
-from competitions.leaderboards.ranking.rules import TELLS_NO_SCORE
 from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.services import boards_locked, version_raise
 from competitions.runs.models import FILLING_PRIORITY, Run
@@ -38,9 +38,7 @@ def counting_submissions(phase: Phase) -> QuerySet[Submission]:
 
     What is run is seen by its team, so boards whose rows would tell a score that the team may not see have no part in it.
     """
-    boards = phase.leaderboards.filter(visibility=Leaderboard.Visibility.AS_PHASE)
-    telling_nothing = boards.filter(Q(is_hidden=False) | Q(rule__in=TELLS_NO_SCORE))
-    rows = Entry.objects.filter(leaderboard__in=telling_nothing)
+    rows = Entry.objects.filter(leaderboard__in=boards_with_open_rows(phase))
     return Submission.objects.filter(phase=phase, kind=Kind.CODE, pk__in=rows.values("score__submission"))
 
 

@@ -1,10 +1,12 @@
-"""How one submission stands on the boards of its phase, as far as somebody may see it."""
+"""What one submission reached on the boards of its phase, as far as its reader may know."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.leaderboards.ranking.rules import PICKED, REMOVABLE, TELLS_NO_SCORE, Rule
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import may_see_board, may_see_that_it_counts, visible_columns
+from competitions.leaderboards.ranking.rules import PICKED, REMOVABLE, Rule
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 
 
@@ -25,45 +27,37 @@ class Choice:
 
 
 @dataclass
-class Standing:
-    """`values` are those that may be seen; `sealed` says that there are others. `counting`: boards it counts on now,
-    of `boards`, which are all of its phase."""
+class BoardResults:
+    """`values` are those that the reader may see; `is_sealed` says that there are others. `counting`: boards it counts on
+    now, of `boards`, which are all of its phase."""
 
     boards: Sequence[Leaderboard]
     values: list[tuple[Column, str]] = field(default_factory=list)
     exact: dict[str, tuple[Column, float]] = field(default_factory=dict)
-    sealed: bool = False
+    is_sealed: bool = False
     counting: list[Leaderboard] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
 
 
-def standing_of(scored: ScoredSubmission, sees: Callable[[Leaderboard], bool]) -> Standing:
-    """The submission's standing for somebody who `sees` these boards.
+def results_of(scored: ScoredSubmission, reader: Reader) -> BoardResults:
+    """What this reader may know of a submission's results.
 
     Of a hidden board, whoever does not see it is told nothing, not even that there is more.
     """
-    standing = Standing(scored.boards)
-    for board in standing.boards:
-        score = scored.scores.get(board.pk)
-        if board.is_hidden and not sees(board):
+    results = BoardResults(scored.boards)
+    for board in results.boards:
+        if board.is_hidden and not may_see_board(reader, board):
             continue
         if board.rule in PICKED and scored.submission.may_rank:
-            standing.choices.append(Choice(board, board.pk in scored.picked))
+            results.choices.append(Choice(board, board.pk in scored.picked))
+        score = scored.scores.get(board.pk)
         if score is None:
             continue
-        is_seen = sees(board)
-        if is_seen:
-            shown = values_of(board, score.values)
-            standing.values += shown
-            standing.exact |= {column.key: (column, score.values[column.key]) for column, _ in shown}
-        else:
-            standing.sealed = True
-        if score.entry_id is not None and (is_seen or board.rule in TELLS_NO_SCORE):
-            standing.counting.append(board)
-    return standing
-
-
-def values_of(board: Leaderboard, values: dict[str, float]) -> list[tuple[Column, str]]:
-    """The values of a score as the board shows them."""
-    columns = [column for column in board.visible_columns if column.key in values]
-    return [(column, column.shown_in(values) or "") for column in columns]
+        for column in visible_columns(reader, board):
+            if column.key in score.values:
+                results.values.append((column, column.shown_in(score.values) or ""))
+                results.exact[column.key] = column, score.values[column.key]
+        results.is_sealed |= not may_see_board(reader, board)
+        if score.entry_id is not None and may_see_that_it_counts(reader, board):
+            results.counting.append(board)
+    return results

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import shown_answer
+from competitions.disclosure.scores import details_are_public, may_know_of, refusal_of
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
@@ -41,7 +42,6 @@ from competitions.leaderboards.reading.columns import (
 )
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.sealing.commitments import newest_commitment
-from competitions.leaderboards.visibility import details_are_public, refusal_of
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries, detailed_runs, details_response
 from competitions.web.plots import score_plot
@@ -91,7 +91,7 @@ def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboa
 def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
     """The boards to choose from: a hidden one is no secret to those who may see it alone."""
     boards = phase.leaderboards.all() if phase else []
-    return [board for board in boards if not board.is_hidden or visited.is_organizer]
+    return [board for board in boards if may_know_of(visited.reader, board)]
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": drawn(rows_of(found[:PAGE_SIZE], sees=visited.can_see_board, now=visited.now)),
+        "rows": drawn(rows_of(found[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
         "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from accounts.models import User
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.visibility import refusal_of
+from competitions.disclosure.scores import refusal_of
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.teams.models import Membership
