@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from competitions.catalog.models import Column, Leaderboard, Phase, SealedKey, Task
 
@@ -37,6 +37,13 @@ def _record(phase: Phase, missing: set[tuple[int, str]], now: datetime) -> None:
         ],
         ignore_conflicts=True,
     )
+
+
+def phases_under_seal() -> QuerySet[Phase]:
+    """Phases that hold sealed scores: sealed by settings, or on record."""
+    boards = Leaderboard.objects.filter(Q(visibility=Leaderboard.Visibility.SEALED) | Q(has_sealed_keys=True))
+    is_set = Q(visibility=Phase.Visibility.SEALED) | Q(pk__in=boards.values("phase"))
+    return Phase.objects.filter(is_set, revealed_at=None)
 
 
 def _scoring_boards(phase: Phase) -> QuerySet[Leaderboard]:

@@ -6,6 +6,7 @@
     manifest of a board                               scores.may_see_manifest
     detailed results, for whoever sees the board      scores.details_are_public
     what is run or carried over because it counts     scores.boards_with_open_rows, scores.boards_to_carry_over
+    mails on a reveal                                 scores.boards_to_announce
     logs, files, detailed results of one's own run    outputs.visible_streams, outputs.may_download
     receipt: digests, remarks, times                  receipts.disclosed_receipt
     error text and meters, when a worker answers      outcomes.disclosed_outcome, outcomes.disclosed_meters

@@ -77,6 +77,11 @@ def details_are_public(board: Leaderboard) -> bool:
     return is_asked_for and is_open and not any(other.is_hidden for other in phase.leaderboards.all())
 
 
+def boards_to_announce(phase: Phase) -> list[Leaderboard]:
+    """Boards that the reveal made public: teams with scores there are told."""
+    return [board for board in phase.leaderboards.all() if board.was_revealed and not board.is_hidden]
+
+
 def boards_with_open_rows(phase: Phase) -> list[Leaderboard]:
     """Boards of which teams may know what counts: what is run because it counts is seen by its team."""
     as_phase = (board for board in phase.leaderboards.all() if board.visibility == Leaderboard.Visibility.AS_PHASE)

@@ -55,7 +55,7 @@ class SubmissionRow:
     disqualified_reason: str
     progress: Progress
     scores: tuple[ShownScore, ...]
-    is_sealed: bool  # it has scores that this person may not see
+    withholds_scores: bool  # it has scores that this person may not see
     has_several_boards: bool
     counting: tuple[str, ...]  # titles of the boards it counts on now
     selected: tuple[str, ...]  # titles of the boards that its team selected it for
@@ -85,7 +85,7 @@ def _row(
         is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
         progress=Progress(sentence="") if is_said else progress_of(submission, positions, now=now),
         scores=tuple(ShownScore(column.title, value, column.unit) for column, value in results.values),
-        is_sealed=results.is_sealed, has_several_boards=len(results.boards) > 1,
+        withholds_scores=results.withholds_scores, has_several_boards=len(results.boards) > 1,
         counting=tuple(board.title for board in results.counting),
         selected=tuple(choice.board.title for choice in picked if choice.is_selection),
         added=tuple(choice.board.title for choice in picked if not choice.is_selection),

@@ -28,13 +28,13 @@ class Choice:
 
 @dataclass
 class BoardResults:
-    """`values` are those that the reader may see; `is_sealed` says that there are others. `counting`: boards it counts on
+    """`values` are those that the reader may see; `withholds_scores` says that there are others. `counting`: boards it counts on
     now, of `boards`, which are all of its phase."""
 
     boards: Sequence[Leaderboard]
     values: list[tuple[Column, str]] = field(default_factory=list)
     exact: dict[str, tuple[Column, float]] = field(default_factory=dict)
-    is_sealed: bool = False
+    withholds_scores: bool = False
     counting: list[Leaderboard] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
 
@@ -57,7 +57,7 @@ def results_of(scored: ScoredSubmission, reader: Reader) -> BoardResults:
             if column.key in score.values:
                 results.values.append((column, column.shown_in(score.values) or ""))
                 results.exact[column.key] = column, score.values[column.key]
-        results.is_sealed |= not may_see_board(reader, board)
+        results.withholds_scores |= not may_see_board(reader, board)
         if score.entry_id is not None and may_see_that_it_counts(reader, board):
             results.counting.append(board)
     return results

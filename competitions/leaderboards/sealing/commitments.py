@@ -6,9 +6,9 @@ from typing import Any
 
 import structlog
 from django.db import transaction
-from django.db.models import Q
 
 from competitions.catalog.models import Column, Leaderboard, Phase, Task
+from competitions.catalog.sealed_keys import phases_under_seal
 from competitions.leaderboards.models import Commitment, Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.sealing.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
@@ -153,10 +153,8 @@ def sealed_boards(phase: Phase) -> list[Leaderboard]:
 
 def commit_closed_boards(*, now: datetime) -> int:
     """For the reconciler: commit to every sealed board whose phase has closed and is scored. Returns how many."""
-    is_set = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
-    waiting = Phase.objects.filter(
-        is_set | Q(sealed_keys__isnull=False), revealed_at=None, closes_at__lte=now, leaderboards__commitments=None
-    ).distinct()
+    closed = Phase.objects.filter(closes_at__lte=now, leaderboards__commitments=None)
+    waiting = phases_under_seal().filter(pk__in=closed.values("pk"))
     done = 0
     for phase in waiting:
         if unscored(phase) or not phase.is_settled(now):

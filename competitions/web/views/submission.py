@@ -101,7 +101,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
             for run in growing["shown_runs"]
         ],
         "scores": results.values,
-        "is_sealed": results.is_sealed,
+        "withholds_scores": results.withholds_scores,
         "counting": results.counting,
         "several_boards": len(submission.phase.leaderboards.all()) > 1,
         "choices": [choice for choice in results.choices if may_choose(choice.board, now) or choice.is_picked],

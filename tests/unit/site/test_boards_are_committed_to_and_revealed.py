@@ -433,9 +433,9 @@ def test_each_captain_is_told_of_the_reveal_once_however_often_the_reconciler_co
 
 def test_nobody_is_told_of_a_reveal_of_long_ago_or_of_a_hidden_board(closed: World) -> None:
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert reconcile(now=closed.now + timedelta(days=3))["reveals_told"] == 0
+    assert reconcile(now=closed.now + timedelta(days=3))["captains_notified"] == 0
     Leaderboard.objects.filter(phase=closed.sealed).update(is_hidden=True)
-    assert reconcile(now=closed.now)["reveals_told"] == 0
+    assert reconcile(now=closed.now)["captains_notified"] == 0
     assert not [one for one in mail.outbox if "are public" in one.subject]
 
 
@@ -443,7 +443,7 @@ def test_a_mail_server_that_is_away_holds_up_nothing(closed: World, settings: An
     phase_reveal(phase=closed.sealed, now=closed.now)
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9  # nobody listens there
-    assert reconcile(now=closed.now)["reveals_told"] == 0
+    assert reconcile(now=closed.now)["captains_notified"] == 0
     assert Phase.objects.get(pk=closed.sealed.pk).reveal_told_at == closed.now
 
 
