@@ -34,7 +34,10 @@ def phase_migrate(*, phase: Phase, now: datetime) -> int:
         return 0
     counting = Entry.objects.filter(leaderboard__in=boards).values("score__submission")
     chosen = Submission.objects.filter(pk__in=counting).select_related("submitted_by", "team", "phase").order_by("pk")
-    made = [submission_migrate(submission=one, phase=phase, by=one.submitted_by, now=now) for one in chosen]
-    count = sum(one is not None for one in made)
+    copies = [
+        submission_migrate(submission=submission, phase=phase, by=submission.submitted_by, now=now)
+        for submission in chosen
+    ]
+    count = sum(copy is not None for copy in copies)
     log.info("phase_migrated", phase=phase.pk, submissions=count)
     return count

@@ -79,17 +79,17 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
     submission.refresh_from_db()
     _require_usable(board, submission)
     mine = Pick.objects.filter(leaderboard=board, team=submission.team_id)
-    if (made := mine.filter(submission=submission).first()) is not None:
-        return made
+    if (pick := mine.filter(submission=submission).first()) is not None:
+        return pick
     if board.rule in ONE_REPLACES:
         mine.delete()
     if board.rule == Rule.SELECTED and mine.count() >= board.max_selected:
         raise TooManySelected(board)
-    made = Pick.objects.create(
+    pick = Pick.objects.create(
         leaderboard=board, submission=submission, team_id=submission.team_id, picked_by=by, picked_at=now
     )
     _refresh(board, submission)
-    return made
+    return pick
 
 
 @transaction.atomic

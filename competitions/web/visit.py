@@ -68,10 +68,14 @@ class Visit:
 
     @cached_property
     def phases(self) -> list[Phase]:
-        """Phases in order, each with its competition and its boards."""
-        phases = list(self.competition.phases.all())
-        load_boards(phases)
-        return phases
+        """Phases in order, each with its competition."""
+        return list(self.competition.phases.all())
+
+    @cached_property
+    def phases_with_boards(self) -> list[Phase]:
+        """The same phases, with their boards read; many pages show none."""
+        load_boards(self.phases)
+        return self.phases
 
     @property
     def open_phases(self) -> list[Phase]:
@@ -93,6 +97,12 @@ class Visit:
         """Who looks, with the rights that were read with the competition."""
         rights = {self.competition.pk: self.facts.sees_sealed} if self.facts.is_organizer else {}
         return Reader(self.user, self.now, rights)
+
+    def board(self, phase: Phase | None, key: str | None = None) -> Leaderboard | None:
+        """The phase's board of that key, else its main one; None where there is none."""
+        phases = [one for one in self.phases_with_boards if phase is not None and one.pk == phase.pk]
+        boards = [board for one in phases for board in one.leaderboards.all()]
+        return next((board for board in boards if not key or board.key == key), None)
 
     def can_see_board(self, board: Leaderboard) -> bool:
         return may_see_board(self.reader, board)

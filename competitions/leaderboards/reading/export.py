@@ -57,7 +57,7 @@ def _heading(column: ShownColumn) -> str:
 
 
 def _value(column: ShownColumn, values: dict[str, Any]) -> str:
-    """The value as shown; on a submitted data set it may be "failed", and is empty before it was run."""
+    """The value as shown; on a submitted dataset it may be "failed", and is empty before it was run."""
     if isinstance(column, DatasetColumn) and column.state_in(values) == CellState.FAILED:
         return str(CellState.FAILED)
     shown = column.shown_in(values) or ""

@@ -63,7 +63,7 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
         board_freeze(board=locked, at=None)
     salt, document = secrets.token_hex(32), document_of(locked)
     leaves = leaves_of(document, salt)
-    made = Commitment.objects.create(
+    commitment = Commitment.objects.create(
         leaderboard=locked,
         salt=salt,
         leaves=leaves,
@@ -71,8 +71,10 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
         entry_count=len(document["entries"]),
         made_at=now,
     )
-    log.info("board_committed", board=locked.pk, phase=phase.slug, digest=made.digest, entries=made.entry_count)
-    return made
+    log.info(
+        "board_committed", board=locked.pk, phase=phase.slug, digest=commitment.digest, entries=commitment.entry_count
+    )
+    return commitment
 
 
 def document_of(board: Leaderboard) -> dict[str, Any]:
@@ -101,7 +103,9 @@ PROGRAMS = ("scoring_program", "reference_data", "ingestion_program", "input_dat
 
 def _task(task: Task) -> dict[str, str | None]:
     files = {name: getattr(task, name) for name in PROGRAMS}
-    return {"name": task.name} | {name: f"sha256:{one.file_id}" if one else None for name, one in files.items()}
+    return {"name": task.name} | {
+        name: f"sha256:{resource.file_id}" if resource else None for name, resource in files.items()
+    }
 
 
 def _entry(entry: Entry, columns: list[Column], *, shows_tasks: bool) -> dict[str, Any]:

@@ -50,19 +50,11 @@ from competitions.web.visit import Visit, team_of_visit, visit
 from core.numbers import is_number
 
 
-def board_of(phase: Phase | None, key: str | None = None) -> Leaderboard | None:
-    """The phase's board of that key, else its main one, fetched with it; None where there is none."""
-    boards = list(phase.leaderboards.all()) if phase else []
-    if key:
-        return next((board for board in boards if board.key == key), None)
-    return boards[0] if boards else None
-
-
 @require_GET
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
-    board = board_of(phase, request.GET.get("board"))
+    board = visited.board(phase, request.GET.get("board"))
     if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
     if phase is None or board is None or not visited.can_see_board(board):
@@ -198,7 +190,7 @@ def _rank(board: Leaderboard, entry: Entry) -> int | None:
 def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
-    board = board_of(phase, request.GET.get("board"))
+    board = visited.board(phase, request.GET.get("board"))
     if phase is None or board is None:
         raise Http404
     if not visited.can_see_board(board):
@@ -211,7 +203,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Score over time: the board's best and, for a member, the team's own submissions; a plot and its table."""
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
-    board = board_of(phase, request.GET.get("board"))
+    board = visited.board(phase, request.GET.get("board"))
     if phase is None or board is None:
         raise Http404
     if not visited.can_see_board(board):  # the board's page says why there is nothing to see
@@ -240,7 +232,7 @@ def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     found: Entry = get_object_or_404(rows, pk=pk)
     submission = found.score.submission
     visited = visit(request, submission.phase.competition.slug)
-    phase = next(one for one in visited.phases if one.pk == submission.phase_id)
+    phase = next(one for one in visited.phases_with_boards if one.pk == submission.phase_id)
     board = next(one for one in phase.leaderboards.all() if one.pk == found.leaderboard_id)
     if not visited.can_see_board(board):
         raise Http404

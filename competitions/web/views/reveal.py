@@ -21,7 +21,6 @@ from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.web.forms import RevealForm, cleaned
 from competitions.web.rank_plot import rank_plot
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.leaderboard import board_of
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 from core.numbers import is_number
@@ -32,7 +31,7 @@ TOP = 10
 
 def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> tuple[Visit, Leaderboard]:
     visited = visit(request, slug)
-    board = board_of(visited.phase(phase_slug), board_key)
+    board = visited.board(visited.phase(phase_slug), board_key)
     if board is None:
         raise Http404
     return visited, board

@@ -50,7 +50,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     show = show if show in FILTERS else "all"
     before = request.GET.get("before", "")
     found = [] if team_id is None else page_of(
-        team=team_id, statuses=FILTERS[show], before=int(before) if is_number(before) else LAST, phases=visited.phases
+        team=team_id, statuses=FILTERS[show], before=int(before) if is_number(before) else LAST, phases=visited.phases_with_boards
     )  # fmt: skip
     context = {
         "phase": phase,
