@@ -7,7 +7,7 @@ DEMO ?=
 SUITES ?=
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help demo soak test test-unit lint bench system venv images secret secrets production wheels clean
+.PHONY: help demo soak test test-unit lint import-graph bench system venv images secret secrets production wheels clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ soak: venv ## The fault and hostile suites for longer: each fault TRIALS times (
 
 lint: ## ruff (rules and format), mypy, import-linter, djlint, migrations, lengths of functions
 	@scripts/test.sh lint
+
+import-graph: venv ## All imports between the domain's packages, as a graph in DOT
+	@PYTHONPATH=platform:client:. .venv/bin/import-linter drawgraph competitions
 
 bench: venv ## Speed, by hand: prints ratios, asserts nothing; ONLY=path for one file
 	@scripts/system.sh test

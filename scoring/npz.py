@@ -54,6 +54,14 @@ def check_headers(path: Path, layout: Layout) -> None:
     """What the archive and its members declare: names, types, shapes and sizes, without inflating a number.
 
     At most a few kilobytes of each member are read. Raises `ScoringInputError` with the first thing that is wrong.
+
+    >>> import tempfile
+    >>> from scoring.layouts import layout
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "a.npz", y_pred=np.zeros(2, np.float32))
+    ...     check_headers(Path(folder) / "a.npz", layout("lsc-pcqm4m", "test", 3))
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: ...
     """
     _require_file(path, layout)
     with _opened(path, layout.filename) as archive:

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from competitions.bundles.archive import zip_folder
-from competitions.bundles.faults import Report
-from competitions.bundles.reader import check_bundle
+from competitions.bundles.reading.archive import zip_folder
+from competitions.bundles.reading.faults import Report
+from competitions.bundles.reading.reader import check_bundle
 
 if TYPE_CHECKING:
     import requests

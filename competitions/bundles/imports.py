@@ -10,9 +10,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.bundles.faults import InvalidBundle, Note, Report
-from competitions.bundles.importer import Imported, bundle_import
+from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.models import BundleImport
+from competitions.bundles.reading.faults import InvalidBundle, Note, Report
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy

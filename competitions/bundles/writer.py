@@ -9,10 +9,10 @@ from typing import Any, Final
 import yaml
 from django.db.models import Q
 
-from competitions.bundles.archive import ZIP_TIME
-from competitions.bundles.faults import YAML_NAME
-from competitions.bundles.making import SAME_FIELDS, SAME_PHASE_FIELDS
-from competitions.bundles.schema import PHASE_FILES, TASK_FILES
+from competitions.bundles.importing.creation import SAME_FIELDS, SAME_PHASE_FIELDS
+from competitions.bundles.reading.archive import ZIP_TIME
+from competitions.bundles.reading.faults import YAML_NAME
+from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
 from competitions.catalog.models import Column, Competition, Format, Leaderboard, Phase, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question

@@ -1,20 +1,9 @@
 """Ready settings of phases: the rules of well-known challenges as numbers, in one place."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from competitions.catalog.models import GIB, Phase
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a code submission may use. Field names are those of `Phase`."""
-
-    time_limit_s: int
-    gpus: int
-    cpus: float
-    memory_bytes: int
-    output_bytes: int
+from competitions.catalog.models import GIB, Budget, Phase, Quota
 
 
 @dataclass(frozen=True)
@@ -25,19 +14,12 @@ class PhasePreset:
     budget: Budget
     prediction_format: dict[str, Any]
     visibility: str
-    max_submissions_per_day: int | None = None
-    max_submissions_per_week: int | None = None
-    max_submissions: int | None = None
+    quota: Quota = field(default_factory=Quota)
 
     def fields(self) -> dict[str, Any]:
         """What the preset sets, by the names of `Phase`."""
-        quotas = ("max_submissions_per_day", "max_submissions_per_week", "max_submissions")
-        return {
-            **asdict(self.budget),
-            "visibility": self.visibility,
-            "prediction_format": dict(self.prediction_format),
-            **{name: getattr(self, name) for name in quotas},
-        }
+        own = {"visibility": self.visibility, "prediction_format": dict(self.prediction_format)}
+        return asdict(self.budget) | own | asdict(self.quota)
 
     def apply(self, phase: Phase) -> None:
         """Write the preset into a phase; the caller saves it."""
@@ -55,7 +37,7 @@ PRESETS: Final[dict[str, PhasePreset]] = {
         budget=PCQM4MV2_BUDGET,
         prediction_format={"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147_037},
         visibility=Phase.Visibility.PUBLIC,
-        max_submissions_per_week=1,
+        quota=Quota(max_submissions_per_week=1),
     ),
     "pcqm4mv2-test-challenge": PhasePreset(
         title="PCQM4Mv2 test-challenge: 147,432 molecules, sealed until the reveal",

@@ -11,13 +11,13 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryD
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
-from competitions.bundles.copying import exported
-from competitions.bundles.tasks import task_import
+from competitions.bundles.cloning import exported
+from competitions.bundles.importing.tasks import task_import
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import BadForm, RobotView
@@ -224,7 +224,7 @@ class Dump(RobotView):
         return Response({"status": "Success", "url": url}, status=201)
 
 
-@require_GET
+@require_safe
 def dump_file(request: HttpRequest, token: str) -> FileResponse:
     """The bundle, for whoever was given its address, as long as who asked for it organizes the competition."""
     competition, keys, user = read_address(token, "codabench:dump-file") or (0, 0, 0)

@@ -13,9 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.bundles.faults import Note
 from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleImport
+from competitions.bundles.reading.faults import Note
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.resources.models import Upload

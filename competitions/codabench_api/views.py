@@ -10,7 +10,7 @@ from typing import cast
 from django.http import FileResponse, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import AnonRateThrottle
@@ -224,7 +224,7 @@ class Tasks(RobotView):
         return self.page(found.order_by("pk"), shapes.task_shape)
 
 
-@require_GET
+@require_safe
 def file(request: HttpRequest, token: str) -> FileResponse:
     """A submission's own file, for whoever was given its address."""
     what = read_address(token, "codabench:file")
@@ -232,7 +232,7 @@ def file(request: HttpRequest, token: str) -> FileResponse:
     return FileResponse(open_stored(submission.file), as_attachment=True, filename=submission.file_name)
 
 
-@require_GET
+@require_safe
 def output(request: HttpRequest, token: str) -> FileResponse:
     """A file or log of a run, for whoever was given its address; what is sealed meanwhile was never given."""
     what = read_address(token, "codabench:output")

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 
 from accounts.models import User
-from competitions.resources.archives import ArchiveLimits, check_zip
+from competitions.resources.archives import ArchiveLimits, check_directory
 from competitions.resources.models import Resource
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
@@ -46,7 +46,7 @@ class ResourceForm(forms.ModelForm[Resource]):
         fields = ["name", "kind"]
 
     def clean_upload(self) -> TemporaryUploadedFile:
-        """Refuse here what no worker could unpack, not in everybody's first run."""
+        """Refuse here what no worker could unpack, as far as its headers tell, not in everybody's first run."""
         return _checked(self)
 
 
@@ -57,7 +57,9 @@ def _checked(form: "ResourceForm | VersionForm") -> TemporaryUploadedFile:
     try:
         require_room(form.owner, upload.size or 0)
         if (form.cleaned_data.get("kind") or form.instance.kind) in UNPACKED_KINDS:
-            check_zip(Path(upload.temporary_file_path()), limits=RESOURCE_LIMITS, what=f"The file {upload.name!r}")
+            check_directory(
+                Path(upload.temporary_file_path()), limits=RESOURCE_LIMITS, what=f"The file {upload.name!r}"
+            )
     except (InvalidFile, StorageQuotaUsed) as refusal:
         raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
     return upload

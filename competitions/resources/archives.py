@@ -40,12 +40,17 @@ class ArchiveLimits:
 class DirectoryBounds:
     """How much of an archive's directory is read at all: its parts cost time before any of them can be judged."""
 
-    size_bytes: int = 16 * 1024**2
-    entries: int = 20_000
+    size_bytes: int
+    entries: int
 
 
 # What a web request reads: some 10 ms. A larger directory waits for the background check.
 IN_A_REQUEST = DirectoryBounds(size_bytes=256 * 1024, entries=1000)
+
+
+def _bounds_for(limits: ArchiveLimits) -> DirectoryBounds:
+    """As much of a directory as an archive within these limits can need, with paths of a few hundred bytes."""
+    return DirectoryBounds(size_bytes=64 * 1024 + limits.files * 800, entries=limits.files)
 
 
 class DirectoryTooLarge(Exception):
@@ -83,7 +88,7 @@ def check_directory(
 
     Raises `InvalidFile` as `check_zip`, and `DirectoryTooLarge` where `bounds` are given.
     """
-    with _BoundedFile(path, bounds or DirectoryBounds(entries=limits.files)) as file:
+    with _BoundedFile(path, bounds or _bounds_for(limits)) as file:
         try:
             archive = _opened(file, path, what)
         except DirectoryTooLarge as error:
@@ -108,7 +113,7 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
         `not_a_zip`, `zip_bad_name`, `zip_truncated`, `zip_encrypted`, `zip_path_outside`, `zip_link`, `zip_duplicate_name`,
         `zip_too_many_files`, `zip_too_large`, `zip_crc_error`, `zip_empty`.
     """
-    with _BoundedFile(path, DirectoryBounds(entries=limits.files)) as file:
+    with _BoundedFile(path, _bounds_for(limits)) as file:
         try:
             archive = _opened(file, path, what)
         except DirectoryTooLarge as error:

@@ -1,15 +1,16 @@
 """What a change of a phase's budget would do to runs that wait and to those that have ended."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
 from competitions.catalog.impact import impact_check
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Budget, Phase
 from competitions.runs.models import Run
 from competitions.submissions.states import LIVE, Kind, State
 
-BUDGET: Final = ("time_limit_s", "gpus", "cpus", "memory_bytes", "output_bytes", "output_files", "pids", "docker_image")
+BUDGET: Final = (*(field.name for field in fields(Budget)), "docker_image")
 
 
 @impact_check

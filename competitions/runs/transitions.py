@@ -73,7 +73,7 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
 
     Where its file was never found right, it is checked first.
     """
-    target = State.QUEUED if run.submission.checked_at else State.CHECKING
+    target = State.QUEUED if run.fills_board or run.submission.checked_at else State.CHECKING
     ended = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=FINAL)
     moved = ended.update(
         state=target, attempt=run.attempt + 1, faults=0, queued_at=now, not_before=now, reason="", code="", detail="",

@@ -48,9 +48,9 @@ class Reason(TextChoices):
 
 
 class Blame(TextChoices):
-    PARTICIPANT = "participant", "yours"
-    ORGANIZER = "organizer", "the organizer's"
-    PLATFORM = "platform", "the platform's"
+    PARTICIPANT = "participant", "your submission"
+    ORGANIZER = "organizer", "the organizers' setup"
+    PLATFORM = "platform", "the platform"
 
 
 @dataclass(frozen=True)

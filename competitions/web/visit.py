@@ -116,7 +116,7 @@ class Visit:
         if self.facts.current_rules is None:
             return None
         if self.facts.registration_state is None:
-            return NextStep("Join competition", self.url("rules"))
+            return None if self.is_organizer else NextStep("Join competition", self.url("rules"))
         if self.rules_changed:
             return NextStep("Accept the new rules", self.url("rules"))
         if self.facts.registration_state != Registration.State.APPROVED:

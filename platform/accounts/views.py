@@ -37,7 +37,7 @@ def person(request: HttpRequest) -> User:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
     form = ProfileForm(request.POST or None, instance=person(request))
     if request.method == "POST" and form.is_valid():

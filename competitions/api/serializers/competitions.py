@@ -2,23 +2,24 @@
 
 from rest_framework import serializers
 
-from competitions.catalog.models import Competition, Phase
+from competitions.catalog.models import SECTIONS, Competition, Phase
 from competitions.teams.models import RegistrationQuestion
 
 
 class PhaseOut(serializers.ModelSerializer[Phase]):
     is_sealed = serializers.BooleanField()
-    grows = serializers.BooleanField(help_text="Its board grows by the data sets that teams submit.")
+    grows = serializers.BooleanField(help_text="Its board grows by the datasets that teams submit.")
 
     class Meta:
         model = Phase
         fields = [
-            "id", "slug", "name", "opens_at", "closes_at", "upload_grace_minutes", "visibility", "is_sealed",
-            "accepts_predictions", "accepts_code",
-            "accepts_datasets", "grows", "max_datasets", "max_datasets_per_team",
-            "prediction_format", "max_submissions_per_day", "max_submissions_per_week", "max_submissions", "time_limit_s",
-            "gpus", "cpus", "memory_bytes", "output_bytes",
-        ]  # fmt: skip
+            "id",
+            "slug",
+            "name",
+            "visibility",
+            "is_sealed",
+            *(name for section in SECTIONS for name in section.api),
+        ]
 
 
 class CompetitionOut(serializers.ModelSerializer[Competition]):

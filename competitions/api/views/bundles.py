@@ -14,10 +14,10 @@ from rest_framework.response import Response
 
 from accounts.models import Scope
 from competitions.api.views.base import ApiView
-from competitions.bundles.copying import exported
+from competitions.bundles.cloning import exported
+from competitions.bundles.importing.references import queue_named
 from competitions.bundles.imports import OrganizersOnly, import_begin
 from competitions.bundles.models import BundleImport
-from competitions.bundles.references import queue_named
 from competitions.catalog.models import Competition
 from competitions.resources.uploads import upload_whole
 

@@ -1,6 +1,6 @@
 """Phases, and who saw the sealed scores of one."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from competitions.catalog.admin.phase_form import PhaseForm
 from competitions.catalog.admin.tasks import rerun_outdated
 from competitions.catalog.impact import phase_costs
-from competitions.catalog.models import Phase, SealedUse
+from competitions.catalog.models import SECTIONS, Phase, SealedUse
 from competitions.catalog.organizer_admin import OrganizerAdmin, ReadOnly
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.readiness import competition_warnings
@@ -28,58 +28,11 @@ class PhaseAdmin(OrganizerAdmin):
     filter_horizontal = ["tasks"]
     actions = ["reveal", rerun_outdated]
     readonly_fields = ["revealed_at", "cost"]
-    fieldsets = [
+    fieldsets: ClassVar[Any] = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
-        ("Dates", {"fields": ["opens_at", "closes_at", "upload_grace_minutes", "accepts_late", "impact_read"]}),
-        (
-            "What is submitted",
-            {
-                "fields": [
-                    "accepts_predictions",
-                    "accepts_code",
-                    "accepts_datasets",
-                    "as_on_codabench",
-                    "prediction_format",
-                    "tasks",
-                ]
-            },
-        ),
-        (
-            "A board that grows by data sets",
-            {"fields": ["dataset_check", "max_datasets", "max_datasets_per_team", "cost"]},
-        ),
         ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
-        ("Quota of a team", {"fields": ["max_submissions_per_day", "max_submissions_per_week", "max_submissions"]}),
-        (
-            "Budget of a code submission",
-            {
-                "fields": [
-                    "time_limit_s",
-                    "gpus",
-                    "cpus",
-                    "memory_bytes",
-                    "output_bytes",
-                    "output_files",
-                    "pids",
-                    "docker_image",
-                ]
-            },
-        ),
-        ("Scoring and queue", {"fields": ["scoring_time_limit_s", "scoring_memory_bytes", "priority"]}),
+        *((heading, {"fields": list(names)}) for section in SECTIONS for heading, names in section.form.items()),
         ("Files for participants", {"fields": ["public_data", "starting_kit"]}),
-        (
-            "Outputs and network",
-            {
-                "fields": [
-                    "hide_output",
-                    "show_output_while_sealed",
-                    "hide_prediction_output",
-                    "hide_score_output",
-                    "allow_network",
-                    "auto_migrate_to_this_phase",
-                ]
-            },
-        ),
     ]
 
     @admin.display(description="What filling it costs")

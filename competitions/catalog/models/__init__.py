@@ -2,12 +2,13 @@
 
 from competitions.catalog.models.board import Column, Leaderboard, SealedKey
 from competitions.catalog.models.competition import Competition, CompetitionOrganizer, CompetitionQuerySet, Series
-from competitions.catalog.models.phase import GIB, MIB, Phase, PhaseQuerySet, SealedUse, validate_prediction_format
+from competitions.catalog.models.phase import Phase, PhaseQuerySet, SealedUse
+from competitions.catalog.models.sections import GIB, MIB, SECTIONS, Budget, Quota, validate_prediction_format
 from competitions.catalog.models.task import Task, TaskQuerySet
 from competitions.catalog.models.texts import Announcement, Format, Page, RulesVersion
 
 __all__ = [
-    "GIB", "MIB", "Announcement", "Column", "Competition", "CompetitionOrganizer", "CompetitionQuerySet", "Format",
-    "Leaderboard", "Page", "Phase", "PhaseQuerySet", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task",
+    "GIB", "MIB", "SECTIONS", "Announcement", "Budget", "Column", "Competition", "CompetitionOrganizer", "CompetitionQuerySet",
+    "Format", "Leaderboard", "Page", "Phase", "PhaseQuerySet", "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task",
     "TaskQuerySet", "validate_prediction_format",
 ]  # fmt: skip

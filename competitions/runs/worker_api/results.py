@@ -12,6 +12,9 @@ from core.text import printable
 
 MAX_STAGES = 4
 MAX_SCORE = sys.float_info.max
+FROM_WORKERS = [
+    reason for reason in Reason.values if reason != Reason.FILE_INVALID
+]  # which the site finds out by itself
 
 
 class InvalidResult(Refusal):
@@ -54,8 +57,8 @@ def read_result(body: dict[str, Any], *, columns: list[str]) -> Result:
         return Result(target=State.CANCELLED, **common)
     if outcome == "failed":
         reason = body.get("reason")
-        if reason not in Reason.values:
-            raise InvalidResult(f"'reason' is {reason!r}; it must be one of {', '.join(Reason.values)}.")
+        if reason not in FROM_WORKERS:
+            raise InvalidResult(f"'reason' is {reason!r}; it must be one of {', '.join(FROM_WORKERS)}.")
         return Result(target=State.FAILED, reason=str(reason), **common)
     return Result(target=State.FINISHED, scores=read_scores(body.get("scores"), columns=columns), **common)
 

@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from competitions.catalog.models import Announcement, Competition, Page, Phase, Series
@@ -32,7 +32,7 @@ def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str
     return render(request, f"web/{tab}.html", shared | context)
 
 
-@require_GET
+@require_safe
 def index(request: HttpRequest) -> HttpResponse:
     competitions = Competition.objects.visible_to(request.user).select_related("series").prefetch_related("phases")
     page = Paginator(competitions, 24).get_page(request.GET.get("page"))
@@ -41,7 +41,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/index.html", {"page": page, "cards": cards})
 
 
-@require_GET
+@require_safe
 def series(request: HttpRequest, slug: str) -> HttpResponse:
     """A series: what its tracks have in common, and the tracks that the visitor sees."""
     found = get_object_or_404(Series, slug=slug)
@@ -53,7 +53,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "web/series.html", {"series": found, "cards": cards})
 
 
-@require_GET
+@require_safe
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = Page.objects.filter(competition=visited.competition, tab=Page.Tab.OVERVIEW)
@@ -63,7 +63,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "steps": steps})
 
 
-@require_GET
+@require_safe
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
@@ -101,7 +101,7 @@ def _files(phases: Any) -> list[dict[str, Any]]:
     return list(by_content.values())
 
 
-@require_GET
+@require_safe
 @login_required
 def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> FileResponse:
     """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
@@ -116,7 +116,7 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Fil
     return FileResponse(open_stored(resource.file), as_attachment=True, filename=resource.file_name)
 
 
-@require_GET
+@require_safe
 def logo(request: HttpRequest, slug: str) -> FileResponse:
     visited = visit(request, slug)
     if visited.competition.logo is None:
@@ -127,7 +127,7 @@ def logo(request: HttpRequest, slug: str) -> FileResponse:
     return response
 
 
-@require_GET
+@require_safe
 def rules(request: HttpRequest, slug: str) -> HttpResponse:
     return _rules_page(request, visit(request, slug))
 

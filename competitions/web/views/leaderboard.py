@@ -15,7 +15,7 @@ from django.template.loader import get_template
 from django.utils.cache import get_conditional_response
 from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import shown_answer
@@ -50,7 +50,7 @@ from competitions.web.visit import Visit, team_of_visit, visit
 from core.numbers import is_number
 
 
-@require_GET
+@require_safe
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
@@ -186,7 +186,7 @@ def _rank(board: Leaderboard, entry: Entry) -> int | None:
     return caches["pages"].get_or_set(key, lambda: rank_of(entry))
 
 
-@require_GET
+@require_safe
 def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
@@ -198,7 +198,7 @@ def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpRes
     return csv_response(board)
 
 
-@require_GET
+@require_safe
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Score over time: the board's best and, for a member, the team's own submissions; a plot and its table."""
     visited = visit(request, slug)
@@ -239,7 +239,7 @@ def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     return found, visited, board
 
 
-@require_GET
+@require_safe
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of a board: its values, what the team says of it in public, and detailed results that are for everybody."""
     found, visited, board = _entry(request, pk)
@@ -264,7 +264,7 @@ def entry(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
-@require_GET
+@require_safe
 @xframe_options_sameorigin
 def entry_details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
     """The detailed results of what counts in a row, for whoever sees the board, as far as they are for everybody."""

@@ -5,10 +5,10 @@ from django.contrib.auth.decorators import login_required
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from competitions.bundles.copying import competition_clone, exported
+from competitions.bundles.cloning import competition_clone, exported
 from competitions.bundles.imports import OrganizersOnly, import_begin
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition
@@ -35,7 +35,7 @@ def _queues(user: User) -> list[Queue]:
     return list(Queue.objects.usable_by(user))
 
 
-@require_GET
+@require_safe
 @login_required
 def bundles(request: HttpRequest) -> HttpResponse:
     user = _organizer(request)
@@ -70,20 +70,20 @@ def _job(request: HttpRequest, pk: int) -> BundleImport:
     return get_object_or_404(jobs, pk=pk, owner=_organizer(request))
 
 
-@require_GET
+@require_safe
 @login_required
 def bundle_import_page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "web/bundle_import.html", {"job": _job(request, pk)})
 
 
-@require_GET
+@require_safe
 @login_required
 def bundle_status(request: HttpRequest, pk: int) -> HttpResponse:
     """How far it is, served alone; it asks again until it is over."""
     return render(request, "web/_bundle_status.html", {"job": _job(request, pk)})
 
 
-@require_GET
+@require_safe
 @login_required
 def bundle_export(request: HttpRequest, slug: str) -> FileResponse:
     """The competition as a zip: with its files, or with keys in their place."""

@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
@@ -37,7 +37,7 @@ def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
     return visited, board
 
 
-@require_GET
+@require_safe
 def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """The manifest of a revealed board, for `podium verify`. Nobody gets it before: its salt would give scores away."""
     visited, board = _board(request, slug, phase_slug, board_key)
@@ -51,7 +51,7 @@ def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     return HttpResponse(json.dumps(manifest_of(commitment), indent=1), content_type="application/json", headers=headers)
 
 
-@require_GET
+@require_safe
 def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Ranks before and after the reveal, best first; plot and table of a hundred teams a page."""
     visited, board = _board(request, slug, phase_slug, board_key)
@@ -76,7 +76,7 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     return render_tab(request, visited, "shake_up", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def reveal(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponse:
     """The preview of a reveal, and the reveal itself; for the competition's organizers."""

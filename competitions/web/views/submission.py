@@ -11,7 +11,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.questions import answers_of_form, shown_answer
@@ -60,7 +60,7 @@ def _scored(submission: Submission) -> ScoredSubmission:
     return with_scores([submission])[0]
 
 
-@require_GET
+@require_safe
 @login_required
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
@@ -70,7 +70,7 @@ def row(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "web/_submission_row.html", {"row": rows[0]})
 
 
-@require_GET
+@require_safe
 @login_required
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
@@ -78,7 +78,7 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
     return render_tab(request, visited, "submission", _detail_context(request, submission, visited.reader))
 
 
-@require_GET
+@require_safe
 @login_required
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a submission's page that changes while it runs."""
@@ -142,7 +142,7 @@ def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Qu
     return [(question, shown_answer(submission.fact_sheet[question.key])) for question in answered]
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
     """The submission's answers with their history, and the form to change them until the deadline."""
@@ -174,7 +174,7 @@ def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, Any]:
     }
 
 
-@require_GET
+@require_safe
 @login_required
 def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
     """A file that the newest attempt left."""
@@ -188,7 +188,7 @@ def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
     raise Http404
 
 
-@require_GET
+@require_safe
 @login_required
 def source(request: HttpRequest, pk: int) -> FileResponse:
     submission = find(request, pk)
@@ -225,7 +225,7 @@ def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResp
 
 
 @csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
-@require_GET
+@require_safe
 @login_required
 @xframe_options_sameorigin
 def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:

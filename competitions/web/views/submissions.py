@@ -7,7 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from competitions.catalog.models import Leaderboard, Phase
@@ -39,7 +39,7 @@ FILTERS: Final[dict[str, tuple[State, ...]]] = {
 }
 
 
-@require_GET
+@require_safe
 @login_required
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """The team's submissions, newest first, with the panel to make one."""

@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from competitions.submissions.models import Submission
@@ -24,7 +24,7 @@ def person(request: HttpRequest) -> User:
     return request.user
 
 
-@require_GET
+@require_safe
 @login_required
 def team(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)

@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
 from competitions.catalog.rights import organizes
@@ -28,7 +28,7 @@ from competitions.winners.states import State
 from competitions.winners.verification import verification_start
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Confirmed winners for everybody; organizers see the whole lane and invite."""
     visited = visit(request, slug)
@@ -64,7 +64,7 @@ def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
     return place, is_mine, is_organizer
 
 
-@require_GET
+@require_safe
 @login_required
 def place(request: HttpRequest, key: UUID) -> HttpResponse:
     """Where the place stands, its history, and the form for what comes next."""

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Competition, Series
 from competitions.compute.models import Queue, queue_issue_token
 from config.demo.accounts import Account, join, person_create

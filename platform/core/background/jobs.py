@@ -66,7 +66,9 @@ def send(name: str, pk: int) -> bool:
 
 def send_after_commit(name: str, pk: int) -> None:
     """Send the row when the transaction that made it is committed."""
-    transaction.on_commit(partial(send, name, pk))
+    transaction.on_commit(
+        partial(send, name, pk), robust=True
+    )  # what was committed stands, whatever becomes of its message
 
 
 def resend(*, now: datetime) -> int:

@@ -34,7 +34,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 import django
 django.setup()
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.importing.importer import bundle_import
 from competitions.compute.models import Queue
 from config.demo.accounts import join, person_create
 now = datetime.now(timezone.utc)
@@ -247,4 +247,13 @@ def test_what_was_submitted_is_still_there_when_the_stack_was_taken_down_and_up_
 
 def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Stack) -> None:
     listed = stack.compose("exec", "-T", "web", "ls", "-A", "/srv/podium").split()
-    assert sorted(listed) == ["LICENSE", "competitions", "docker", "manage.py", "platform", "scoring", "static"]
+    assert sorted(listed) == [
+        "LICENSE",
+        "competitions",
+        "docker",
+        "manage.py",
+        "platform",
+        "scoring",
+        "static",
+        "workers",
+    ]

@@ -14,7 +14,7 @@ from django.core.files.storage import storages
 from django.test import Client
 
 from accounts.models import User
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Competition
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.leaderboards.models import Entry

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from competitions.bundles.archive import opened
-from competitions.bundles.dates import read_instant
-from competitions.bundles.faults import Report
-from competitions.bundles.reader import BundleReader, check_bundle
-from competitions.bundles.schema import CompetitionSpec
+from competitions.bundles.reading.archive import opened
+from competitions.bundles.reading.dates import read_instant
+from competitions.bundles.reading.faults import Report
+from competitions.bundles.reading.reader import BundleReader, check_bundle
+from competitions.bundles.reading.schema import CompetitionSpec
 from tests.unit.bundles.bundles import FILES, LEGACY, PARALLEL, changed, packed, second, write
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from competitions.bundles import archive
-from competitions.bundles.faults import Report
-from competitions.bundles.reader import check_bundle
-from competitions.bundles.rules import PRESET_NAMES
+from competitions.bundles.reading import archive
+from competitions.bundles.reading.faults import Report
+from competitions.bundles.reading.reader import check_bundle
+from competitions.bundles.reading.rules import PRESET_NAMES
 from competitions.catalog.presets import PRESETS
 from competitions.resources.archives import ArchiveLimits
 from podium.cli import main

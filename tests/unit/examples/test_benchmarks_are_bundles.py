@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from competitions.bundles.reader import check_bundle
+from competitions.bundles.reading.reader import check_bundle
 from examples.autograph_small.bundle import build_bundle as autograph
 from examples.autorl_jobshop.bundle import build_bundle as autorl
 from examples.both_grow_small.bundle import build_bundle as both_grow

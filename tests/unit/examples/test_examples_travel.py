@@ -14,8 +14,8 @@ import examples.ogb_lsc
 import examples.ogbn_arxiv
 import examples.openbiolink2021
 from accounts.models import User
-from competitions.bundles.copying import exported
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.cloning import exported
+from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile

@@ -13,7 +13,7 @@ import yaml
 import examples.ogb_lsc
 import examples.ogbn_arxiv
 import examples.openbiolink2021
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Phase
 from competitions.catalog.readiness import competition_warnings
 from competitions.compute.models import Queue

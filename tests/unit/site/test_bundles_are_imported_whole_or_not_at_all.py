@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from competitions.bundles.faults import InvalidBundle
-from competitions.bundles.importer import Imported, bundle_import
+from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
@@ -194,7 +194,7 @@ def test_the_reference_has_the_faults_that_a_site_alone_finds(site: World, tmp_p
 
 def test_a_failure_leaves_nothing_behind(site: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = [model.objects.count() for model in (Competition, Resource, StoredFile)]
-    monkeypatch.setattr("competitions.bundles.making.boards_create", broken)
+    monkeypatch.setattr("competitions.bundles.importing.creation.boards_create", broken)
     with pytest.raises(RuntimeError, match="the disk burst into flames"):
         import_from(site, write(tmp_path / "b", second()))
     marked = StoredFile.objects.filter(unneeded_since__isnull=False).count()

@@ -15,8 +15,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import Scope, User, token_create
-from competitions.bundles.faults import InvalidBundle
-from competitions.bundles.tasks import task_import
+from competitions.bundles.importing.tasks import task_import
+from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Leaderboard, Phase, Task
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from accounts.models import Scope, token_create
 from competitions.bundles import cli
-from competitions.bundles.copying import competition_clone, exported
-from competitions.bundles.faults import Report
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.cloning import competition_clone, exported
+from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.imports import _ClaimLost, _step, import_perform, waiting_imports
 from competitions.bundles.models import BundleImport
-from competitions.bundles.reader import NO_TERMS
+from competitions.bundles.reading.faults import Report
+from competitions.bundles.reading.reader import NO_TERMS
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
 from competitions.resources.models import Resource

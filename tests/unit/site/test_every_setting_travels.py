@@ -10,8 +10,8 @@ import pytest
 from django.db import models
 from django.db.models import Model
 
-from competitions.bundles.copying import exported
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.cloning import exported
+from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Column, Competition, Leaderboard, Page, Phase
 from competitions.factsheets.models import Question
 from competitions.teams.models import RegistrationQuestion

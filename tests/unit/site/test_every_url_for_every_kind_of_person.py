@@ -84,6 +84,17 @@ def test_every_url_answers_each_kind_of_person_as_the_table_says(town: Town) -> 
     assert not wrong, "\n".join(wrong)
 
 
+def test_head_answers_as_get_does_without_a_body(town: Town) -> None:
+    patterns = dict(named_patterns())
+    for name, (method, _, _) in PAGES.items():
+        if method == "get" and name.startswith("web:"):
+            url = url_of(town, name, patterns[name])
+            client = town.people["M"]
+            got, head = client.get(url), client.head(url)
+            body_of(got)
+            assert (head.status_code, body_of(head)) == (got.status_code, ""), name
+
+
 def test_every_letter_stands_in_every_row() -> None:
     for name in PAGES:
         assert "".join(sorted(expected(name))) == "".join(sorted(EVERYBODY)), name

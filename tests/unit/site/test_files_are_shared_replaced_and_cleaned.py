@@ -10,7 +10,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Competition, Task
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes

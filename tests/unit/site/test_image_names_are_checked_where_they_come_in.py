@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ValidationError
 
-from competitions.bundles.archive import opened
-from competitions.bundles.faults import InvalidBundle
-from competitions.bundles.reader import BundleReader
+from competitions.bundles.reading.archive import opened
+from competitions.bundles.reading.faults import InvalidBundle
+from competitions.bundles.reading.reader import BundleReader
 from tests.unit.bundles.bundles import second, write
 from tests.worlds import World
 

@@ -171,7 +171,7 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: World) 
     assert 0 <= start[0] < 35 < start[1] < 90
     page = client_of(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()
     assert "Waiting at place 1 of the queue" in page
-    assert "what was received by the deadline counts" in page
+    assert "the time of your upload is what counts" in page
 
 
 def test_the_running_page_shows_processor_memory_and_the_projected_end(site: World) -> None:
@@ -184,7 +184,7 @@ def test_the_running_page_shows_processor_memory_and_the_projected_end(site: Wor
     Submission.objects.filter(pk=made.pk).update(status=State.INGESTING)
     page = client_of(site.member()).get(reverse("web:submission", args=[made.pk])).content.decode()
     assert 'value="0.500"' in page
-    assert "by its own progress" not in page, "a thousandth is too little to go by"
+    assert "at its current pace" not in page, "a thousandth is too little to go by"
     Run.objects.filter(pk=run.pk).update(meters=meters | {"progress": {"fraction": 0.5}})
     page = client_of(site.member()).get(reverse("web:submission", args=[made.pk])).content.decode()
-    assert "by its own progress it ends after" in page
+    assert "at its current pace it finishes after" in page

@@ -13,7 +13,7 @@ from competitions.runs.refusals import AlreadyEnded, LeaseLost, StillRunning
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.transitions import NEXT, IllegalMove, run_move
 from competitions.runs.upkeep import expire_leases
-from competitions.runs.worker_api.results import InvalidResult, Result, read_result
+from competitions.runs.worker_api.results import FROM_WORKERS, InvalidResult, Result, read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, REASONS, Blame, Kind, Reason, State
 from core.reconciler import reconcile
@@ -188,7 +188,7 @@ def test_every_reason_says_whose_fault_it_is_and_what_to_do(site: World, reason:
     assert info.advice.endswith(".")
 
 
-@pytest.mark.parametrize("reason", [reason for reason in Reason if reason != Reason.INFRASTRUCTURE])
+@pytest.mark.parametrize("reason", [Reason(reason) for reason in FROM_WORKERS if reason != Reason.INFRASTRUCTURE])
 def test_participants_and_organizers_faults_are_final_at_the_first_attempt(site: World, reason: Reason) -> None:
     made = site.answer(site.submit(kind=Kind.CODE), failed(reason))
     assert (made.status, made.reason) == (State.FAILED, reason)

@@ -197,10 +197,10 @@ def test_selecting_on_the_page_and_by_api(site: World) -> None:
     assert "Select as final" in page
     assert "0.1235" not in page
     listed = reverse("web:submissions", args=[site.competition.slug])
-    assert "0 of 1 final submissions selected for “Final”; if none is" in client.get(listed).content.decode()
+    assert "0 of 1 final submissions selected for “Final”. If you select none" in client.get(listed).content.decode()
     assert client.post(reverse("web:submission-pick", args=[first.pk, "final"])).status_code == 302
     assert "1 of 1 final submissions selected" in client.get(listed).content.decode()
-    assert "Take the selection back" in client.get(reverse("web:submission", args=[first.pk])).content.decode()
+    assert "Deselect" in client.get(reverse("web:submission", args=[first.pk])).content.decode()
     url = reverse("api:submission-board", args=[second.pk, "final"])
     refused = client.put(url)
     assert (refused.status_code, refused.json()["code"]) == (409, "too_many_selected")

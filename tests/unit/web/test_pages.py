@@ -87,9 +87,9 @@ def test_a_held_run_is_being_prepared_and_costs_nothing_yet(site: World) -> None
 @pytest.mark.parametrize(
     ("reason", "said", "blame"),
     [
-        ("time_limit", "Failed, over the time limit: why", "yours"),
-        ("scoring_error", "Failed, the scoring program failed: why", "the organizer's"),
-        ("output_invalid", "Failed, the output is not valid: why", "yours"),
+        ("time_limit", "Failed, over the time limit: why", "your submission"),
+        ("scoring_error", "Failed, the scoring program failed: why", "the organizers' setup"),
+        ("output_invalid", "Failed, the output is not valid: why", "your submission"),
     ],
 )
 def test_a_failure_says_what_whose_fault_and_what_to_do(site: World, reason: str, said: str, blame: str) -> None:

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.bundles.faults import InvalidBundle
-from competitions.bundles.importer import bundle_import
-from competitions.bundles.references import queue_named
+from competitions.bundles.importing.importer import bundle_import
+from competitions.bundles.importing.references import queue_named
+from competitions.bundles.reading.faults import InvalidBundle
 from core.refusals import Refusal
 
 

@@ -8,12 +8,19 @@ from itertools import chain, count
 from django.utils.text import slugify
 
 from accounts.models import User
-from competitions.bundles.boards import boards_create
-from competitions.bundles.parts import Part
-from competitions.bundles.reader import NO_TERMS, BundleReader
-from competitions.bundles.references import References
-from competitions.bundles.rules import ordered
-from competitions.bundles.schema import TASK_FILES, CompetitionSpec, FactQuestionSpec, Index, PhaseSpec, TaskSpec
+from competitions.bundles.importing.boards import boards_create
+from competitions.bundles.importing.parts import Part
+from competitions.bundles.importing.references import References
+from competitions.bundles.reading.reader import NO_TERMS, BundleReader
+from competitions.bundles.reading.rules import ordered
+from competitions.bundles.reading.schema import (
+    TASK_FILES,
+    CompetitionSpec,
+    FactQuestionSpec,
+    Index,
+    PhaseSpec,
+    TaskSpec,
+)
 from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, Phase, Task
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish

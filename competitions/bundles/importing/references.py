@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from competitions.bundles.faults import Where
-from competitions.bundles.reader import BundleReader, is_key
-from competitions.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
+from competitions.bundles.reading.faults import Where
+from competitions.bundles.reading.reader import BundleReader, is_key
+from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
 from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource

@@ -10,12 +10,13 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from competitions.bundles.archive import LIMITS, BundleFiles, opened
-from competitions.bundles.document import Document, read_document
-from competitions.bundles.faults import InvalidBundle, Note, Report, Where, dotted
-from competitions.bundles.legacy import Legacy, is_legacy
-from competitions.bundles.rules import faults_of_meaning, remarks
-from competitions.bundles.schema import (
+from competitions.bundles.reading.archive import LIMITS, BundleFiles, opened
+from competitions.bundles.reading.codalab import Legacy, is_legacy
+from competitions.bundles.reading.document import Document, read_document
+from competitions.bundles.reading.error_messages import sentence_of
+from competitions.bundles.reading.faults import InvalidBundle, Note, Report, Where, dotted
+from competitions.bundles.reading.rules import faults_of_meaning, remarks
+from competitions.bundles.reading.schema import (
     IGNORED,
     PHASE_FILES,
     TASK_FILES,
@@ -24,7 +25,6 @@ from competitions.bundles.schema import (
     Spec,
     TaskSpec,
 )
-from competitions.bundles.sentences import sentence_of
 from competitions.resources.archives import check_zip
 from competitions.resources.plain_yaml import NotPlainYaml, read_plain_yaml
 from core.refusals import InvalidFile

@@ -10,13 +10,13 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounts.models import User
-from competitions.bundles.archive import BundleFiles, opened
-from competitions.bundles.faults import InvalidBundle, Report
-from competitions.bundles.making import Maker
-from competitions.bundles.parts import Part
-from competitions.bundles.reader import BundleReader
-from competitions.bundles.references import References
-from competitions.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
+from competitions.bundles.importing.creation import Maker
+from competitions.bundles.importing.parts import Part
+from competitions.bundles.importing.references import References
+from competitions.bundles.reading.archive import BundleFiles, opened
+from competitions.bundles.reading.faults import InvalidBundle, Report
+from competitions.bundles.reading.reader import BundleReader
+from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile

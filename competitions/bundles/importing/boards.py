@@ -2,7 +2,7 @@
 
 from django.utils.text import slugify
 
-from competitions.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
+from competitions.bundles.reading.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 

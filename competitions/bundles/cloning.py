@@ -8,7 +8,7 @@ from typing import IO
 from django.conf import settings
 
 from accounts.models import User
-from competitions.bundles.importer import bundle_import
+from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from competitions.bundles.faults import YAML_NAME, invalid
+from competitions.bundles.reading.faults import YAML_NAME, invalid
 from competitions.resources.archives import ArchiveLimits, check_zip
 from core.refusals import InvalidFile
 

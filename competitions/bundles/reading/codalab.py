@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
-from competitions.bundles.dates import read_instant
-from competitions.bundles.document import Document
-from competitions.bundles.faults import Note, Report, Where
-from competitions.bundles.schema import TASK_FILES
+from competitions.bundles.reading.dates import read_instant
+from competitions.bundles.reading.document import Document
+from competitions.bundles.reading.faults import Note, Report, Where
+from competitions.bundles.reading.schema import TASK_FILES
 
 ROOT_SAME: Final = (
     "title", "description", "image", "queue", "enable_detailed_results", "show_detailed_results_in_submission_panel",

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from competitions.bundles.document import Document
-from competitions.bundles.faults import Note, Where
-from competitions.bundles.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec
+from competitions.bundles.reading.document import Document
+from competitions.bundles.reading.faults import Note, Where
+from competitions.bundles.reading.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec
 
 # The names of `competitions.catalog.presets.PRESETS`, which cannot be read without a site; a test compares them.
 PRESET_NAMES: Final = ("pcqm4mv2-test-dev", "pcqm4mv2-test-challenge")

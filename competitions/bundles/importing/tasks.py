@@ -7,12 +7,12 @@ from typing import Any, Final
 from django.db import transaction
 
 from accounts.models import User
-from competitions.bundles.archive import LIMITS, opened
-from competitions.bundles.document import Document, read_document
-from competitions.bundles.faults import InvalidBundle, Report, invalid
 from competitions.bundles.imports import OrganizersOnly
-from competitions.bundles.reader import command_fault, is_key
-from competitions.bundles.schema import TASK_FILES
+from competitions.bundles.reading.archive import LIMITS, opened
+from competitions.bundles.reading.document import Document, read_document
+from competitions.bundles.reading.faults import InvalidBundle, Report, invalid
+from competitions.bundles.reading.reader import command_fault, is_key
+from competitions.bundles.reading.schema import TASK_FILES
 from competitions.catalog.models import Task
 from competitions.resources.archives import check_zip
 from competitions.resources.models import Resource

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from competitions.bundles.dates import read_instant
-from competitions.bundles.faults import Where
+from competitions.bundles.reading.dates import read_instant
+from competitions.bundles.reading.faults import Where
 from core.numbers import is_number
 from workers.protocol.images import parse_image
 

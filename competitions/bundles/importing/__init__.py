@@ -1,0 +1,1 @@
+"""Making rows of a bundle that was read."""

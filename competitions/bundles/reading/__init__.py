@@ -1,0 +1,1 @@
+"""Reading a bundle: its files, its document, and what is wrong with them. No database."""

@@ -1,0 +1,61 @@
+"""What a run may use, and how it is scored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar, Final
+
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from competitions.catalog.models.sections.section import Section
+from competitions.compute.images import validate_image_name
+
+GIB: Final = 1024**3
+MIB: Final = 1024**2
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a code submission may use: seconds of wall clock, GPUs, CPU cores, bytes, files, processes."""
+
+    time_limit_s: int = 600
+    gpus: int = 0
+    cpus: float = 1
+    memory_bytes: int = 4 * GIB
+    output_bytes: int = 1 * GIB
+    output_files: int = 1000
+    pids: int = 256
+
+
+_DEFAULT: Final = Budget()
+
+
+class BudgetSection(Section):
+    docker_image = models.CharField(
+        max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the competition's image."
+    )
+    time_limit_s = models.PositiveIntegerField(
+        "time limit (s)", default=_DEFAULT.time_limit_s, validators=[MinValueValidator(1)]
+    )
+    gpus = models.PositiveSmallIntegerField("GPUs", default=_DEFAULT.gpus, choices=[(0, "none"), (1, "exactly one")])
+    cpus = models.FloatField("CPU cores", default=_DEFAULT.cpus, validators=[MinValueValidator(0.1)])
+    memory_bytes = models.PositiveBigIntegerField("memory (bytes)", default=_DEFAULT.memory_bytes)
+    output_bytes = models.PositiveBigIntegerField("output (bytes)", default=_DEFAULT.output_bytes)
+    output_files = models.PositiveIntegerField(default=_DEFAULT.output_files)
+    pids = models.PositiveIntegerField("processes", default=_DEFAULT.pids)
+    scoring_time_limit_s = models.PositiveIntegerField("scoring time limit (s)", default=600)
+    scoring_memory_bytes = models.PositiveBigIntegerField("scoring memory (bytes)", default=4 * GIB)
+    priority = models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first.")
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Budget of a code submission": (*(field.name for field in fields(Budget)), "docker_image"),
+        "Scoring and queue": ("scoring_time_limit_s", "scoring_memory_bytes", "priority"),
+    }
+    api: ClassVar[tuple[str, ...]] = ("time_limit_s", "gpus", "cpus", "memory_bytes", "output_bytes")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(**{field.name: getattr(self, field.name) for field in fields(Budget)})

@@ -1,0 +1,67 @@
+"""A board that grows in both directions: by algorithms, and by the datasets that teams submit."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from competitions.catalog.models.sections.section import Section
+from competitions.catalog.models.task import Task
+
+
+class GrowthSection(Section):
+    dataset_check = models.ForeignKey(
+        Task, on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name="check of data sets",
+        help_text="The board grows in both directions: a data set that this task scores joins it as a column, and every algorithm that "
+        "counts is run on it, with the programs of the phase's first task. Empty: it does not.",
+    )  # fmt: skip
+    max_datasets = models.PositiveSmallIntegerField(
+        "data sets in all", default=50, validators=[MinValueValidator(1), MaxValueValidator(200)],
+        help_text="How many submitted data sets a growing board takes.",
+    )  # fmt: skip
+    max_datasets_per_team = models.PositiveSmallIntegerField(
+        "data sets of a team",
+        default=3,
+        validators=[MinValueValidator(1)],
+        help_text="Withdrawn ones are counted, too.",
+    )
+
+    visibility: str  # the phase's own
+    as_on_codabench: bool
+    accepts_predictions: bool
+    accepts_code: bool
+    accepts_datasets: bool
+    leaderboards: Any
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "A board that grows by datasets": ("dataset_check", "max_datasets", "max_datasets_per_team", "cost")
+    }
+    api: ClassVar[tuple[str, ...]] = ("grows", "max_datasets", "max_datasets_per_team")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def grows(self) -> bool:
+        """Datasets that teams submit are columns of its board."""
+        return self.dataset_check_id is not None
+
+    def faults(self) -> dict[str, str]:
+        """What a growing board cannot be combined with."""
+        if not self.grows:
+            return {}
+        faults = {}
+        if self.visibility == "sealed":
+            # Which of a team's submissions is run on a new dataset would tell which one is best.
+            faults["visibility"] = (
+                "A board that grows by datasets cannot be sealed: what is run on them shows what counts."
+            )
+        elif self.pk and self.leaderboards.filter(visibility="sealed").exists():
+            faults["dataset_check"] = "A board of this phase is sealed, and a sealed board cannot grow by datasets."
+        if self.as_on_codabench or self.accepts_predictions or not (self.accepts_code and self.accepts_datasets):
+            faults["accepts_code"] = (
+                "A board that grows by datasets takes code and datasets, and neither prediction files, which could not be run on new "
+                "data, nor what runs as on Codabench."
+            )
+        return faults

@@ -1,0 +1,62 @@
+"""What is submitted, and as what it is run."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from competitions.catalog.models.sections.section import Section
+
+
+def validate_prediction_format(value: object) -> None:
+    """Refuse what `scoring.submissions` could not check uploads against."""
+    from scoring.errors import ScoringInputError
+    from scoring.layouts import layout
+
+    if not isinstance(value, dict) or set(value) - {"dataset", "split", "rows"} or {"dataset", "split"} - set(value):
+        raise ValidationError('Give "dataset", "split" and, if not the official number, "rows".')
+    rows = value.get("rows")
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+        raise ValidationError(f'"rows" must be a whole number of at least 1, not {rows!r}.')
+    try:
+        layout(str(value["dataset"]), str(value["split"]), rows)
+    except ScoringInputError as error:
+        raise ValidationError(str(error)) from error
+
+
+class IntakeSection(Section):
+    accepts_predictions = models.BooleanField("accepts prediction files", default=True)
+    accepts_code = models.BooleanField("accepts code", default=False)
+    accepts_datasets = models.BooleanField(
+        "accepts data sets", default=False, help_text="Participants send data; the tasks' programs are the algorithms."
+    )
+    as_on_codabench = models.BooleanField(
+        "runs as on Codabench",
+        default=False,
+        help_text="Programs and inputs are writable copies, a submission without a metadata file is copied into the output before "
+        "ingestion, and the ingestion program's exit code alone fails no run.",
+    )
+    prediction_format = models.JSONField(
+        null=True,
+        blank=True,
+        validators=[validate_prediction_format],
+        help_text="An official file format that uploads are checked against before they are queued, for instance "
+        '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}. Empty: any zip.',
+    )
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "What is submitted": (
+            "accepts_predictions", "accepts_code", "accepts_datasets", "as_on_codabench", "prediction_format", "tasks",
+        )
+    }  # fmt: skip
+    api: ClassVar[tuple[str, ...]] = ("accepts_predictions", "accepts_code", "accepts_datasets", "prediction_format")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def accepted_kinds(self) -> list[str]:
+        """Kinds of submissions that the phase takes, by their names in `Submission.kind`."""
+        kinds = {"prediction": self.accepts_predictions, "code": self.accepts_code, "dataset": self.accepts_datasets}
+        return [kind for kind, accepted in kinds.items() if accepted]

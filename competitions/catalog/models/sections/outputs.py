@@ -1,0 +1,37 @@
+"""What teams read of their runs, and what programs may reach."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from django.db import models
+
+from competitions.catalog.models.sections.section import Section
+
+
+class OutputsSection(Section):
+    hide_output = models.BooleanField(default=False, help_text="Logs are for organizers alone.")
+    show_output_while_sealed = models.BooleanField(
+        "show output while scores are sealed", default=False,
+        help_text="Teams read the logs and predictions of their own programs although scores are sealed. A program can print the hidden "
+        "input there.",
+    )  # fmt: skip
+    hide_prediction_output = models.BooleanField(default=False, help_text="Predictions are for organizers alone.")
+    hide_score_output = models.BooleanField(default=False, help_text="Detailed results are for organizers alone.")
+    allow_network = models.BooleanField(
+        "network",
+        default=False,
+        help_text="Programs reach the network. Participants' code may then send out what it reads.",
+    )
+    auto_migrate_to_this_phase = models.BooleanField(
+        default=False, help_text="At its start, the submissions that count in the phase before are run in this one."
+    )
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Outputs and network": (
+            "hide_output", "show_output_while_sealed", "hide_prediction_output", "hide_score_output", "allow_network",
+            "auto_migrate_to_this_phase",
+        )
+    }  # fmt: skip
+
+    class Meta:
+        abstract = True

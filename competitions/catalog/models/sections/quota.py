@@ -1,0 +1,38 @@
+"""How many submissions a team may make."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from django.db import models
+
+from competitions.catalog.models.sections.section import Section
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Submissions of a team; None: unlimited. Days and weeks are UTC, and weeks begin on Monday."""
+
+    max_submissions_per_day: int | None = None
+    max_submissions_per_week: int | None = None
+    max_submissions: int | None = None
+
+
+class QuotaSection(Section):
+    max_submissions_per_day = models.PositiveIntegerField(
+        null=True, blank=True, default=5, help_text="Empty: unlimited."
+    )
+    max_submissions_per_week = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: unlimited.")
+    max_submissions = models.PositiveIntegerField(
+        "max submissions in total", null=True, blank=True, default=100, help_text="Empty: unlimited."
+    )
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Quota of a team": tuple(field.name for field in fields(Quota))}
+    api: ClassVar[tuple[str, ...]] = tuple(field.name for field in fields(Quota))
+
+    class Meta:
+        abstract = True
+
+    @property
+    def quota(self) -> Quota:
+        return Quota(**{field.name: getattr(self, field.name) for field in fields(Quota)})

@@ -1,0 +1,42 @@
+"""What the page of the architecture names is there, and each of a newcomer's changes stays small."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = (REPOSITORY / "docs" / "architecture.md").read_text()
+CHANGES = dict(re.findall(r"^\| (an? [a-z ]+) \| (`.+) \|$", PAGE, re.MULTILINE))
+MOST_FILES = 6
+
+
+def test_seven_changes_are_described() -> None:
+    assert len(CHANGES) == 7
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_files_of_a_change_exist_and_are_few(change: str) -> None:
+    named = re.findall(r"`([^`]+)`", CHANGES[change])
+    assert [path for path in named if not (REPOSITORY / path).exists()] == []
+    assert len(named) <= MOST_FILES
+
+
+@pytest.mark.parametrize(
+    "path", sorted(set(re.findall(r"`((?:competitions|platform|workers|scoring|client|tests)/[\w/.]*)`", PAGE)))
+)
+def test_a_path_of_the_page_exists(path: str) -> None:
+    assert (REPOSITORY / path).exists()
+
+
+def test_no_folder_holds_two_subjects() -> None:
+    """About fifteen modules are one subject; a folder that grows past that is split."""
+    crowded = {}
+    for root in ("platform", "competitions", "workers", "scoring", "client"):
+        for folder in {path.parent for path in (REPOSITORY / root).rglob("*.py")}:
+            modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+            if len(modules) > 17 and folder.name != "migrations":
+                crowded[str(folder.relative_to(REPOSITORY))] = len(modules)
+    assert crowded == {}
