@@ -17,7 +17,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, RulesVersion
 from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_rights
-from competitions.disclosure.scores import may_see_board
+from competitions.disclosure.scores import may_know_of, may_see_board
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.teams.models import Invitation, Membership, Registration, Team
@@ -103,6 +103,12 @@ class Visit:
         phases = [one for one in self.phases_with_boards if phase is not None and one.pk == phase.pk]
         boards = [board for one in phases for board in one.leaderboards.all()]
         return next((board for board in boards if not key or board.key == key), None)
+
+    @property
+    def phases_with_known_boards(self) -> list[tuple[Phase, Leaderboard | None]]:
+        """Each phase with its main board, where this person may know that there is one."""
+        boards = [(phase, phase.main_board) for phase in self.phases_with_boards]
+        return [(phase, board if board and may_know_of(self.reader, board) else None) for phase, board in boards]
 
     def can_see_board(self, board: Leaderboard) -> bool:
         return may_see_board(self.reader, board)

@@ -172,6 +172,15 @@ def test_an_invited_person_is_told_on_every_page_of_the_competition(site: World)
     assert all(told in client.get(page).content.decode() for page in pages)
 
 
+def test_the_overview_tells_organizers_alone_of_a_hidden_board(site: World, member: Client) -> None:
+    site.score(site.submit(), 0.5)
+    url, told = reverse("web:overview", args=[site.competition.slug]), "1 row on the leaderboard"
+    assert told in member.get(url).content.decode()
+    site.phase.leaderboards.update(is_hidden=True)
+    assert told not in member.get(url).content.decode()
+    assert told in client_of(site.organizer).get(url).content.decode()
+
+
 @pytest.mark.parametrize("name", ["overview", "leaderboard", "submissions"])
 def test_a_members_page_takes_the_same_few_queries_with_many_rows(
     site: World, member: Client, django_assert_max_num_queries: DjangoAssertNumQueries, name: str
