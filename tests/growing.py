@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from competitions.catalog.models import Phase, Task
-from competitions.leaderboards.filling import boards_fill, datasets_begin_to_count
-from competitions.leaderboards.models import Column, Entry, Leaderboard
+from competitions.catalog.models import Column, Leaderboard, Phase, Task
+from competitions.leaderboards.growing.joining import datasets_join
+from competitions.leaderboards.growing.missing_runs import boards_fill, datasets_begin_to_count
+from competitions.leaderboards.models import Entry
 from competitions.runs import dispatch
 from competitions.runs.models import Run
 from competitions.runs.worker_api.results import read_result
-from competitions.submissions.datasets import datasets_join
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.db.models import Model
 
-from competitions.catalog.models import Competition, Page, Phase, RulesVersion, Task
+from competitions.catalog.models import Column, Competition, Leaderboard, Page, Phase, RulesVersion, Task
 from competitions.factsheets.models import Question
-from competitions.leaderboards.models import Column, Leaderboard
 from competitions.teams.models import RegistrationQuestion
 
 # What is of the place and not of the competition, or of its history.
@@ -19,7 +18,7 @@ STAYS: dict[type[Model], set[str]] = {
     RulesVersion: {"published_at"},
     Task: {"key", "owner"},
     Phase: {"revealed_at", "reveal_told_at", "migrated_at"},
-    Leaderboard: {"version", "entry_count", "score_count", "updated_at"},
+    Leaderboard: {"version", "has_sealed_keys", "entry_count", "score_count", "updated_at"},
     Column: set(),
     Question: set(),
     RegistrationQuestion: set(),

@@ -17,10 +17,9 @@ import numpy as np
 from django.utils.text import slugify
 
 from accounts.models import User
-from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, Task
+from competitions.catalog.models import Column, Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.catalog.services import rules_publish
 from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
-from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole

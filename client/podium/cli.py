@@ -17,7 +17,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return bundle(arguments[1:], prog="podium bundle")
     if arguments[:1] == ["verify"]:
-        from competitions.leaderboards.manifest import main as verify  # plain Python: it works offline, without a site
+        # Plain Python: it works offline, without a site.
+        from competitions.leaderboards.sealing.manifest import main as verify
 
         return verify(arguments[1:])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

@@ -13,11 +13,10 @@ from competitions.bundles.importing.creation import SAME_FIELDS, SAME_PHASE_FIEL
 from competitions.bundles.reading.archive import ZIP_TIME
 from competitions.bundles.reading.faults import YAML_NAME
 from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
-from competitions.catalog.models import Competition, Format, Phase, Task
+from competitions.catalog.models import Column, Competition, Format, Leaderboard, Phase, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
-from competitions.leaderboards.models import Column, Leaderboard
-from competitions.leaderboards.rules import CODABENCH_RULES
+from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import CHUNK_BYTES, open_stored
 

@@ -1,41 +1,59 @@
-"""Which scores are under seal: a record of what was asked for, which no later change of boards and columns takes back.
-
-Boards are an app above this one and are reached by relation.
-"""
+"""Which scores are under seal: a record of what was asked for, which no later change of boards and columns takes back."""
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
 
-from competitions.catalog.models import Phase, Task
+from django.db.models import Q, QuerySet
 
-SCORE: Final = "score"  # the kind of column that shows what a scoring program wrote
-SEALED: Final = "sealed"
+from competitions.catalog.models import Column, Leaderboard, Phase, SealedKey, Task
 
 
 def sealed_keys_record(*, phase: Phase, now: datetime) -> None:
     """Put on record the keys of every score that the phase's boards keep sealed now. Safe to call twice, or at once.
 
     Called before a worker is told which scores to send, and again when they are recorded: between the two an organizer may
-    have renamed or deleted the column.
+    have renamed or deleted the column. Call it in a transaction that holds no board's lock: it takes some.
     """
     if phase.revealed_at is not None:
         return
     asked = _set_sealed(phase)
     if not asked:
         return
-    records = phase.sealed_keys
-    missing = asked - set(records.values_list("leaderboard_id", "key"))
-    records.model.objects.bulk_create(
-        [records.model(phase=phase, leaderboard_id=board, key=key, sealed_at=now) for board, key in sorted(missing)],
+    missing = asked - set(phase.sealed_keys.values_list("leaderboard_id", "key"))
+    if missing:
+        _record(phase, missing, now)
+
+
+def _record(phase: Phase, missing: set[tuple[int, str]], now: datetime) -> None:
+    """The boards are marked under their locks, taken in their order, in the transaction that writes their keys."""
+    boards = Leaderboard.objects.select_for_update(of=("self",)).filter(pk__in={board for board, _ in missing})
+    locked = list(boards.order_by("pk").values_list("pk", flat=True))
+    Leaderboard.objects.filter(pk__in=locked, has_sealed_keys=False).update(has_sealed_keys=True)
+    SealedKey.objects.bulk_create(
+        [
+            SealedKey(phase=phase, leaderboard_id=board, key=key, sealed_at=now)
+            for board, key in sorted(missing)
+            if board in locked
+        ],
         ignore_conflicts=True,
     )
 
 
+def phases_under_seal() -> QuerySet[Phase]:
+    """Phases that hold sealed scores: sealed by settings, or on record."""
+    boards = Leaderboard.objects.filter(Q(visibility=Leaderboard.Visibility.SEALED) | Q(has_sealed_keys=True))
+    is_set = Q(visibility=Phase.Visibility.SEALED) | Q(pk__in=boards.values("phase"))
+    return Phase.objects.filter(is_set, revealed_at=None)
+
+
+def _scoring_boards(phase: Phase) -> QuerySet[Leaderboard]:
+    return Leaderboard.objects.filter(phase=phase, columns__kind=Column.Kind.SCORE)
+
+
 def _set_sealed(phase: Phase) -> set[tuple[int, str]]:
     """Boards and keys of the scores that are sealed by the settings of today."""
-    boards = phase.leaderboards.filter(columns__kind=SCORE)
-    sealed = boards if phase.is_sealed else boards.filter(visibility=SEALED)
+    boards = _scoring_boards(phase)
+    sealed = boards if phase.is_sealed else boards.filter(visibility=Leaderboard.Visibility.SEALED)
     return set(sealed.order_by().values_list("pk", "columns__key"))
 
 
@@ -60,8 +78,8 @@ def published_by(phase: Phase, tasks: Iterable[Task]) -> dict[str, Phase]:
     """Of `keys_under_seal_on`, those that an open board of this phase would show."""
     if phase.is_sealed or not phase.pk:
         return {}
-    boards = phase.leaderboards.filter(columns__kind=SCORE)
+    boards = _scoring_boards(phase)
     if phase.revealed_at is None:
-        boards = boards.exclude(visibility=SEALED)
+        boards = boards.exclude(visibility=Leaderboard.Visibility.SEALED)
     shown = set(boards.order_by().values_list("columns__key", flat=True))
     return {key: other for key, other in keys_under_seal_on(tasks, phase=phase).items() if key in shown}

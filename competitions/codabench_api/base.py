@@ -63,7 +63,6 @@ class RobotView(ApiView):
                 Prefetch("runs__task", queryset=Task.objects.select_related(*shapes.TASK_PARTS)),
                 "scores__entry",
                 "phase__leaderboards__columns",
-                "phase__sealed_keys",
             )
         )
 

@@ -18,18 +18,18 @@ from rest_framework.response import Response
 from accounts.models import Scope, User
 from competitions.bundles.cloning import exported
 from competitions.bundles.importing.tasks import task_import
-from competitions.catalog.models import Competition, Phase
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.shapes import board_shape, task_shape
 from competitions.compute.models import Queue
-from competitions.leaderboards.board import all_rows
-from competitions.leaderboards.facts import fact_columns
-from competitions.leaderboards.migration import phase_migrate
-from competitions.leaderboards.models import Leaderboard
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import Sealed, may_know_of, may_see_scores
+from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.leaderboards.picks import pick_add, pick_remove
-from competitions.leaderboards.visibility import Sealed, can_see_scores
+from competitions.leaderboards.ranking.fact_columns import fact_columns
+from competitions.leaderboards.reading.board import all_rows
 from competitions.resources.storage import spooled
 from competitions.resources.versions import storage_used
 from competitions.submissions.fact_sheets import fact_sheet_edit
@@ -38,12 +38,12 @@ from core.refusals import NotAllowed
 from core.spreadsheets import safe_cell
 
 
-def visible_board(request: Request, phase: Phase) -> Leaderboard:
+def visible_board(reader: Reader, phase: Phase) -> Leaderboard:
     """The phase's main board, for those who may see it. Raises `Sealed` or 404."""
-    board = Leaderboard.objects.select_related("phase__competition").filter(phase=phase).first()
-    if board is None or (board.is_hidden and not organizes(request.user, phase)):
+    board = phase.main_board
+    if board is None or not may_know_of(reader, board):
         raise Http404
-    if not can_see_scores(request.user, board):
+    if not may_see_scores(reader, board):
         raise Sealed(board)
     return board
 
@@ -67,7 +67,7 @@ class PhaseBoard(RobotView):
 
     def get(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(Phase.objects.visible_to(request.user).select_related("competition"), pk=pk)
-        board = visible_board(request, phase)
+        board = visible_board(self.reader, phase)
         return Response(board_shape(board) | {"submissions": rows_of(board)})
 
 
@@ -82,7 +82,7 @@ class Results(RobotView):
         for phase in phases:
             try:
                 name = phase.name if phase.name not in found else f"{phase.name} ({phase.slug})"
-                found[name] = rows_of(visible_board(request, phase))
+                found[name] = rows_of(visible_board(self.reader, phase))
             except (Sealed, Http404):
                 if asked:
                     raise

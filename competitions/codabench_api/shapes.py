@@ -6,14 +6,13 @@ from django.http import HttpRequest
 
 from accounts.models import User
 from competitions.bundles.writer import fact_sheet_yaml
-from competitions.catalog.models import Competition, Phase, Task
-from competitions.catalog.rights import organizes
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.codabench_api.files import address
-from competitions.leaderboards.models import Leaderboard
-from competitions.leaderboards.rules import CODABENCH_RULES
-from competitions.leaderboards.visibility import can_see_board
+from competitions.disclosure.outputs import may_download
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import may_see_board, visible_columns
+from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 from competitions.resources.models import Resource
-from competitions.runs.access import log_streams, may_download
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Reason, State
@@ -139,32 +138,17 @@ def board_shape(board: Leaderboard) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class Sight:
-    """Which boards' scores the asker sees: the one rule is asked once for each board, however many submissions are listed."""
-
-    def __init__(self, user: Any) -> None:
-        self.user = user
-        self._seen: dict[int, bool] = {}
-
-    def sees(self, board: Leaderboard | None) -> bool:
-        if board is None:
-            return False
-        if board.pk not in self._seen:
-            self._seen[board.pk] = can_see_board(self.user, board)
-        return self._seen[board.pk]
-
-
-def submission_shape(submission: Submission, sight: Sight) -> dict[str, Any]:
+def submission_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
     """A submission as its team or organizer may see it."""
     runs = list(submission.runs.all())
     task = runs[0].task if len(runs) == 1 else None
-    board = submission.phase.leaderboards.first()
-    standing = [
+    board = submission.phase.main_board
+    counting = [
         score
         for score in submission.scores.all()
         if board and score.leaderboard_id == board.pk and hasattr(score, "entry")
     ]
-    sees = sight.sees(board)
+    sees = may_see_board(reader, board)
     return {
         "id": submission.pk,
         "pk": submission.pk,
@@ -183,10 +167,10 @@ def submission_shape(submission: Submission, sight: Sight) -> dict[str, Any]:
         "parent": None,
         "children": [],
         "task": task_shape(task) if task else None,
-        "scores": scores_of(runs, board) if board is not None and sees else [],
+        "scores": scores_of(runs, visible_columns(reader, board)),
         "fact_sheet_answers": submission.fact_sheet or None,
-        "leaderboard": board.pk if sees and standing and board else None,
-        "on_leaderboard": bool(sees and standing),
+        "leaderboard": board.pk if sees and counting and board else None,
+        "on_leaderboard": bool(sees and counting),
         "auto_run": True,
         "can_make_submissions_public": False,
         "is_soft_deleted": False,
@@ -200,9 +184,9 @@ def owner_of(submission: Submission) -> str:
     return submission.submitted_by.username
 
 
-def made_shape(submission: Submission, sight: Sight, key: str) -> dict[str, Any]:
+def made_shape(submission: Submission, reader: Reader, key: str) -> dict[str, Any]:
     """The answer to a new submission: Codabench says the time without seconds there, and what its worker fills in later."""
-    return submission_shape(submission, sight) | {
+    return submission_shape(submission, reader) | {
         "status": "Submitting",
         "data": key,
         "md5": None,
@@ -223,28 +207,26 @@ def status_details(submission: Submission, runs: list[Run]) -> str | None:
     return f"{reason.label}: {detail} {REASONS[reason].advice}".strip()
 
 
-def scores_of(runs: list[Run], board: Leaderboard) -> list[dict[str, Any]]:
-    """One line for each column that people see and each task, at the column's precision: full precision gives labels away."""
+def scores_of(runs: list[Run], columns: list[Column]) -> list[dict[str, Any]]:
+    """One line for each of these columns and each task, at the column's precision: full precision gives labels away."""
     return [
         {
             "id": f"{run.pk}:{column.key}", "index": column.index, "column_key": column.key, "score": column.shown(run.scores[column.key]),
             "task": run.task_id,
         }
         for run in runs
-        for column in board.columns.all()
-        if column.key in run.scores and not column.is_hidden
+        for column in columns
+        if column.key in run.scores
     ]  # fmt: skip
 
 
-def details_shape(submission: Submission, user: Any, request: HttpRequest) -> dict[str, Any]:
+def details_shape(submission: Submission, reader: Reader, request: HttpRequest) -> dict[str, Any]:
     """Files and logs of a submission, as addresses that need no header."""
-    board = submission.phase.leaderboards.first()
-    sees = board is not None and can_see_board(user, board)
-    streams = log_streams(user, submission.phase)
+    board = submission.phase.main_board
     tasks = []
     for run in submission.runs.all():
         outputs = run.outputs.filter(attempt=run.attempt).order_by("name")
-        shown = [one for one in outputs if may_fetch(user, submission, one.name, streams, sees=sees)]
+        shown = [one for one in outputs if may_download(reader, submission.phase, one.name)]
         tasks.append(files_shape(run, {one.name: address(request, "codabench:output", one.pk) for one in shown}))
     first = tasks[0] if tasks else {}
     return {
@@ -252,15 +234,12 @@ def details_shape(submission: Submission, user: Any, request: HttpRequest) -> di
         "logs": [log for files in tasks for log in _told_apart(files, len(tasks))],
         **{name: first.get(name) for name in RESULTS},
         "tasks": tasks,
-        "leaderboards": [board_shape(board)] if board is not None and sees and not board.is_hidden else [],
+        "leaderboards": [board_shape(board)]
+        if board is not None and may_see_board(reader, board) and not board.is_hidden
+        else [],
         "fact_sheet_answers": submission.fact_sheet or None,
-        "is_admin": isinstance(user, User) and organizes(user, submission.phase),
+        "is_admin": reader.organizes(submission.phase),
     }
-
-
-def may_fetch(user: Any, submission: Submission, name: str, streams: list[str], *, sees: bool) -> bool:
-    """Whether this person may have this file of a run: the same rules as on the submission's page."""
-    return may_download(user, submission.phase, name, streams=streams, sees_scores=sees)
 
 
 def files_shape(run: Run, addresses: dict[str, str]) -> dict[str, Any]:

@@ -108,10 +108,9 @@ class Submissions(RobotView):
         phase = request.query_params.get("phase", "")
         if phase:
             found = found.filter(phase=int(phase) if is_number(phase) else None)
-        sight = shapes.Sight(request.user)
         if any(name in request.query_params for name in PAGE_PARAMETERS):
-            return self.page(found, lambda one: shapes.submission_shape(one, sight))
-        return Response([shapes.submission_shape(one, sight) for one in found[:5000]])
+            return self.page(found, lambda one: shapes.submission_shape(one, self.reader))
+        return Response([shapes.submission_shape(one, self.reader) for one in found[:5000]])
 
     def post(self, request: Request) -> Response:
         user = self.person()
@@ -123,7 +122,7 @@ class Submissions(RobotView):
             user=user, phase=phase, upload=sent, kind=_kind(phase), now=timezone.now(), tasks=self._tasks(phase),
             description=self.word("description"), fact_sheet=self._answers(),
         )  # fmt: skip
-        return Response(shapes.made_shape(self.submission(made.pk), shapes.Sight(user), str(sent.key)), status=201)
+        return Response(shapes.made_shape(self.submission(made.pk), self.reader, str(sent.key)), status=201)
 
     def _phase(self) -> Phase:
         said = self.word("phase")
@@ -173,7 +172,7 @@ def _kind(phase: Phase) -> Kind:
 
 class SubmissionView(RobotView):
     def get(self, request: Request, pk: int) -> Response:
-        return Response(shapes.submission_shape(self.submission(pk), shapes.Sight(request.user)))
+        return Response(shapes.submission_shape(self.submission(pk), self.reader))
 
 
 class SubmissionDetails(RobotView):
@@ -181,7 +180,7 @@ class SubmissionDetails(RobotView):
 
     def get(self, request: Request, pk: int) -> Response:
         found = self.submission(pk)
-        return Response(shapes.details_shape(found, request.user, cast("HttpRequest", request)))
+        return Response(shapes.details_shape(found, self.reader, cast("HttpRequest", request)))
 
 
 class Cancel(RobotView):

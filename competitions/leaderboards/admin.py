@@ -10,10 +10,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
-from competitions.leaderboards import dataset_admin  # noqa: F401  # registers its page
-from competitions.leaderboards.models import Column, Leaderboard
+from competitions.leaderboards.growing import admin as growing_admin  # noqa: F401  # registers its page
 from competitions.leaderboards.services import board_freeze, board_rebuild
 
 
@@ -63,16 +63,16 @@ class ColumnFormSet(forms.BaseInlineFormSet[Column, Leaderboard, forms.ModelForm
     def _refuse(self, keys: Collection[str], text: str) -> None:
         """An error at each column that shows one of these scores."""
         for form in self.forms:
-            said = getattr(form, "cleaned_data", {})
-            if said.get("key") in keys and said.get("kind") == Column.Kind.SCORE and form not in self.deleted_forms:
-                form.add_error("key", text.format(key=said["key"]))
+            values = getattr(form, "cleaned_data", {})
+            if values.get("key") in keys and values.get("kind") == Column.Kind.SCORE and form not in self.deleted_forms:
+                form.add_error("key", text.format(key=values["key"]))
 
     def _keep_sealed_columns(self, board: Leaderboard) -> None:
         """A column whose scores are under seal stays as it is: its board would say less than what was scored."""
         recorded = set(board.sealed_keys.values_list("key", flat=True)) if board.pk else set()
         for form in self.initial_forms:
-            before, said = form.initial.get("key"), getattr(form, "cleaned_data", {})
-            is_gone = form in self.deleted_forms or (said.get("key"), said.get("kind")) != (
+            before, values = form.initial.get("key"), getattr(form, "cleaned_data", {})
+            is_gone = form in self.deleted_forms or (values.get("key"), values.get("kind")) != (
                 before,
                 form.initial.get("kind"),
             )
@@ -88,7 +88,7 @@ SEALED_HERE: Final = "The score {key!r} is sealed in this phase until the reveal
 def _open_keys(board: Leaderboard) -> set[str]:
     """Keys of the scores that the other boards of the phase show to everybody."""
     others = Leaderboard.objects.filter(phase=board.phase_id).exclude(pk=board.pk).select_related("phase")
-    return {key for one in others.prefetch_related("columns") if not one.is_set_sealed for key in one.score_keys}
+    return {key for other in others.prefetch_related("columns") if not other.is_set_sealed for key in other.score_keys}
 
 
 class ColumnInline(OwnCompetitions, admin.StackedInline[Column, Leaderboard]):

@@ -8,15 +8,21 @@ class LeaderboardsConfig(AppConfig):
     def ready(self) -> None:
         from competitions.catalog.services import phase_revealed
         from competitions.factsheets.models import questions_changed
-        from competitions.leaderboards import growth, readiness  # noqa: F401  # they add their checks
-        from competitions.leaderboards.commitments import commit_closed_boards
-        from competitions.leaderboards.filling import boards_fill, boards_follow_datasets, datasets_begin_to_count
+        from competitions.leaderboards import readiness  # noqa: F401  # it adds its checks
+        from competitions.leaderboards.auto_migration import phases_migrate
+        from competitions.leaderboards.growing import checks  # noqa: F401  # so do these
+        from competitions.leaderboards.growing.joining import datasets_join
+        from competitions.leaderboards.growing.missing_runs import (
+            boards_fill,
+            boards_follow_datasets,
+            datasets_begin_to_count,
+        )
         from competitions.leaderboards.merging import boards_follow_merge
-        from competitions.leaderboards.migration import phases_migrate
-        from competitions.leaderboards.reveal import boards_follow_reveal, reveal_planned
+        from competitions.leaderboards.sealing.commitments import commit_closed_boards
+        from competitions.leaderboards.sealing.notices import captains_notify
+        from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned
         from competitions.leaderboards.services import board_follow, boards_follow_questions, boards_follow_team
-        from competitions.leaderboards.telling import reveals_tell
-        from competitions.submissions.datasets import datasets_changed, datasets_join
+        from competitions.submissions.datasets import datasets_changed
         from competitions.submissions.signals import submission_settled
         from competitions.teams.merging import teams_merged
         from competitions.teams.services import team_changed
@@ -25,7 +31,7 @@ class LeaderboardsConfig(AppConfig):
         reconciler_step("boards_committed", commit_closed_boards)
         reconciler_step("phases_revealed", reveal_planned)
         reconciler_step("submissions_migrated", phases_migrate)
-        reconciler_step("reveals_told", reveals_tell)
+        reconciler_step("captains_notified", captains_notify)
         reconciler_step("datasets_joined", datasets_join)
         reconciler_step("boards_filled", boards_fill)
         reconciler_step("datasets_count", datasets_begin_to_count)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from competitions.leaderboards.models import Entry, Leaderboard, Pick, Score
-from competitions.leaderboards.rules import ONE_REPLACES, Rule
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Entry, Pick, Score
+from competitions.leaderboards.ranking.rules import ONE_REPLACES, Rule
 from competitions.leaderboards.services import entries_refresh
 from competitions.teams.models import Team
 

@@ -5,8 +5,9 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from competitions.leaderboards.models import Leaderboard, Pick
-from competitions.leaderboards.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Pick
+from competitions.leaderboards.ranking.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
 from competitions.leaderboards.services import entries_refresh
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
@@ -78,17 +79,17 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
     submission.refresh_from_db()
     _require_usable(board, submission)
     mine = Pick.objects.filter(leaderboard=board, team=submission.team_id)
-    if (made := mine.filter(submission=submission).first()) is not None:
-        return made
+    if (pick := mine.filter(submission=submission).first()) is not None:
+        return pick
     if board.rule in ONE_REPLACES:
         mine.delete()
     if board.rule == Rule.SELECTED and mine.count() >= board.max_selected:
         raise TooManySelected(board)
-    made = Pick.objects.create(
+    pick = Pick.objects.create(
         leaderboard=board, submission=submission, team_id=submission.team_id, picked_by=by, picked_at=now
     )
     _refresh(board, submission)
-    return made
+    return pick
 
 
 @transaction.atomic
@@ -116,8 +117,9 @@ def _require_choice(board: Leaderboard, submission: Submission, by: User, now: d
 def may_choose(board: Leaderboard, now: datetime) -> bool:
     """True while a team may change what counts on this board."""
     ends_at = board.selection_ends_at
-    is_known = board.was_sealed and board.phase.revealed_at is not None  # whoever saw the scores chooses with them
-    return board.rule in PICKED and not is_known and (ends_at is None or now < ends_at)
+    if board.was_revealed:  # whoever saw the scores would choose with them
+        return False
+    return board.rule in PICKED and (ends_at is None or now < ends_at)
 
 
 def _require_usable(board: Leaderboard, submission: Submission) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from competitions.catalog.models import Competition, Phase
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
-from competitions.leaderboards.models import Leaderboard
-from competitions.leaderboards.values import deciding_column
+from competitions.leaderboards.ranking.values import deciding_column
 
 
 @readiness_check

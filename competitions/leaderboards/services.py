@@ -9,16 +9,16 @@ from django.db import transaction
 from django.db.models import Count, F, Max, Q
 from django.utils import timezone
 
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
-from competitions.leaderboards.cells import cells_write
-from competitions.leaderboards.datasets import dataset_tasks
-from competitions.leaderboards.facts import badge_values, fact_values, number_keys, public_keys
-from competitions.leaderboards.models import Column, Entry, Leaderboard, Milestone, Score
-from competitions.leaderboards.relative import average_ranks_refresh
-from competitions.leaderboards.rules import counting_scores, eligible_scores, may_stand
-from competitions.leaderboards.values import column_values, dataset_values, deciding_column
+from competitions.leaderboards.models import Entry, Milestone, Score
+from competitions.leaderboards.ranking.cells import cells_write
+from competitions.leaderboards.ranking.datasets import dataset_tasks
+from competitions.leaderboards.ranking.fact_columns import badge_values, fact_values, number_keys, public_keys
+from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
+from competitions.leaderboards.ranking.rules import counting_scores, eligible_scores, may_stand
+from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
@@ -182,14 +182,14 @@ def boards_follow_questions(sender: type[Question], competition: Competition, **
 @transaction.atomic
 def board_rebuild(board: Leaderboard) -> None:
     """Make the whole board again from the scores of its runs, for instance after its columns changed."""
+    finished = Submission.objects.filter(phase=board.phase_id, status=State.FINISHED).select_related("team")
+    if finished.exists():  # before the board's lock, because it takes those of others
+        sealed_keys_record(phase=Phase.objects.get(pk=board.phase_id), now=timezone.now())
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
     columns, facts = list(locked.columns.all()), public_keys(locked.phase)
     Score.objects.filter(leaderboard=locked).delete()
-    finished = Submission.objects.filter(phase=locked.phase_id, status=State.FINISHED).select_related("team")
     for submission in finished.prefetch_related("runs").order_by("pk").iterator(2000):
         _score_write(locked, submission, columns, facts, None)
-    if Score.objects.filter(leaderboard=locked).exists():
-        sealed_keys_record(phase=locked.phase, now=timezone.now())
     rows_rebuild(locked, columns)
 
 

@@ -19,11 +19,11 @@ from django.utils.safestring import SafeString
 from accounts.models import User
 from competitions.catalog.organizer_admin import History, OrganizerAdmin, ReadOnly, choices_for
 from competitions.compute.models import Queue
-from competitions.runs.access import log_streams
+from competitions.disclosure.readers import reader_of
+from competitions.disclosure.receipts import disclosed_receipt
 from competitions.runs.bulk import cost_of, runs_move_to_queue
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.outdated import outdated_submissions
-from competitions.runs.receipts import receipt_for
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
@@ -202,7 +202,7 @@ class RunEventInline(History, admin.TabularInline[RunEvent, Run]):
     readonly_fields: ClassVar[Any] = fields
 
 
-# Scores of a run are left out here: one rule on visibility, and it lives in the leaderboards app.
+# Scores of a run are left out here: pages show them, and ask disclosure.
 RUN_FIELDS = [
     "id", "submission", "task", "team", "queue", "state", "attempt", "worker", "queued_at", "started_at", "finished_at",
     "lease_expires_at", "cancel_requested_at", "reason", "code", "detail", "meters", "shown_receipt",
@@ -242,10 +242,10 @@ class RunAdmin(ReadOnly, OrganizerAdmin):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Run | None:
         run: Run | None = super().get_object(request, object_id, from_field)
-        if run is not None:  # the organizer's own view of it: see `receipt_for`
+        if run is not None:  # the organizer's own view of it: see `disclosed_receipt`
             user = request.user
             assert isinstance(user, User), "the admin lets nobody else in"
-            run.receipt = receipt_for(run, streams=log_streams(user, run.submission.phase), organizes=True)
+            run.receipt = disclosed_receipt(reader_of(user), run.submission.phase, run.receipt)
         return run
 
     @admin.display(description="Receipt")

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Resource
+from competitions.runs.disclosed_results import disclosed_heartbeat, disclosed_result
 from competitions.runs.matching import INSEPARABLE, fitting_runs
 from competitions.runs.models import Attempt, Run, RunOutput
 from competitions.runs.ranking import next_teams, turn_taken
@@ -21,7 +22,6 @@ from competitions.runs.receipts import receipt_of_inputs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
 from competitions.runs.transitions import run_move
-from competitions.runs.vocabulary import in_fixed_words, meters_to_show
 from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.states import HELD, Reason, State
 
@@ -170,7 +170,7 @@ def run_heartbeat(
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
     if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
-        changes["meters"] = meters_to_show(run, state, meters)
+        changes["meters"] = disclosed_heartbeat(run, state, meters)
     run.lease_expires_at = changes["lease_expires_at"]
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):
@@ -212,7 +212,7 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
     if answered is not None:
         return State(answered.outcome)
     run = _held(run, attempt=attempt, lease_id=lease_id)
-    result = in_fixed_words(run, result)
+    result = disclosed_result(run, result)
     if result.reason == Reason.INFRASTRUCTURE:
         return infrastructure_failed(run, result, actor=actor_of(run), now=now)
     return _ingested(run, result, now) if result.target == State.QUEUED else _ended(run, result, now)

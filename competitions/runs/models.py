@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from competitions.catalog.models import Task
 from competitions.compute.models import ComputeWorker, Queue
+from competitions.disclosure.streams import LogStream
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, Reason, State
@@ -144,11 +145,7 @@ class RunEvent(models.Model):
 class RunLog(models.Model):
     """A piece of a run's log. Pieces of one stream are numbered; a repeated number is the same piece."""
 
-    class Stream(models.TextChoices):
-        SUBMISSION = "submission", "your submission's own command"
-        INGESTION = "ingestion", "your program"
-        SCORING = "scoring", "scoring"
-        WORKER = "worker", "platform"
+    Stream = LogStream
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="log_pieces")
     attempt = models.PositiveSmallIntegerField()

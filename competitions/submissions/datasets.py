@@ -1,21 +1,14 @@
-"""Data sets that teams submit to a phase whose board grows: their places, their way onto the board and off it."""
+"""Datasets that teams submit to a phase whose board grows: their places, and their way off the board."""
 
-import zipfile
 from datetime import datetime
-from pathlib import Path
-from typing import Final
 
 import structlog
 from django.db import transaction
-from django.db.models import F, QuerySet
 from django.dispatch import Signal
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
-from competitions.resources.models import Resource, StoredFile
-from competitions.resources.storage import local_copy, store_path
 from competitions.submissions import refusals
-from competitions.submissions.layouts import divided
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
@@ -25,7 +18,6 @@ log = structlog.get_logger(__name__)
 
 # Sent with `phase`, inside the transaction in which a data set came onto the phase's board or left it.
 datasets_changed = Signal()
-MAX_NAME: Final = 60
 
 
 def tasks_for(phase: Phase, kind: str) -> list[Task]:
@@ -48,80 +40,6 @@ def require_place(*, team: Team, phase: Phase) -> None:
         raise refusals.NoPlaceForDataset(phase, whose="of a team", limit=phase.max_datasets_per_team)
     if taken.filter(disqualified_at=None).exclude(dataset__withdrawn_at__isnull=False).count() >= phase.max_datasets:
         raise refusals.NoPlaceForDataset(phase, whose="in all", limit=phase.max_datasets)
-
-
-def waiting_datasets() -> QuerySet[Submission]:
-    """Data sets that passed the check of their phase and are not on its board, oldest first."""
-    return Submission.objects.filter(
-        phase__dataset_check__isnull=False, runs__task=F("phase__dataset_check"), kind=Kind.DATASET, status=State.FINISHED,
-        disqualified_at=None, is_late=False, is_task_rerun=False, rerun_of=None, dataset=None,
-    ).order_by("pk")  # fmt: skip
-
-
-def datasets_join(*, now: datetime) -> int:
-    """For the reconciler: put what passed its check on the board, each once; returns how many. Safe to run twice, or at once."""
-    joined = 0
-    for submission in waiting_datasets().select_related("phase", "file"):
-        try:
-            joined += dataset_join(submission=submission, now=now) is not None
-        except (OSError, zipfile.BadZipFile):  # of the storage; it waits, and the others do not
-            log.exception("dataset_not_joined", submission=submission.pk)
-    return joined
-
-
-def dataset_join(*, submission: Submission, now: datetime) -> Dataset | None:
-    """Make the data set a task of its own, with the programs of the phase's first task; None while the phase has no place.
-
-    Its input data and its reference data become files of their own here: no container, and no worker that only runs
-    participants' code, is ever given the file that holds both.
-    """
-    phase = submission.phase
-    if Dataset.objects.on_board(phase).count() >= phase.max_datasets:
-        return None
-    with local_copy(submission.file) as path, divided(path) as parts:
-        inputs, reference = (store_path(part) for part in parts)
-    return _joined(submission, phase, inputs, reference, now)
-
-
-@transaction.atomic
-def _joined(
-    submission: Submission, phase: Phase, inputs: StoredFile, reference: StoredFile, now: datetime
-) -> Dataset | None:
-    """The part under the phase's lock: data sets join one after the other, so the last place is given once."""
-    Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
-    still = waiting_datasets().filter(pk=submission.pk).exists()
-    like = phase.tasks.select_related("scoring_program__owner").order_by("pk").first()
-    if not still or like is None or Dataset.objects.on_board(phase).count() >= phase.max_datasets:
-        return None
-    name = name_of(submission)
-    task = Task.objects.create(
-        competition_id=phase.competition_id, owner=like.owner, name=name, description=f"Data set of submission #{submission.pk}",
-        scoring_program=like.scoring_program, ingestion_program=like.ingestion_program,
-        ingestion_only_during_scoring=like.ingestion_only_during_scoring,
-        input_data=_resource(like, name, Resource.Kind.INPUT_DATA, inputs),
-        reference_data=_resource(like, name, Resource.Kind.REFERENCE_DATA, reference),
-    )  # fmt: skip
-    made = Dataset.objects.create(submission=submission, task=task, name=name, joined_at=now)
-    datasets_changed.send(sender=Dataset, phase=phase)
-    log.info("dataset_joined", submission=submission.pk, task=task.pk)
-    return made
-
-
-def _resource(like: Task, name: str, kind: Resource.Kind, file: StoredFile) -> Resource:
-    """The organizer's own, so that nobody replaces what has been checked."""
-    owner = like.scoring_program.owner
-    return Resource.objects.create(
-        owner=owner, kind=kind, name=f"{name}: {kind.label}", file=file, file_name=f"{kind}.zip"
-    )
-
-
-def name_of(submission: Submission) -> str:
-    """What a data set is called on the board: the first words of its description, else its file's name."""
-    said = " ".join(submission.description.split()) or Path(submission.file_name).stem or f"Data set {submission.pk}"
-    if len(said) <= MAX_NAME:
-        return said
-    cut = said[: MAX_NAME - 1]
-    return f"{cut.rsplit(' ', 1)[0].rstrip(' ,;:')}…" if " " in cut else f"{cut}…"
 
 
 @transaction.atomic

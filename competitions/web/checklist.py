@@ -39,7 +39,7 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
     ),
     (
         "Leaderboards",
-        "admin:leaderboards_leaderboard_changelist",
+        "admin:catalog_leaderboard_changelist",
         frozenset(
             {"no_board", "no_column", "no_deciding_column", "no_source", "no_average_rank", "sealed_board_grows"}
         ),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db.models import Model
 from django.http import HttpRequest
 
-from competitions.leaderboards.models import Leaderboard
+from competitions.catalog.models import Leaderboard
 from competitions.web.visit import Visit
 
 RELEASE: Final = version("podium")  # a new release may draw the page differently
@@ -19,7 +19,7 @@ RELEASE: Final = version("podium")  # a new release may draw the page differentl
 def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     """Changes with the board's version, with every setting of the competition, its phases and boards, with who looks, and when one
     of the dates of these has passed."""
-    phases = visited.phases
+    phases = visited.phases_with_boards
     rows = [visited.competition, *phases, *(each for phase in phases for each in phase.leaderboards.all())]
     values = [_values(row) for row in rows]
     passed = sum(at <= visited.now for at in _instants(values))

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from competitions.leaderboards.filling import counting_submissions
+from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.runs.models import Run
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import FINAL, Kind

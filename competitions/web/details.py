@@ -7,12 +7,13 @@ from django.db.models import F, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 
-from competitions.leaderboards.models import Entry, Leaderboard
-from competitions.leaderboards.visibility import details_are_public
+from competitions.catalog.models import Leaderboard
+from competitions.disclosure.outputs import DETAILED_RESULTS
+from competitions.disclosure.scores import details_are_public
+from competitions.leaderboards.models import Entry
 from competitions.resources.storage import open_stored
 from competitions.runs.models import Run, RunOutput
 
-DETAILED: Final = "detailed_results.html"
 # An organizer's page: `sandbox` gives it an origin of its own, so it is no part of the site; it can load and send nothing.
 DETAILS_POLICY: Final = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
@@ -22,7 +23,7 @@ DETAILS_POLICY: Final = (
 
 def _newest() -> QuerySet[RunOutput]:
     """Of the phase's own tasks: on a data set that a team submitted, the page may quote that team's labels."""
-    return RunOutput.objects.filter(name=DETAILED, attempt=F("run__attempt"), run__fills_board=False)
+    return RunOutput.objects.filter(name=DETAILED_RESULTS, attempt=F("run__attempt"), run__fills_board=False)
 
 
 def detailed_entries(board: Leaderboard, entries: Collection[Entry]) -> set[int] | None:
@@ -49,7 +50,7 @@ def detailed_runs(entry: Entry, board: Leaderboard) -> list[Run]:
 
 def details_response(run: Run) -> HttpResponse:
     """The page of the newest attempt, for a frame: its scripts run in an origin of their own and reach nothing. Else 404."""
-    kept = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED)
+    kept = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED_RESULTS)
     with open_stored(kept.file) as file:
         response = HttpResponse(file.read(), content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = DETAILS_POLICY

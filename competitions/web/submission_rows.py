@@ -1,7 +1,7 @@
 """The rows of a team's list of submissions: fetched in few queries, and drawn once while nothing in them changes."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -14,9 +14,9 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.loading import ScoredSubmission, with_scores
-from competitions.leaderboards.models import Leaderboard
-from competitions.leaderboards.standing import standing_of
+from competitions.disclosure.readers import Reader
+from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission, with_scores
 from competitions.runs.models import Run
 from competitions.runs.queue_position import QueuePosition, queue_positions
 from competitions.submissions.models import Submission
@@ -55,30 +55,28 @@ class SubmissionRow:
     disqualified_reason: str
     progress: Progress
     scores: tuple[ShownScore, ...]
-    is_sealed: bool  # it has scores that this person may not see
+    withholds_scores: bool  # it has scores that this person may not see
     has_several_boards: bool
     counting: tuple[str, ...]  # titles of the boards it counts on now
     selected: tuple[str, ...]  # titles of the boards that its team selected it for
     added: tuple[str, ...]  # titles of the boards that its team put it on
 
 
-def rows_of(
-    page: Sequence[ScoredSubmission], *, sees: Callable[[Leaderboard], bool], now: datetime
-) -> list[SubmissionRow]:
-    """The rows of these submissions; `sees`: this person may see the scores of a board."""
+def rows_of(page: Sequence[ScoredSubmission], *, reader: Reader, now: datetime) -> list[SubmissionRow]:
+    """The rows of these submissions, as this reader may see them."""
     live = [scored.submission for scored in page if not scored.submission.is_final]
     positions = queue_positions(run for submission in live for run in submission.runs.all())
-    return [_row(scored, positions, sees, now) for scored in page]
+    return [_row(scored, positions, reader, now) for scored in page]
 
 
 def _row(
     scored: ScoredSubmission,
     positions: Mapping[UUID, QueuePosition],
-    sees: Callable[[Leaderboard], bool],
+    reader: Reader,
     now: datetime,
 ) -> SubmissionRow:
-    submission, standing = scored.submission, standing_of(scored, sees)
-    picked = [choice for choice in standing.choices if choice.is_picked]
+    submission, results = scored.submission, results_of(scored, reader)
+    picked = [choice for choice in results.choices if choice.is_picked]
     is_said = submission.status in SAID_BY_STATUS
     return SubmissionRow(
         pk=submission.pk, file_name=submission.file_name, description=submission.description,
@@ -86,9 +84,9 @@ def _row(
         is_final=submission.is_final, is_late=submission.is_late, is_verification=submission.is_verification,
         is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
         progress=Progress(sentence="") if is_said else progress_of(submission, positions, now=now),
-        scores=tuple(ShownScore(column.title, value, column.unit) for column, value in standing.values),
-        is_sealed=standing.sealed, has_several_boards=len(standing.boards) > 1,
-        counting=tuple(board.title for board in standing.counting),
+        scores=tuple(ShownScore(column.title, value, column.unit) for column, value in results.values),
+        withholds_scores=results.withholds_scores, has_several_boards=len(results.boards) > 1,
+        counting=tuple(board.title for board in results.counting),
         selected=tuple(choice.board.title for choice in picked if choice.is_selection),
         added=tuple(choice.board.title for choice in picked if not choice.is_selection),
     )  # fmt: skip

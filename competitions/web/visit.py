@@ -14,13 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, RulesVersion
-from competitions.catalog.rights import sealed_right_used
+from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, RulesVersion
 from competitions.compute.models import ComputeWorker
+from competitions.disclosure.readers import Reader, sealed_rights
+from competitions.disclosure.scores import may_know_of, may_see_board
 from competitions.factsheets.models import Question
-from competitions.leaderboards.loading import load_boards
-from competitions.leaderboards.models import Leaderboard
-from competitions.leaderboards.visibility import scores_visible
+from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.teams.models import Invitation, Membership, Registration, Team
 
 
@@ -53,7 +52,6 @@ class Visit:
 
     def __init__(self, *, competition: Competition, user: User | AnonymousUser, facts: Facts, now: datetime) -> None:
         self.competition, self.user, self.facts, self.now = competition, user, facts, now
-        self._recorded: set[int] = set()  # phases whose sealed scores this visit has seen
 
     @property
     def is_organizer(self) -> bool:
@@ -70,10 +68,14 @@ class Visit:
 
     @cached_property
     def phases(self) -> list[Phase]:
-        """Phases in order, each with its competition and its boards."""
-        phases = list(self.competition.phases.all())
-        load_boards(phases)
-        return phases
+        """Phases in order, each with its competition."""
+        return list(self.competition.phases.all())
+
+    @cached_property
+    def phases_with_boards(self) -> list[Phase]:
+        """The same phases, with their boards read; many pages show none."""
+        load_boards(self.phases)
+        return self.phases
 
     @property
     def open_phases(self) -> list[Phase]:
@@ -90,15 +92,26 @@ class Visit:
             return next((phase for phase in self.phases if phase.slug == slug), None)
         return next(iter(self.open_phases), self.phases[-1] if self.phases else None)
 
-    def can_see_scores(self, board: Leaderboard) -> bool:
-        has_right = self.facts.sees_sealed
-        if has_right and board.is_sealed and board.phase_id not in self._recorded:
-            self._recorded.add(board.phase_id)
-            sealed_right_used(self.user, board.phase, self.now)
-        return scores_visible(board, sealed_right=has_right)
+    @cached_property
+    def reader(self) -> Reader:
+        """Who looks, with the rights that were read with the competition."""
+        rights = {self.competition.pk: self.facts.sees_sealed} if self.facts.is_organizer else {}
+        return Reader(self.user, self.now, rights)
+
+    def board(self, phase: Phase | None, key: str | None = None) -> Leaderboard | None:
+        """The phase's board of that key, else its main one; None where there is none."""
+        phases = [one for one in self.phases_with_boards if phase is not None and one.pk == phase.pk]
+        boards = [board for one in phases for board in one.leaderboards.all()]
+        return next((board for board in boards if not key or board.key == key), None)
+
+    @property
+    def phases_with_known_boards(self) -> list[tuple[Phase, Leaderboard | None]]:
+        """Each phase with its main board, where this person may know that there is one."""
+        boards = [(phase, phase.main_board) for phase in self.phases_with_boards]
+        return [(phase, board if board and may_know_of(self.reader, board) else None) for phase, board in boards]
 
     def can_see_board(self, board: Leaderboard) -> bool:
-        return (not board.is_hidden or self.is_organizer) and self.can_see_scores(board)
+        return may_see_board(self.reader, board)
 
     def url(self, name: str) -> str:
         return reverse(f"web:{name}", args=[self.competition.slug])
@@ -146,7 +159,7 @@ def _annotations(user: User | AnonymousUser) -> dict[str, Any]:
             "team_name": Subquery(membership.values("team__name")[:1]),
             "is_invited": Exists(invitation),
             "is_organizer": Exists(organizer),
-            "sees_sealed": Exists(organizer.filter(can_see_sealed=True)),
+            "sees_sealed": Exists(sealed_rights(user).filter(competition=OuterRef("pk"))),
             "worker_seen_at": Subquery(workers.values("last_seen_at")[:1]),
         }
     return facts

@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.http import HttpRequest
 
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Leaderboard
 from competitions.catalog.organizer_admin import History, OrganizerAdmin, ReadOnly
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.services import board_touch
 from competitions.winners.models import Lane, Place, PlaceEvent
 

@@ -11,7 +11,9 @@ from django.db import transaction
 
 from accounts.mail import mail_after_commit
 from accounts.models import User
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.catalog.models import Leaderboard
+from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_follow
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
@@ -57,7 +59,7 @@ def invite_next(*, lane: Lane, actor: str, now: datetime) -> list[Place]:
         .select_related("phase__competition")
         .get(pk=lane.leaderboard_id)
     )
-    if board.is_sealed or board.phase.closes_at is None or now < board.phase.closes_at:
+    if not scores_are_public(board) or board.phase.closes_at is None or now < board.phase.closes_at:
         raise refusals.NotRevealedYet(lane)
     taken = Place.objects.filter(lane=lane, state__in=(*OPEN, State.CONFIRMED)).count()
     made = [

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.leaderboards.models import Score
-from competitions.leaderboards.values import primary_column
+from competitions.leaderboards.ranking.values import primary_column
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.services import verification_create
 from competitions.submissions.models import Submission

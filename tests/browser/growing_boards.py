@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from django.test import override_settings
 
 from accounts.models import User
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.compute.models import Queue
-from competitions.leaderboards.models import Column, Leaderboard
 from competitions.runs.models import Run
 from competitions.runs.ranking import enter_queue
 from competitions.submissions.models import Dataset

@@ -178,8 +178,7 @@ def phases(place: Place, **fields: Any) -> None:
 
 
 def phase(place: Place, split: str, visibility: str, index: int, fields: dict[str, Any]) -> Phase:
-    from competitions.catalog.models import MIB, Phase
-    from competitions.leaderboards.models import Column, Leaderboard
+    from competitions.catalog.models import MIB, Column, Leaderboard, Phase
 
     defaults = {
         "name": split, "accepts_code": True, "prediction_format": {"dataset": "lsc-pcqm4mv2", "split": split, "rows": ROWS},
@@ -334,10 +333,10 @@ WINNER = UUID("11111111-2222-4333-8444-555555555555")
 
 def finals(place: Place) -> None:
     """A public phase with a private part and a fact sheet, and a closed one that was committed to, revealed and verified."""
+    from competitions.catalog.models import Column, Leaderboard
     from competitions.catalog.services import phase_reveal
     from competitions.factsheets.models import Question
-    from competitions.leaderboards.commitments import board_commit
-    from competitions.leaderboards.models import Column, Leaderboard
+    from competitions.leaderboards.sealing.commitments import board_commit
     from competitions.submissions.fact_sheets import fact_sheet_edit
     from competitions.winners.models import Lane
     from competitions.winners.models import Place as WinnersPlace

@@ -71,7 +71,7 @@ def add_phase(page: Page, url: str) -> None:
 
 
 def add_board(page: Page, url: str) -> None:
-    page.goto(f"{url}/admin/leaderboards/leaderboard/add/")
+    page.goto(f"{url}/admin/catalog/leaderboard/add/")
     page.get_by_label("Phase").select_option(label="Solubility 2027: Final")
     for number, (key, title) in enumerate([("mae", "MAE"), ("rmse", "RMSE"), ("hits", "Hits")]):
         page.get_by_role("link", name="Add another Column").or_(

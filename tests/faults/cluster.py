@@ -83,9 +83,8 @@ class Cluster:
 
     def _seed(self) -> None:
         from accounts.models import User
-        from competitions.catalog.models import Competition, Phase, Task
+        from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
         from competitions.compute.models import Queue, queue_issue_token
-        from competitions.leaderboards.models import Column, Leaderboard
         from competitions.teams.models import Team
 
         self.queue = Queue.objects.create(name=f"faults-{uuid.uuid4().hex[:6]}")

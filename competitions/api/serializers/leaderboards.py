@@ -5,11 +5,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from competitions.leaderboards.board import Row
-from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, shown_values
-from competitions.leaderboards.commitments import manifest_of
-from competitions.leaderboards.facts import VERIFIED
-from competitions.leaderboards.models import Column, Commitment, Entry
+from competitions.catalog.models import Column
+from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.models import Commitment, Entry
+from competitions.leaderboards.ranking.fact_columns import VERIFIED
+from competitions.leaderboards.reading.board import Row
+from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, shown_values
+from competitions.leaderboards.sealing.commitments import manifest_of
 from competitions.submissions.models import Dataset
 from competitions.winners.models import Place
 
@@ -90,7 +92,7 @@ class CommitmentOut(serializers.ModelSerializer[Commitment]):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_manifest(self, commitment: Commitment) -> dict[str, Any] | None:
-        return None if commitment.leaderboard.is_sealed else manifest_of(commitment)
+        return manifest_of(commitment) if scores_are_public(commitment.leaderboard) else None
 
 
 class WinnerOut(serializers.ModelSerializer[Place]):

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from competitions.factsheets.models import Question
-from competitions.leaderboards.loading import ScoredSubmission
-from competitions.leaderboards.standing import standing_of
+from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.models import Upload
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
@@ -122,7 +122,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
         ]  # fmt: skip
 
     def to_representation(self, scored: ScoredSubmission) -> dict[str, Any]:  # type: ignore[override]  # with its scores
-        submission, standing = scored.submission, standing_of(scored, self.context["can_see_board"])
+        submission, results = scored.submission, results_of(scored, self.context["reader"])
         runs = list(submission.runs.all())
         return _answer(self.Meta.fields, submission, {
             "competition": submission.phase.competition.slug,
@@ -131,9 +131,9 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
             "submitted_by": submission.submitted_by.username,
             "sha256": submission.file_id,
             "verdict": _verdict(submission, runs),
-            "scores": {column.key: value for column, value in standing.values} or None,
-            "counts_on": [board.key for board in standing.counting],
-            "selected_on": [choice.board.key for choice in standing.choices if choice.is_picked],
+            "scores": {column.key: value for column, value in results.values} or None,
+            "counts_on": [board.key for board in results.counting],
+            "selected_on": [choice.board.key for choice in results.choices if choice.is_picked],
             "runs": RunOut(runs, many=True, context=self.context).data,
         })  # fmt: skip
 

@@ -1,7 +1,9 @@
 """What the views share: who asks, for which competition or phase, and what of it they may see."""
 
+from functools import cached_property
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.shortcuts import get_object_or_404
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.generics import GenericAPIView
@@ -11,6 +13,7 @@ from rest_framework.request import Request
 from accounts.models import Scope, User
 from competitions.api.permissions import HasScope
 from competitions.catalog.models import Competition, Phase
+from competitions.disclosure.readers import Reader, reader_of
 
 
 class ApiView(GenericAPIView[Any]):
@@ -26,6 +29,13 @@ class ApiView(GenericAPIView[Any]):
         if not isinstance(user, User):
             raise NotAuthenticated("Send an API token as `Authorization: Bearer <token>`, or sign in.")
         return user
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Who asks, for what is decided about disclosure."""
+        user = self.request.user
+        assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
+        return reader_of(user)
 
     def competition(self, slug: str) -> Competition:
         """A competition that the asker sees; otherwise it does not exist (404, not 403)."""

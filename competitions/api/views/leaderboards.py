@@ -16,15 +16,15 @@ from rest_framework.serializers import BaseSerializer
 from accounts.models import User
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
-from competitions.catalog.models import Phase
-from competitions.leaderboards.board import UnknownSort, board_page, read_cursor
-from competitions.leaderboards.columns import page_columns
-from competitions.leaderboards.datasets import shown_datasets
-from competitions.leaderboards.export import csv_response
-from competitions.leaderboards.loading import load_boards
-from competitions.leaderboards.models import Commitment, Leaderboard
-from competitions.leaderboards.values import primary_column
-from competitions.leaderboards.visibility import can_see_board, refusal_of
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.disclosure.scores import may_see_board, refusal_of
+from competitions.leaderboards.models import Commitment
+from competitions.leaderboards.ranking.datasets import shown_datasets
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.reading.board import UnknownSort, board_page, read_cursor
+from competitions.leaderboards.reading.columns import page_columns
+from competitions.leaderboards.reading.export import csv_response
+from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.winners.models import Place
 from competitions.winners.states import State as PlaceState
 
@@ -43,7 +43,7 @@ class BoardView(ApiView):
         board = next((one for one in phase.leaderboards.all() if not key or one.key == key), None)
         if board is None:
             raise Http404
-        if not can_see_board(self.request.user, board):
+        if not may_see_board(self.reader, board):
             raise refusal_of(board)
         return board
 

@@ -1,7 +1,6 @@
 """Submissions: make, list, follow, cancel, download."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -19,20 +18,18 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
-from competitions.catalog.rights import organizes
+from competitions.catalog.models import Leaderboard
+from competitions.disclosure.outputs import visible_streams
+from competitions.disclosure.receipts import disclosed_receipt
 from competitions.factsheets.answers import questions_of
-from competitions.leaderboards.loading import with_scores
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import pick_add, pick_remove
-from competitions.leaderboards.visibility import can_see_board
+from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
-from competitions.runs.access import log_streams
 from competitions.runs.logs import log_text
 from competitions.runs.models import Run
 from competitions.runs.ranking import queue_places
-from competitions.runs.receipts import receipt_for
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
@@ -55,7 +52,7 @@ def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
         submissions_of(user)
         .filter(**lookups)
         .select_related("team", "submitted_by", "phase__competition")
-        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns", "phase__sealed_keys")
+        .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns")
     )
 
 
@@ -72,7 +69,7 @@ class SubmissionView(ApiView):
         """The submissions as answers tell them."""
         runs = [run for submission in submissions for run in submission.runs.all()]
         context = {
-            "can_see_board": cache(partial(can_see_board, self.request.user)),
+            "reader": self.reader,
             "queue_places": queue_places(runs),
         }
         serializer = s.SubmissionOut(context=context)
@@ -209,7 +206,7 @@ class SubmissionLogs(SubmissionView):
     @extend_schema(responses=s.LogOut(many=True))
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        streams = log_streams(self.person(), submission.phase)
+        streams = visible_streams(self.reader, submission.phase)
         logs = [
             {"run": run.pk, "stream": stream, "text": log_text(run, stream)}
             for run in submission.runs.all()
@@ -224,12 +221,11 @@ class SubmissionReceipt(SubmissionView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        streams, organizer = log_streams(self.person(), submission.phase), organizes(self.person(), submission.phase)
         runs = [
             {
                 "run": str(run.pk),
                 "task": run.task.name,
-                "receipt": receipt_for(run, streams=streams, organizes=organizer),
+                "receipt": disclosed_receipt(self.reader, submission.phase, run.receipt),
             }
             for run in submission.runs.all()
         ]

@@ -3,9 +3,8 @@
 from django.utils.text import slugify
 
 from competitions.bundles.reading.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
-from competitions.catalog.models import Phase
-from competitions.leaderboards.models import Column, Leaderboard
-from competitions.leaderboards.rules import CODABENCH_RULES
+from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 
 
 def boards_create(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec) -> None:

@@ -1,5 +1,6 @@
-"""What an organizer defines: the competition, its pages and rules, its phases and their tasks."""
+"""What an organizer defines: the competition, its pages and rules, its phases with their tasks and boards."""
 
+from competitions.catalog.models.board import Column, Leaderboard, SealedKey
 from competitions.catalog.models.competition import Competition, CompetitionOrganizer, CompetitionQuerySet, Series
 from competitions.catalog.models.phase import Phase, PhaseQuerySet, SealedUse
 from competitions.catalog.models.sections import GIB, MIB, SECTIONS, Budget, Quota, validate_prediction_format
@@ -7,6 +8,7 @@ from competitions.catalog.models.task import Task, TaskQuerySet
 from competitions.catalog.models.texts import Announcement, Format, Page, RulesVersion
 
 __all__ = [
-    "GIB", "MIB", "SECTIONS", "Announcement", "Budget", "Competition", "CompetitionOrganizer", "CompetitionQuerySet", "Format",
-    "Page", "Phase", "PhaseQuerySet", "Quota", "RulesVersion", "SealedUse", "Series", "Task", "TaskQuerySet", "validate_prediction_format",
+    "GIB", "MIB", "SECTIONS", "Announcement", "Budget", "Column", "Competition", "CompetitionOrganizer", "CompetitionQuerySet",
+    "Format", "Leaderboard", "Page", "Phase", "PhaseQuerySet", "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task",
+    "TaskQuerySet", "validate_prediction_format",
 ]  # fmt: skip

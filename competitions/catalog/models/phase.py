@@ -1,6 +1,6 @@
 """Phases: a span of time with its own tasks, quotas, budget and boards; and who saw what is sealed in them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -23,6 +23,7 @@ from competitions.resources.models import Resource
 
 if TYPE_CHECKING:
     from accounts.models import User
+    from competitions.catalog.models.board import Leaderboard
 
 
 class PhaseQuerySet(models.QuerySet["Phase"]):
@@ -101,24 +102,37 @@ class Phase(ScheduleSection, IntakeSection, GrowthSection, QuotaSection, BudgetS
         return self.visibility == self.Visibility.SEALED and self.revealed_at is None
 
     @property
-    def leaderboard(self) -> Any:
-        """The phase's main board. Boards are an app above this one, so their type has no name here.
+    def leaderboard(self) -> "Leaderboard":
+        """The phase's main board.
 
         Raises `AttributeError` where there is none, as the accessor of a one-to-one relation does.
         """
-        board = next(iter(self.leaderboards.all()), None)
+        board = self.main_board
         if board is None:
             raise AttributeError(f"The phase “{self.name}” has no leaderboard.")
         return board
 
     @property
+    def main_board(self) -> "Leaderboard | None":
+        """The phase's main board, the first in its order; None where it has none."""
+        return next(iter(self.leaderboards.all()), None)
+
+    @property
+    def keys_on_record(self) -> set[str]:
+        """Keys under which scores were asked for under seal; without a query where no board has any.
+
+        The boards say so in the rows that hold their settings: whoever reads changed settings reads this, too.
+        """
+        if not any(board.has_sealed_keys for board in self.leaderboards.all()):
+            return set()
+        return {record.key for record in self.sealed_keys.all()}
+
+    @property
     def holds_sealed_scores(self) -> bool:
         """True while anything that a run of this phase produced may tell of a sealed score, whatever its boards are now."""
-        return self.revealed_at is None and (
-            self.is_sealed
-            or any(board.is_set_sealed for board in self.leaderboards.all())
-            or bool(self.sealed_keys.all())
-        )
+        boards = self.leaderboards.all()
+        is_under_seal = self.is_sealed or any(board.is_set_sealed or board.has_sealed_keys for board in boards)
+        return self.revealed_at is None and is_under_seal
 
 
 class SealedUse(models.Model):

@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from competitions.catalog.meters import METERED
 from competitions.submissions.states import Reason, State
 from core.refusals import Refusal
 from core.text import printable
@@ -113,12 +114,6 @@ def clean_numbers(value: Any, depth: int = 0) -> Any:
     if isinstance(value, int):
         return value if abs(value) < 2**63 else None
     return _text(value, 500) if isinstance(value, str) else None
-
-
-METERED = (
-    "wall_s", "cpu_s", "memory_bytes", "memory_peak_bytes", "output_bytes", "bytes_written", "gpu_s", "gpu_memory_peak_bytes",
-    "gpu_energy_j",
-)  # fmt: skip
 
 
 def read_meters(value: Any) -> dict[str, float]:

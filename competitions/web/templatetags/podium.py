@@ -10,9 +10,9 @@ from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Format, Page, RulesVersion
 from competitions.catalog.questions import shown_answer
-from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn
-from competitions.leaderboards.facts import VERIFIED
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.fact_columns import VERIFIED
+from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn
 from competitions.submissions.states import Reason, State
 from competitions.web import text
 

@@ -17,10 +17,13 @@ from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import shown_answer
+from competitions.disclosure.scores import details_are_public, may_know_of, refusal_of
 from competitions.factsheets.answers import questions_of
-from competitions.leaderboards.board import (
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.values import deciding_column, primary_column
+from competitions.leaderboards.reading.board import (
     BoardPage,
     UnknownSort,
     best_over_time,
@@ -29,7 +32,7 @@ from competitions.leaderboards.board import (
     rank_of,
     team_over_time,
 )
-from competitions.leaderboards.columns import (
+from competitions.leaderboards.reading.columns import (
     DatasetPages,
     ShownColumn,
     datasets_named,
@@ -37,11 +40,8 @@ from competitions.leaderboards.columns import (
     page_columns,
     shown_values,
 )
-from competitions.leaderboards.commitments import newest_commitment
-from competitions.leaderboards.export import csv_response
-from competitions.leaderboards.models import Entry, Leaderboard
-from competitions.leaderboards.values import deciding_column, primary_column
-from competitions.leaderboards.visibility import details_are_public, refusal_of
+from competitions.leaderboards.reading.export import csv_response
+from competitions.leaderboards.sealing.commitments import newest_commitment
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries, detailed_runs, details_response
 from competitions.web.plots import score_plot
@@ -50,19 +50,11 @@ from competitions.web.visit import Visit, team_of_visit, visit
 from core.numbers import is_number
 
 
-def board_of(phase: Phase | None, key: str | None = None) -> Leaderboard | None:
-    """The phase's board of that key, else its main one, fetched with it; None where there is none."""
-    boards = list(phase.leaderboards.all()) if phase else []
-    if key:
-        return next((board for board in boards if board.key == key), None)
-    return boards[0] if boards else None
-
-
 @require_safe
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
-    board = board_of(phase, request.GET.get("board"))
+    board = visited.board(phase, request.GET.get("board"))
     if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
     if phase is None or board is None or not visited.can_see_board(board):
@@ -91,7 +83,7 @@ def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboa
 def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
     """The boards to choose from: a hidden one is no secret to those who may see it alone."""
     boards = phase.leaderboards.all() if phase else []
-    return [board for board in boards if not board.is_hidden or visited.is_organizer]
+    return [board for board in boards if may_know_of(visited.reader, board)]
 
 
 @dataclass(frozen=True)
@@ -198,7 +190,7 @@ def _rank(board: Leaderboard, entry: Entry) -> int | None:
 def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
-    board = board_of(phase, request.GET.get("board"))
+    board = visited.board(phase, request.GET.get("board"))
     if phase is None or board is None:
         raise Http404
     if not visited.can_see_board(board):
@@ -211,7 +203,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Score over time: the board's best and, for a member, the team's own submissions; a plot and its table."""
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
-    board = board_of(phase, request.GET.get("board"))
+    board = visited.board(phase, request.GET.get("board"))
     if phase is None or board is None:
         raise Http404
     if not visited.can_see_board(board):  # the board's page says why there is nothing to see
@@ -240,7 +232,7 @@ def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     found: Entry = get_object_or_404(rows, pk=pk)
     submission = found.score.submission
     visited = visit(request, submission.phase.competition.slug)
-    phase = next(one for one in visited.phases if one.pk == submission.phase_id)
+    phase = next(one for one in visited.phases_with_boards if one.pk == submission.phase_id)
     board = next(one for one in phase.leaderboards.all() if one.pk == found.leaderboard_id)
     if not visited.can_see_board(board):
         raise Http404

@@ -10,18 +10,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.board import board_page
-from competitions.leaderboards.columns import page_columns
-from competitions.leaderboards.commitments import board_commit, manifest_of, newest_commitment
-from competitions.leaderboards.models import Leaderboard, RankChange
-from competitions.leaderboards.reveal import reveal_preview
-from competitions.leaderboards.visibility import refusal_of
+from competitions.disclosure.scores import may_see_manifest, may_see_scores, refusal_of
+from competitions.leaderboards.models import RankChange
+from competitions.leaderboards.reading.board import board_page
+from competitions.leaderboards.reading.columns import page_columns
+from competitions.leaderboards.sealing.commitments import board_commit, manifest_of, newest_commitment
+from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.web.forms import RevealForm, cleaned
 from competitions.web.rank_plot import rank_plot
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.leaderboard import board_of
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 from core.numbers import is_number
@@ -32,7 +31,7 @@ TOP = 10
 
 def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> tuple[Visit, Leaderboard]:
     visited = visit(request, slug)
-    board = board_of(visited.phase(phase_slug), board_key)
+    board = visited.board(visited.phase(phase_slug), board_key)
     if board is None:
         raise Http404
     return visited, board
@@ -45,7 +44,7 @@ def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     commitment = newest_commitment(board)
     if commitment is None:
         raise Http404
-    if board.is_sealed or not visited.can_see_board(board):
+    if not may_see_manifest(visited.reader, board):
         raise refusal_of(board)
     name = f"{slug}-{phase_slug}-{board_key}-manifest.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -88,7 +87,7 @@ def reveal(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponse:
     if request.method == "POST":
         return _act(request, visited, phase)
     preview = reveal_preview(phase, now=visited.now)
-    boards = [(one, _top(one.board) if visited.can_see_scores(one.board) else None) for one in preview.boards]
+    boards = [(one, _top(one.board) if may_see_scores(visited.reader, one.board) else None) for one in preview.boards]
     return render_tab(request, visited, "reveal", {"phase": phase, "preview": preview, "boards": boards})
 
 

@@ -1,7 +1,5 @@
 """A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -15,23 +13,22 @@ from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.models import User
+from competitions.catalog.models import Leaderboard
 from competitions.catalog.questions import answers_of_form, shown_answer
-from competitions.catalog.rights import organizes
+from competitions.disclosure.outputs import DETAILED_RESULTS, may_download, programs_are_withheld, visible_streams
+from competitions.disclosure.readers import Reader, reader_of
+from competitions.disclosure.receipts import disclosed_receipt
+from competitions.disclosure.streams import LogStream
 from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
-from competitions.leaderboards.facts import comparisons
-from competitions.leaderboards.loading import ScoredSubmission, load_boards, with_scores
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
-from competitions.leaderboards.standing import standing_of
-from competitions.leaderboards.visibility import can_see_board
+from competitions.leaderboards.ranking.fact_columns import comparisons
+from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.storage import open_stored
-from competitions.runs.access import hides_programs, log_streams, may_download
 from competitions.runs.logs import log_text
-from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue_position import queue_positions
-from competitions.runs.receipts import receipt_for
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
@@ -40,7 +37,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
-from competitions.web.details import DETAILED, details_response
+from competitions.web.details import details_response
 from competitions.web.progress import Progress, progress_of, with_expected_start
 from competitions.web.submission_rows import rows_of
 from competitions.web.views.competitions import render_tab
@@ -68,12 +65,9 @@ def _scored(submission: Submission) -> ScoredSubmission:
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
-    rows = rows_of([_scored(submission)], sees=_sees(person(request)), now=timezone.now())
+    reader = reader_of(person(request))
+    rows = rows_of([_scored(submission)], reader=reader, now=reader.now)
     return render(request, "web/_submission_row.html", {"row": rows[0]})
-
-
-def _sees(user: User) -> Callable[[Leaderboard], bool]:
-    return partial(can_see_board, user)
 
 
 @require_safe
@@ -81,21 +75,21 @@ def _sees(user: User) -> Callable[[Leaderboard], bool]:
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     visited = visit(request, submission.phase.competition.slug)
-    return render_tab(request, visited, "submission", _detail_context(request, submission))
+    return render_tab(request, visited, "submission", _detail_context(request, submission, visited.reader))
 
 
 @require_safe
 @login_required
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a submission's page that changes while it runs."""
-    return render(request, "web/_submission_live.html", _detail_context(request, find(request, pk)))
+    context = _detail_context(request, find(request, pk), reader_of(person(request)))
+    return render(request, "web/_submission_live.html", context)
 
 
-def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, Any]:
-    user, now = person(request), timezone.now()
-    standing = standing_of(_scored(submission), _sees(user))
+def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, Any]:
+    now = reader.now
+    results = results_of(_scored(submission), reader)
     questions = questions_of(submission.phase)
-    streams = log_streams(user, submission.phase)
     runs = list(submission.runs.all())
     positions = queue_positions(runs)
     growing = growing_context(submission, request.GET.get("run", ""))
@@ -103,40 +97,42 @@ def _detail_context(request: HttpRequest, submission: Submission) -> dict[str, A
         "submission": submission,
         "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),
         "runs": [
-            _run_context(user, submission, run, progress_of(submission, positions, now=now, run=run), streams)
+            _run_context(reader, submission, run, progress_of(submission, positions, now=now, run=run))
             for run in growing["shown_runs"]
         ],
-        "scores": standing.values,
-        "is_sealed": standing.sealed,
-        "counting": standing.counting,
+        "scores": results.values,
+        "withholds_scores": results.withholds_scores,
+        "counting": results.counting,
         "several_boards": len(submission.phase.leaderboards.all()) > 1,
-        "choices": [choice for choice in standing.choices if may_choose(choice.board, now) or choice.is_picked],
-        "may_choose": any(may_choose(choice.board, now) for choice in standing.choices),
-        "is_organizer": organizes(user, submission.phase),
+        "choices": [choice for choice in results.choices if may_choose(choice.board, now) or choice.is_picked],
+        "may_choose": any(may_choose(choice.board, now) for choice in results.choices),
+        "is_organizer": reader.organizes(submission.phase),
         "facts": facts_of(submission, questions),
-        "comparisons": comparisons(submission, questions, standing.exact),
+        "comparisons": comparisons(submission, questions, results.exact),
         "asks_facts": bool(questions) and fact_sheet_is_open(submission, now),
-        "is_of_my_team": Membership.objects.filter(team=submission.team_id, user=user).exists(),
+        "is_of_my_team": Membership.objects.filter(team=submission.team_id, user=person(request)).exists(),
     }
 
 
-def _run_context(
-    user: User, submission: Submission, run: Run, progress: Progress, streams: list[str]
-) -> dict[str, Any]:
-    logs = [(stream, RunLog.Stream(stream).label, log_text(run, stream)) for stream in streams]
+def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, Any]:
+    phase = submission.phase
+    streams = visible_streams(reader, phase)
+    logs = [(stream, stream.label, log_text(run, stream)) for stream in streams]
+    receipt = disclosed_receipt(reader, phase, run.receipt)
     return {
         "run": run,
-        "hides_programs": RunLog.Stream.INGESTION not in streams
-        and hides_programs(submission.phase)
+        "hides_programs": LogStream.INGESTION not in streams
+        and programs_are_withheld(phase)
         and submission.kind == Kind.CODE,
-        "receipt": receipt_for(run, streams=streams, organizes=organizes(user, submission.phase)),
+        "receipt": receipt,
+        "notes": receipt.get("notes") or [],
         "progress": progress,
         "logs": [
             {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
             for stream, label, text in logs
         ],
         "events": list(run.events.all()),
-        **_files(user, submission, run, streams),
+        **_files(reader, submission, run),
     }
 
 
@@ -168,24 +164,14 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
     return render_tab(request, visited, "fact_sheet", context)
 
 
-def _files(user: User, submission: Submission, run: Run, streams: list[str]) -> dict[str, Any]:
-    """What the newest attempt left, as far as this person may have it; the page with details apart from the files."""
-    sees = _sees_main_board(user, submission)
-    names = [
-        output
-        for output in run.outputs.filter(attempt__in=run.attempts_shown)
-        if may_download(user, submission.phase, output.name, streams=streams, sees_scores=sees)
-    ]
+def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, Any]:
+    """What the newest attempt left, as far as this reader may have it; the page with details apart from the files."""
+    outputs = run.outputs.filter(attempt__in=run.attempts_shown)
+    shown = [output for output in outputs if may_download(reader, submission.phase, output.name)]
     return {
-        "outputs": [output for output in names if output.name != DETAILED],
-        "has_details": any(output.name == DETAILED for output in names),
-        "notes": run.receipt.get("notes") or [] if RunLog.Stream.SCORING in streams else [],
+        "outputs": [output for output in shown if output.name != DETAILED_RESULTS],
+        "has_details": any(output.name == DETAILED_RESULTS for output in shown),
     }
-
-
-def _sees_main_board(user: User, submission: Submission) -> bool:
-    board = submission.phase.leaderboards.first()
-    return board is not None and can_see_board(user, board)
 
 
 @require_safe
@@ -193,15 +179,11 @@ def _sees_main_board(user: User, submission: Submission) -> bool:
 def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
     """A file that the newest attempt left."""
     submission = find(request, pk)
-    streams = log_streams(person(request), submission.phase)
+    if not may_download(reader_of(person(request)), submission.phase, name):
+        raise Http404
     for run in submission.runs.all():
-        kept = (
-            RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name).select_related("file").last()
-        )
-        sees = _sees_main_board(person(request), submission)
-        if kept is not None and may_download(
-            person(request), submission.phase, kept.name, streams=streams, sees_scores=sees
-        ):
+        outputs = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name)
+        if (kept := outputs.select_related("file").last()) is not None:
             return FileResponse(open_stored(kept.file), as_attachment=True, filename=f"submission-{pk}-{name}")
     raise Http404
 
@@ -248,8 +230,7 @@ def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResp
 @xframe_options_sameorigin
 def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
     """The page with details that the scoring program wrote, for a frame: its scripts run in an origin of their own and reach nothing."""
-    submission, user = find(request, pk), person(request)
-    streams, sees = log_streams(user, submission.phase), _sees_main_board(user, submission)
-    if not may_download(user, submission.phase, DETAILED, streams=streams, sees_scores=sees):
+    submission = find(request, pk)
+    if not may_download(reader_of(person(request)), submission.phase, DETAILED_RESULTS):
         raise Http404
     return details_response(get_object_or_404(submission.runs, pk=run_id))

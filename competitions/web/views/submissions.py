@@ -10,12 +10,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
 from competitions.factsheets.answers import questions_of
-from competitions.leaderboards.models import Leaderboard, Pick
+from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
-from competitions.leaderboards.rules import Rule
+from competitions.leaderboards.ranking.rules import Rule
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.quota import allowances
@@ -50,13 +50,13 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     show = show if show in FILTERS else "all"
     before = request.GET.get("before", "")
     found = [] if team_id is None else page_of(
-        team=team_id, statuses=FILTERS[show], before=int(before) if is_number(before) else LAST, phases=visited.phases
+        team=team_id, statuses=FILTERS[show], before=int(before) if is_number(before) else LAST, phases=visited.phases_with_boards
     )  # fmt: skip
     context = {
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": drawn(rows_of(found[:PAGE_SIZE], sees=visited.can_see_board, now=visited.now)),
+        "rows": drawn(rows_of(found[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
         "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
         **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }

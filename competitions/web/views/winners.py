@@ -14,13 +14,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from competitions.catalog.rights import organizes
-from competitions.leaderboards.visibility import refusal_of
+from competitions.disclosure.scores import refusal_of
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.teams.models import Membership
 from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.leaderboard import board_of
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
 from competitions.winners import services
@@ -33,7 +32,7 @@ from competitions.winners.verification import verification_start
 def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Confirmed winners for everybody; organizers see the whole lane and invite."""
     visited = visit(request, slug)
-    board = board_of(visited.phase(phase_slug), board_key)
+    board = visited.board(visited.phase(phase_slug), board_key)
     lane = Lane.objects.filter(leaderboard=board).first() if board is not None else None
     if board is None or lane is None:
         raise Http404

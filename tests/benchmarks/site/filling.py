@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import connection
 from django.db.models import Model
 
-from competitions.catalog.models import Competition, Phase
-from competitions.leaderboards.models import Entry, Leaderboard, Score
+from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.leaderboards.models import Entry, Score
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from competitions.catalog.models import Phase, Task
-from competitions.leaderboards.filling import boards_fill, datasets_begin_to_count
+from competitions.leaderboards.growing.missing_runs import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.services import board_follow, board_rebuild
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run

@@ -9,13 +9,13 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from competitions.leaderboards.filling import boards_fill, datasets_begin_to_count
+from competitions.leaderboards.growing.joining import datasets_join
+from competitions.leaderboards.growing.missing_runs import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
 from competitions.runs import dispatch
 from competitions.runs.models import Run
 from competitions.runs.worker_api import jobs
 from competitions.runs.worker_api.results import read_result
-from competitions.submissions.datasets import datasets_join
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.services import register, team_create

@@ -18,8 +18,8 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from accounts.models import User
+from competitions.catalog.models import Column
 from competitions.compute.models import queue_by_token
-from competitions.leaderboards.models import Column
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes

@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from competitions.catalog.models import Phase, Task
 from competitions.compute import wakeups
-from competitions.leaderboards.filling import boards_fill, cells_queue, datasets_begin_to_count
+from competitions.leaderboards.growing import joining
+from competitions.leaderboards.growing.missing_runs import boards_fill, cells_queue, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
 from competitions.runs.models import Run
 from competitions.submissions import datasets
@@ -66,17 +67,17 @@ def test_the_last_place_is_given_to_one_data_set(site: World, lock: bool, monkey
     sent = [submit_dataset(site, team) for team in site.teams]
     work(site, {})
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets=1)
-    named = datasets.name_of
+    named = joining.name_of
 
     def slowly(submission: Submission) -> str:
         threading.Event().wait(0.2)  # between counting and writing, so that the control shows the race each time
         return named(submission)
 
-    monkeypatch.setattr(datasets, "name_of", slowly)
+    monkeypatch.setattr(joining, "name_of", slowly)
 
     def join(number: int) -> str:
         made = Submission.objects.select_related("phase", "file").get(pk=sent[number].pk)
-        return "waits" if datasets.dataset_join(submission=made, now=timezone.now()) is None else "joined"
+        return "waits" if joining.dataset_join(submission=made, now=timezone.now()) is None else "joined"
 
     with contextlib.nullcontext() if lock else without_row_locks():
         outcomes = at_once(3, join)
@@ -87,7 +88,7 @@ def test_the_last_place_is_given_to_one_data_set(site: World, lock: bool, monkey
 def test_a_data_set_joins_once_however_many_reconcilers_find_it(site: World) -> None:
     submit_dataset(site)
     work(site, {})
-    outcomes = at_once(6, lambda number: str(datasets.datasets_join(now=timezone.now())))
+    outcomes = at_once(6, lambda number: str(joining.datasets_join(now=timezone.now())))
     assert outcomes == Counter({"0": 5, "1": 1})
 
 

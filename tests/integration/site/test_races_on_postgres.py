@@ -18,13 +18,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import Scope, token_create
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.compute import wakeups
 from competitions.leaderboards import picks
-from competitions.leaderboards.commitments import commit_closed_boards
-from competitions.leaderboards.models import Commitment, Entry, Leaderboard, Pick
+from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
-from competitions.leaderboards.rules import Rule
+from competitions.leaderboards.ranking.rules import Rule
+from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.services import submission_cancel

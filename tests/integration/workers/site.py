@@ -18,9 +18,8 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.compute.models import Queue, queue_issue_token
-from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run

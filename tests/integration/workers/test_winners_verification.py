@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import scoring
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.catalog.services import phase_reveal, rules_publish
-from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource, Upload
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.models import Submission

@@ -17,10 +17,11 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import CompetitionOrganizer, Phase
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
-from competitions.leaderboards import manifest
-from competitions.leaderboards.commitments import (
+from competitions.leaderboards.models import Commitment, RankChange
+from competitions.leaderboards.sealing import manifest
+from competitions.leaderboards.sealing.commitments import (
     NotClosedYet,
     StillScoring,
     board_commit,
@@ -28,7 +29,7 @@ from competitions.leaderboards.commitments import (
     manifest_of,
     newest_commitment,
 )
-from competitions.leaderboards.manifest import (
+from competitions.leaderboards.sealing.manifest import (
     ManifestInvalid,
     digest_of,
     faults_of,
@@ -37,8 +38,7 @@ from competitions.leaderboards.manifest import (
     main,
     read_manifest,
 )
-from competitions.leaderboards.models import Column, Commitment, Leaderboard, RankChange
-from competitions.leaderboards.reveal import reveal_planned, reveal_preview
+from competitions.leaderboards.sealing.reveal import reveal_planned, reveal_preview
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.resources.storage import open_stored
 from competitions.runs.models import Run
@@ -433,9 +433,9 @@ def test_each_captain_is_told_of_the_reveal_once_however_often_the_reconciler_co
 
 def test_nobody_is_told_of_a_reveal_of_long_ago_or_of_a_hidden_board(closed: World) -> None:
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert reconcile(now=closed.now + timedelta(days=3))["reveals_told"] == 0
+    assert reconcile(now=closed.now + timedelta(days=3))["captains_notified"] == 0
     Leaderboard.objects.filter(phase=closed.sealed).update(is_hidden=True)
-    assert reconcile(now=closed.now)["reveals_told"] == 0
+    assert reconcile(now=closed.now)["captains_notified"] == 0
     assert not [one for one in mail.outbox if "are public" in one.subject]
 
 
@@ -443,7 +443,7 @@ def test_a_mail_server_that_is_away_holds_up_nothing(closed: World, settings: An
     phase_reveal(phase=closed.sealed, now=closed.now)
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9  # nobody listens there
-    assert reconcile(now=closed.now)["reveals_told"] == 0
+    assert reconcile(now=closed.now)["captains_notified"] == 0
     assert Phase.objects.get(pk=closed.sealed.pk).reveal_told_at == closed.now
 
 

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Competition, Phase
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.leaderboards.models import Entry
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission

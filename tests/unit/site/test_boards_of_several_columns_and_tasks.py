@@ -12,12 +12,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from competitions.leaderboards import board as reading
-from competitions.leaderboards.export import csv_lines
-from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
-from competitions.leaderboards.relative import ranks
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Cell, Entry
+from competitions.leaderboards.ranking.relative_ranks import ranks
+from competitions.leaderboards.ranking.values import column_values
+from competitions.leaderboards.reading import board as reading
+from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
-from competitions.leaderboards.values import column_values
 from competitions.runs import dispatch
 from competitions.runs.models import Run
 from competitions.runs.worker_api.results import read_result
@@ -198,7 +199,7 @@ def test_a_row_without_the_value_sorts_last_and_has_no_rank(site: World, board: 
     lacking = Entry.objects.get(leaderboard=board, team__name="bb")
     lacking.values = {"acc": 0.8}
     lacking.save()
-    from competitions.leaderboards.cells import cells_write
+    from competitions.leaderboards.ranking.cells import cells_write
 
     cells_write(lacking, list(board.columns.all()))
     assert [(row.rank, row.entry.team.name) for row in reading.board_page(board, sort="f1").rows] == [

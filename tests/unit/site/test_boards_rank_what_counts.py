@@ -9,11 +9,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from competitions.leaderboards import board as reading
-from competitions.leaderboards.export import csv_lines
-from competitions.leaderboards.models import Column, Entry, Leaderboard, Score
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Entry, Score
+from competitions.leaderboards.ranking.values import column_values
+from competitions.leaderboards.reading import board as reading
+from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
-from competitions.leaderboards.values import column_values
 from competitions.runs.models import Run
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason

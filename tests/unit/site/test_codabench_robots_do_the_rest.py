@@ -17,9 +17,9 @@ from django.test import Client
 from accounts.models import Scope, User, token_create
 from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.reading.faults import InvalidBundle
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Leaderboard, Phase, Task
 from competitions.factsheets.models import Question
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State

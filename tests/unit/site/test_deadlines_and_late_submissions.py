@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from competitions.catalog.models import CompetitionOrganizer, Phase, SealedUse
-from competitions.leaderboards.models import Column, Leaderboard
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, SealedUse
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import PhaseClosed
 from competitions.submissions.states import State
@@ -110,7 +109,7 @@ def test_a_sealed_board_with_scores_is_not_opened_by_a_form(site: World) -> None
     final = final_board(site)
     made = site.score(site.submit(), 0.5)
     final.scores.create(submission=made, team=made.team, values={"private": 1.0}, rank_value=1.0, received_at=site.now)
-    url = reverse("admin:leaderboards_leaderboard_change", args=[final.pk])
+    url = reverse("admin:catalog_leaderboard_change", args=[final.pk])
     answer = save_form(client_of(site.organizer), url, visibility=["phase"])
     assert "use the action Reveal" in answer.content.decode()
     final.refresh_from_db()
@@ -120,7 +119,7 @@ def test_a_sealed_board_with_scores_is_not_opened_by_a_form(site: World) -> None
 def test_a_sealed_score_is_not_put_on_a_public_board(site: World) -> None:
     final_board(site)
     board: Leaderboard = site.phase.leaderboard
-    url = reverse("admin:leaderboards_leaderboard_change", args=[board.pk])
+    url = reverse("admin:catalog_leaderboard_change", args=[board.pk])
     added = {
         "key": "private",
         "title": "Peek",

@@ -12,9 +12,8 @@ from django.db.models import Model
 
 from competitions.bundles.cloning import exported
 from competitions.bundles.importing.importer import bundle_import
-from competitions.catalog.models import Competition, Page, Phase
+from competitions.catalog.models import Column, Competition, Leaderboard, Page, Phase
 from competitions.factsheets.models import Question
-from competitions.leaderboards.models import Column, Leaderboard
 from competitions.teams.models import RegistrationQuestion
 from tests.growing import grow, joined
 from tests.rows import rows_of, travelling

@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.urls import reverse
 
 from competitions.catalog.models import Task
-from competitions.catalog.rights import sealed_right_used
+from competitions.disclosure.readers import sealed_right_used
 from competitions.factsheets.models import Question
 from competitions.submissions.models import Dataset, Submission
 from competitions.teams.merging import merge_propose

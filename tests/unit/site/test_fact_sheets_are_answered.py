@@ -14,11 +14,11 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
+from competitions.catalog.models import Column, Leaderboard
 from competitions.factsheets.answers import FactSheetInvalid, questions_of, read_fact_sheet
 from competitions.factsheets.models import Question
-from competitions.leaderboards import board as reading
-from competitions.leaderboards.export import csv_lines
-from competitions.leaderboards.models import Column, Leaderboard
+from competitions.leaderboards.reading import board as reading
+from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs import dispatch
 from competitions.runs.worker_api.results import read_result

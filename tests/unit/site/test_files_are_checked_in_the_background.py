@@ -14,7 +14,7 @@ import time_machine
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.commitments import unscored
+from competitions.leaderboards.sealing.commitments import unscored
 from competitions.runs import checks
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.reruns import submission_repeat

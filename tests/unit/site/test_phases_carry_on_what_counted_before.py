@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Leaderboard, Phase, Task
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.migration import phases_migrate
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.leaderboards.auto_migration import phases_migrate
+from competitions.leaderboards.models import Entry
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from core.reconciler import reconcile

@@ -177,7 +177,7 @@ def test_a_board_that_is_added_holds_what_was_scored_before(site: World) -> None
     }
     changed = {f"columns-0-{name}": [value] for name, value in column.items()}
     changed |= {"phase": [str(site.phase.pk)], "title": ["Board"], "rule": ["best"], "columns-TOTAL_FORMS": ["1"]}
-    answer = save_form(login(site.organizer), reverse("admin:leaderboards_leaderboard_add"), **changed)
+    answer = save_form(login(site.organizer), reverse("admin:catalog_leaderboard_add"), **changed)
     assert answer.status_code == 302, errors_of(answer)
     assert Entry.objects.get(leaderboard__phase=site.phase).team == site.team
 

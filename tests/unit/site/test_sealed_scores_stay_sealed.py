@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import CompetitionOrganizer
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard
 from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
-from competitions.leaderboards.commitments import commit_closed_boards
-from competitions.leaderboards.models import Column, Commitment, Entry, Leaderboard
+from competitions.leaderboards.models import Commitment, Entry
+from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunLog, RunOutput

@@ -9,7 +9,8 @@ import pytest
 from django.core import mail
 from django.urls import reverse
 
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.picks import pick_add
 from competitions.submissions import refusals as submission_refusals
 from competitions.submissions.models import Submission

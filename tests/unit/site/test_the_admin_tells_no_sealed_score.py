@@ -14,19 +14,9 @@ from django.db import models, transaction
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from competitions.catalog.models import CompetitionOrganizer, SealedUse
-from competitions.leaderboards.commitments import commit_closed_boards
-from competitions.leaderboards.models import (
-    Cell,
-    Column,
-    Commitment,
-    Entry,
-    Leaderboard,
-    Milestone,
-    RankChange,
-    Score,
-    SealedKey,
-)
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, SealedKey, SealedUse
+from competitions.leaderboards.models import Cell, Commitment, Entry, Milestone, RankChange, Score
+from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunLog
 from competitions.runs.worker_api.results import read_result
@@ -232,14 +222,14 @@ def test_a_board_with_sealed_scores_is_deleted_by_nobody(secretive: Town) -> Non
     for letter in "OR":
         client = secretive.people[letter]
         delete, chosen = (
-            reverse("admin:leaderboards_leaderboard_delete", args=[final.pk]),
+            reverse("admin:catalog_leaderboard_delete", args=[final.pk]),
             {"_selected_action": [final.pk]},
         )
         pages = [
             client.get(delete),
             client.post(delete, {"post": "yes"}),
             client.post(
-                reverse("admin:leaderboards_leaderboard_changelist"),
+                reverse("admin:catalog_leaderboard_changelist"),
                 chosen | {"action": "delete_selected", "post": "yes"},
             ),
         ]

@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import token_create
+from competitions.catalog.models import Column
 from competitions.compute.models import ComputeWorker
-from competitions.leaderboards.models import Column
 from competitions.runs.logs import CUT_NOTICE, append_logs, log_text
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.upkeep import expire_leases

@@ -9,12 +9,11 @@ import pytest
 import time_machine
 from django.urls import reverse
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
-from competitions.leaderboards.commitments import NotClosedYet, board_commit
-from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import SelectionClosed, pick_add
-from competitions.leaderboards.reveal import reveal_planned
+from competitions.leaderboards.sealing.commitments import NotClosedYet, board_commit
+from competitions.leaderboards.sealing.reveal import reveal_planned
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_append, upload_begin
 from competitions.submissions.models import Submission

@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Column, Competition, Leaderboard
 from competitions.catalog.readiness import competition_warnings
-from competitions.leaderboards.models import Column, Leaderboard
 from tests.worlds import World
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from competitions.catalog.models import CompetitionOrganizer, Phase
+from competitions.catalog.models import Column, CompetitionOrganizer, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.models import Column
 from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunLog, RunOutput

@@ -8,10 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards import picks
-from competitions.leaderboards.models import Column, Entry, Leaderboard, Pick
+from competitions.leaderboards.models import Entry, Pick
 from competitions.leaderboards.picks import pick_add, pick_remove
-from competitions.leaderboards.rules import CODABENCH_RULES, PICKED, Rule
+from competitions.leaderboards.ranking.rules import CODABENCH_RULES, PICKED, Rule
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.runs import dispatch
 from competitions.runs.worker_api.results import read_result

@@ -9,10 +9,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Column, Leaderboard, Phase, SealedKey
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.migration import phase_migrate
-from competitions.leaderboards.models import Column, Leaderboard, SealedKey
+from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs import dispatch
 from competitions.runs.models import Run
@@ -157,7 +156,7 @@ def test_what_a_worker_was_asked_for_is_sealed_also_where_its_board_changes_mean
 
 
 def board_url(board: Leaderboard) -> str:
-    return reverse("admin:leaderboards_leaderboard_change", args=[board.pk])
+    return reverse("admin:catalog_leaderboard_change", args=[board.pk])
 
 
 def saved(site: World, board: Leaderboard, **changed: Any) -> str:

@@ -11,9 +11,8 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.models import Leaderboard
 from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunOutput

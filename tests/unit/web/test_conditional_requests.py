@@ -9,8 +9,7 @@ import time_machine
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Competition, Phase
-from competitions.leaderboards.models import Leaderboard
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from tests.town import client_of
 from tests.worlds import World
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from competitions.leaderboards.models import Column
+from competitions.catalog.models import Column
 from competitions.submissions.states import State
 from competitions.web.templatetags import podium
 

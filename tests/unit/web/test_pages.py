@@ -23,7 +23,7 @@ from competitions.web.progress import Progress, progress_of
 from tests.town import client_of
 from tests.worlds import World, person
 
-MAX_QUERIES = 13  # four of them only while something waits or is sealed
+MAX_QUERIES = 12  # three of them only while something waits
 
 
 @pytest.fixture
@@ -170,6 +170,15 @@ def test_an_invited_person_is_told_on_every_page_of_the_competition(site: World)
     assert all(told not in client.get(page).content.decode() for page in pages)
     invite(team=site.team, by=site.team.captain, person=guest.username, now=site.now)
     assert all(told in client.get(page).content.decode() for page in pages)
+
+
+def test_the_overview_tells_organizers_alone_of_a_hidden_board(site: World, member: Client) -> None:
+    site.score(site.submit(), 0.5)
+    url, told = reverse("web:overview", args=[site.competition.slug]), "1 row on the leaderboard"
+    assert told in member.get(url).content.decode()
+    site.phase.leaderboards.update(is_hidden=True)
+    assert told not in member.get(url).content.decode()
+    assert told in client_of(site.organizer).get(url).content.decode()
 
 
 @pytest.mark.parametrize("name", ["overview", "leaderboard", "submissions"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.leaderboards.models import Column
+from competitions.catalog.models import Column
 from competitions.web.plots import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, round_ticks, score_plot
 
 START = datetime(2030, 5, 1, 12, tzinfo=UTC)

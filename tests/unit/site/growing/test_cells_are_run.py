@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Phase
-from competitions.leaderboards.filling import cells_queue
-from competitions.leaderboards.models import Entry, Leaderboard
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.leaderboards.growing.missing_runs import cells_queue
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs import dispatch, refusals
 from competitions.runs.models import FILLING_PRIORITY

@@ -11,11 +11,12 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
+from competitions.leaderboards.growing.joining import dataset_join, datasets_join, name_of
 from competitions.leaderboards.models import Entry
 from competitions.resources.storage import local_copy
 from competitions.runs.services import submission_rerun
 from competitions.submissions import refusals
-from competitions.submissions.datasets import dataset_join, dataset_withdraw, datasets_join, name_of
+from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.teams.merging import merge_accept, merge_propose

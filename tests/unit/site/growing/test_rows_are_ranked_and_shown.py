@@ -13,9 +13,9 @@ from django.urls import reverse
 from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.readiness import competition_warnings
-from competitions.leaderboards.columns import DATASETS_PER_PAGE
-from competitions.leaderboards.export import csv_lines
 from competitions.leaderboards.models import Cell, Entry
+from competitions.leaderboards.reading.columns import DATASETS_PER_PAGE
+from competitions.leaderboards.reading.export import csv_lines
 from competitions.runs.models import Run
 from competitions.runs.ranking import enter_queue
 from competitions.runs.services import submission_rerun
@@ -195,7 +195,7 @@ def test_the_submission_s_page_tells_of_the_data_set_and_of_the_cells(three: Wor
 def test_the_organizer_is_told_what_filling_costs(three: World) -> None:
     phase = Phase.objects.get(pk=three.phase.pk)
     (sentence,) = phase_impact(phase, {"max_datasets": 10, "time_limit_s": 3000}, three.now)[-1:]
-    assert "now 3: at most 3,600 s a run, 3.0 hours a data set, 30.0 hours for all 10." in sentence
+    assert "now 3: at most 3,600 s a run, 3.0 hours a dataset, 30.0 hours for all 10." in sentence
     client = Client()
     client.force_login(three.organizer)
     page = client.get(reverse("admin:catalog_phase_change", args=[phase.pk])).content.decode()

@@ -110,29 +110,29 @@ def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
     left = set(document["leaves"])
     faults = []
     for kind, name, item in items_of(document):
-        made = leaf(document["salt"], kind, item)
-        if made not in left:
+        computed = leaf(document["salt"], kind, item)
+        if computed not in left:
             faults.append(f"{name} is not what was committed to, or is there twice.")
-        left.discard(made)
+        left.discard(computed)
     if left:
         faults.append(f"{len(left)} of the things that were committed to are missing or were changed.")
     return faults
 
 
 def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
-    made, faults = digest_of(document["leaves"]), []
-    if not hmac.compare_digest(made, document["digest"]):
-        faults.append(f"The leaves give the digest {made}, the manifest says {document['digest']}.")
-    if digest and made != digest.strip().lower():
-        faults.append(f"The manifest is for the digest {made}, published was {digest.strip()[:80]}.")
+    computed, faults = digest_of(document["leaves"]), []
+    if not hmac.compare_digest(computed, document["digest"]):
+        faults.append(f"The leaves give the digest {computed}, the manifest says {document['digest']}.")
+    if digest and computed != digest.strip().lower():
+        faults.append(f"The manifest is for the digest {computed}, published was {digest.strip()[:80]}.")
     return faults
 
 
 def _board_faults(document: Mapping[str, Any]) -> list[str]:
-    said = [{key: row[key] for key in ("rank", "submission", "team")} for row in document["rows"]]
-    made = rebuilt(document)
-    wrong = sum(one != other for one, other in zip(said, made, strict=False)) + abs(len(said) - len(made))
-    return [f"{wrong} of {len(made)} rows differ from the board that the entries give."] if wrong else []
+    stated = [{key: row[key] for key in ("rank", "submission", "team")} for row in document["rows"]]
+    computed = rebuilt(document)
+    wrong = sum(one != other for one, other in zip(stated, computed, strict=False)) + abs(len(stated) - len(computed))
+    return [f"{wrong} of {len(computed)} rows differ from the board that the entries give."] if wrong else []
 
 
 def _file_faults(document: Mapping[str, Any], files: Sequence[Path]) -> list[str]:
@@ -140,9 +140,9 @@ def _file_faults(document: Mapping[str, Any], files: Sequence[Path]) -> list[str
     faults = []
     for path in files:
         with path.open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
-        if f"sha256:{found}" not in known:
-            faults.append(f"{path.name} (sha256 {found}) is none of the programs and data that were committed to.")
+            actual = hashlib.file_digest(opened, "sha256").hexdigest()
+        if f"sha256:{actual}" not in known:
+            faults.append(f"{path.name} (sha256 {actual}) is none of the programs and data that were committed to.")
     return faults
 
 
@@ -172,14 +172,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--digest", default="", help="the digest published at the close, as you noted it down")
     parser.add_argument("--file", type=Path, action="append", default=[], help="a program or data file to find in it")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        document = read_manifest(asked.manifest)
-        faults = faults_of(document, digest=asked.digest, files=asked.file)
+        document = read_manifest(options.manifest)
+        faults = faults_of(document, digest=options.digest, files=options.file)
     except (ManifestInvalid, OSError) as error:
         print(f"podium verify: {error}", file=sys.stderr)
         return 2
-    _report(document, faults, as_json=asked.json, has_digest=bool(asked.digest))
+    _report(document, faults, as_json=options.json, has_digest=bool(options.digest))
     return 1 if faults else 0
 
 

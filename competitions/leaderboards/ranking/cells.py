@@ -4,8 +4,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from competitions.leaderboards.models import Cell, Column, Entry
-from competitions.leaderboards.values import primary_column, task_key
+from competitions.catalog.models import Column
+from competitions.leaderboards.models import Cell, Entry
+from competitions.leaderboards.ranking.values import primary_column, task_key
 
 MISSING: Final = sys.float_info.max  # sorts behind every value; infinity has no place in a cursor's JSON
 
@@ -17,7 +18,7 @@ def sort_keys(
 ) -> dict[str, Order]:
     """What a row with these values can be sorted by: `key`, `key@task` or a number of the fact sheet, with what orders it.
 
-    `tasks`: those of submitted data sets, on which the row may have no value yet.
+    `tasks`: those of submitted datasets, on which the row may have no value yet.
     """
     keys: dict[str, Order] = {column.key: column.rank_value for column in columns}
     for column in columns:
@@ -31,16 +32,16 @@ def sort_keys(
 def cells_write(entry: Entry, columns: list[Column], facts: Sequence[str] = (), *, tasks: Sequence[int] = ()) -> None:
     """Keep the entry's sort values. A board of one column and one task needs none.
 
-    `facts`: keys of numbers that stand on it; `tasks`: those of submitted data sets.
+    `facts`: keys of numbers that stand on it; `tasks`: those of submitted datasets.
     """
     primary = primary_column(columns)
-    wanted = sort_keys(columns, entry.values, facts, tasks)
+    orders = sort_keys(columns, entry.values, facts, tasks)
     if primary is not None:
-        wanted.pop(primary.key, None)  # rows are in its order
-    if not wanted:
+        orders.pop(primary.key, None)  # rows are in its order
+    if not orders:
         return
     Cell.objects.filter(entry=entry).delete()
-    Cell.objects.bulk_create(cell_of(entry, key, order) for key, order in wanted.items())
+    Cell.objects.bulk_create(cell_of(entry, key, order) for key, order in orders.items())
 
 
 def cell_of(entry: Entry, key: str, order: Order) -> Cell:

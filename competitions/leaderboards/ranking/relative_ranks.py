@@ -1,14 +1,15 @@
-"""Columns whose value depends on the other rows: the average rank over several columns, or over many data sets."""
+"""Columns whose value depends on the other rows: the average rank over several columns, or over many datasets."""
 
 import statistics
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from competitions.leaderboards.cells import cell_of
-from competitions.leaderboards.datasets import counting_datasets
-from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
-from competitions.leaderboards.values import primary_column, task_key
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Cell, Entry
+from competitions.leaderboards.ranking.cells import cell_of
+from competitions.leaderboards.ranking.datasets import counting_datasets
+from competitions.leaderboards.ranking.values import primary_column, task_key
 
 
 @dataclass(frozen=True)
@@ -21,15 +22,15 @@ class Place:
 
 
 def places_of(board: Leaderboard, sources: Sequence[Column]) -> list[Place]:
-    """What an average rank is taken over: the columns; on a board that grows, each of them on each data set.
+    """What an average rank is taken over: the columns; on a board that grows, each of them on each dataset.
 
-    Those are the phase's own tasks and the submitted data sets that count, of which a team's own do not count for itself:
+    Those are the phase's own tasks and the submitted datasets that count, of which a team's own do not count for itself:
     it knows the labels.
     """
     if not board.phase.grows:
         return [Place(column, column.key) for column in sources]
     own = [(task, None) for task in board.phase.tasks.order_by("pk").values_list("pk", flat=True)]
-    submitted = [(one.task_id, one.submission.team_id) for one in counting_datasets(board.phase)]
+    submitted = [(dataset.task_id, dataset.submission.team_id) for dataset in counting_datasets(board.phase)]
     return [Place(column, task_key(column.key, task), team) for column in sources for task, team in [*own, *submitted]]
 
 
@@ -60,7 +61,7 @@ def average_ranks_refresh(board: Leaderboard, columns: list[Column]) -> None:
 
 def _refresh(board: Leaderboard, column: Column, columns: list[Column]) -> None:
     entries = list(Entry.objects.filter(leaderboard=board))
-    places = places_of(board, [one for one in columns if one.key in column.sources and not one.is_relative])
+    places = places_of(board, [source for source in columns if source.key in column.sources and not source.is_relative])
     is_primary = column == primary_column(columns)
     changed = []
     for entry, average in zip(entries, _averages(entries, places), strict=True):

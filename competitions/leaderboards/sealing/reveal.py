@@ -9,17 +9,17 @@ from django.db import transaction
 from django.db.models import F, Window
 from django.db.models.functions import Rank
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.commitments import (
+from competitions.leaderboards.models import Commitment, Entry, RankChange
+from competitions.leaderboards.ranking.rules import public_board
+from competitions.leaderboards.sealing.commitments import (
     board_commit,
     changed_since,
     newest_commitment,
     sealed_boards,
     unscored,
 )
-from competitions.leaderboards.models import Commitment, Entry, Leaderboard, RankChange
-from competitions.leaderboards.rules import public_board
 from competitions.leaderboards.services import rows_rebuild
 from core.refusals import Refusal
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-from competitions.leaderboards.board import all_rows
-from competitions.leaderboards.columns import CellState, DatasetColumn, ShownColumn, page_columns
-from competitions.leaderboards.facts import VERIFIED, FactColumn
-from competitions.leaderboards.models import Leaderboard
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.ranking.fact_columns import VERIFIED, FactColumn
+from competitions.leaderboards.reading.board import all_rows
+from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, page_columns
 from core.spreadsheets import safe_cell
 
 
@@ -57,7 +57,7 @@ def _heading(column: ShownColumn) -> str:
 
 
 def _value(column: ShownColumn, values: dict[str, Any]) -> str:
-    """The value as shown; on a submitted data set it may be "failed", and is empty before it was run."""
+    """The value as shown; on a submitted dataset it may be "failed", and is empty before it was run."""
     if isinstance(column, DatasetColumn) and column.state_in(values) == CellState.FAILED:
         return str(CellState.FAILED)
     shown = column.shown_in(values) or ""

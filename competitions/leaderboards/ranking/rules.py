@@ -5,8 +5,9 @@ from typing import Final
 
 from django.db.models import QuerySet
 
-from competitions.leaderboards.models import Column, Leaderboard, Pick, Score
-from competitions.leaderboards.values import primary_column
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Pick, Score
+from competitions.leaderboards.ranking.values import primary_column
 from competitions.teams.models import Team
 
 Rule = Leaderboard.Rule
@@ -23,8 +24,6 @@ CODABENCH_RULES: Final[dict[str, Rule]] = {
 PICKED: Final = (Rule.SELECTED, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
 ONE_REPLACES: Final = (Rule.ADD, Rule.ADD_AND_DELETE)
 REMOVABLE: Final = (Rule.SELECTED, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
-# Where what counts follows from times and the team's own choice, saying it tells nothing about a score.
-TELLS_NO_SCORE: Final = (Rule.LAST, Rule.ALL, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
 
 
 def eligible_scores(board: Leaderboard) -> QuerySet[Score]:

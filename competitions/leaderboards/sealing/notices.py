@@ -1,39 +1,38 @@
-"""Telling teams that their scores were revealed: a mail to each captain, once."""
+"""Mails to captains whose scores were revealed, once."""
 
 from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
-from django.db.models import Q
 
 from accounts.mail import mail_to_all
 from accounts.models import User
 from competitions.catalog.models import Phase
-from competitions.leaderboards.models import Leaderboard, Score
+from competitions.disclosure.scores import boards_to_announce
+from competitions.leaderboards.models import Score
 
 log = structlog.get_logger(__name__)
-NO_NEWS_AFTER: Final = timedelta(days=2)  # a reveal of long ago, before an upgrade for instance, is told to nobody
+TOO_LATE_AFTER: Final = timedelta(days=2)  # a reveal of long ago, before an upgrade for instance, is mailed to nobody
 
 
-def reveals_tell(*, now: datetime) -> int:
+def captains_notify(*, now: datetime) -> int:
     """For the reconciler: mail the captains of the teams with scores that were revealed; returns how many.
 
     The phase is marked first, so that two reconcilers, or a round that is cut short, tell nobody twice.
     """
-    untold = Phase.objects.filter(reveal_told_at=None, revealed_at__gt=now - NO_NEWS_AFTER).select_related(
+    unannounced = Phase.objects.filter(reveal_told_at=None, revealed_at__gt=now - TOO_LATE_AFTER).select_related(
         "competition"
     )
-    return sum(_tell(phase) for phase in untold if _is_mine(phase, now))
+    return sum(_notify(phase) for phase in unannounced if _is_first(phase, now))
 
 
-def _is_mine(phase: Phase, now: datetime) -> bool:
+def _is_first(phase: Phase, now: datetime) -> bool:
     return bool(Phase.objects.filter(pk=phase.pk, reveal_told_at=None).update(reveal_told_at=now))
 
 
-def _tell(phase: Phase) -> int:
-    was_sealed = Q(phase__visibility=Phase.Visibility.SEALED) | Q(visibility=Leaderboard.Visibility.SEALED)
-    opened = Leaderboard.objects.filter(was_sealed | Q(sealed_keys__isnull=False), phase=phase, is_hidden=False)
-    teams = Score.objects.filter(leaderboard__in=opened, is_eligible=True, team__is_baseline=False).values(
+def _notify(phase: Phase) -> int:
+    boards = boards_to_announce(phase)
+    teams = Score.objects.filter(leaderboard__in=boards, is_eligible=True, team__is_baseline=False).values(
         "team__captain"
     )
     sent = mail_to_all(
@@ -43,5 +42,5 @@ def _tell(phase: Phase) -> int:
         "on the leaderboard.",
         path=f"/competitions/{phase.competition.slug}/leaderboard/?phase={phase.slug}",
     )
-    log.info("reveal_told", phase=phase.pk, mails=sent)
+    log.info("captains_notified", phase=phase.pk, mails=sent)
     return sent

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 
 from django.db.models import Q, QuerySet
 
-from competitions.leaderboards.cells import MISSING
-from competitions.leaderboards.models import Cell, Entry, Leaderboard, Milestone, Score
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Cell, Entry, Milestone, Score
+from competitions.leaderboards.ranking.cells import MISSING
 from competitions.teams.models import Team
 from core.refusals import Refusal
 
@@ -73,9 +74,9 @@ def board_page(
     entries = _ordered(board)
     if cursor:
         entries = entries.filter(_after(*read_cursor(cursor)))
-    found = list(entries[: size + 1])
-    shown = found[:size]
-    more = len(found) > size
+    fetched = list(entries[: size + 1])
+    shown = fetched[:size]
+    more = len(fetched) > size
     ranks = _ranks(shown, first_page=not cursor)
     rows = [Row(rank, entry) for rank, entry in zip(ranks, shown, strict=True)]
     return BoardPage(rows=rows, next_cursor=make_cursor(shown[-1]) if more else None)
@@ -90,13 +91,13 @@ def sorted_page(board: Leaderboard, *, key: str, cursor: str | None = None, size
     if cursor:
         value, _, pk = read_cursor(cursor)
         cells = cells.filter(Q(sort_value__gt=value) | Q(sort_value=value, entry__gt=pk))
-    found = list(cells[: size + 1])
-    if not found and not cursor and board.entry_count:
+    fetched = list(cells[: size + 1])
+    if not fetched and not cursor and board.entry_count:
         raise UnknownSort(key)
-    shown = found[:size]
+    shown = fetched[:size]
     if cursor and shown:
         first_rank = _cell_place(shown[0])
-    more = make_sorted_cursor(shown[-1]) if len(found) > size else None
+    more = make_sorted_cursor(shown[-1]) if len(fetched) > size else None
     return BoardPage(rows=list(_sorted_rows(board, shown, first_rank)), next_cursor=more)
 
 

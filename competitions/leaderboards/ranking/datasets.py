@@ -1,4 +1,4 @@
-"""The data sets of a board that grows: which stand on it, and which of them decide ranks."""
+"""The datasets of a board that grows: which stand on it, and which of them decide ranks."""
 
 from django.db.models import F, Q, QuerySet
 
@@ -12,7 +12,7 @@ def shown_datasets(phase: Phase) -> list[Dataset]:
 
 
 def shown_tasks(phase: Phase) -> list[tuple[Task, Dataset | None]]:
-    """The phase's own tasks, then those of the data sets on its board with these, oldest first; one query."""
+    """The phase's own tasks, then those of the datasets on its board with these, oldest first; one query."""
     own, submitted = phase.tasks.values("pk"), Dataset.objects.on_board(phase).values("task")
     rows = Task.objects.filter(Q(pk__in=own) | Q(pk__in=submitted)).select_related("dataset__submission__team")
     ordered = rows.order_by(F("dataset__joined_at").asc(nulls_first=True), "pk")
@@ -20,7 +20,7 @@ def shown_tasks(phase: Phase) -> list[tuple[Task, Dataset | None]]:
 
 
 def dataset_tasks(phase: Phase) -> list[int]:
-    """Tasks of all data sets that ever joined: one that comes back is sorted by at once."""
+    """Tasks of all datasets that ever joined: one that comes back is sorted by at once."""
     if not phase.grows:
         return []
     return list(Dataset.objects.filter(submission__phase=phase).values_list("task", flat=True))

@@ -1,6 +1,6 @@
-"""Filling a board that grows: every algorithm that counts is run on every data set that joined, each pair once.
+"""Filling a board that grows: every algorithm that counts is run on every dataset that joined, each pair once.
 
-A cell is wanted while its algorithm has a row on an open board of the phase and its data set is on the board. What is wanted and
+A cell is wanted while its algorithm has a row on an open board of the phase and its dataset is on the board. What is wanted and
 missing is queued, what is no longer wanted is taken out of the queue. Everything here may run twice, late, or on two machines at once.
 """
 
@@ -12,14 +12,14 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from competitions.catalog.models import Phase
-from competitions.leaderboards.cells import cell_of
-from competitions.leaderboards.datasets import dataset_tasks, shown_datasets
-from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
-from competitions.leaderboards.relative import average_ranks_refresh
-from competitions.leaderboards.rules import TELLS_NO_SCORE
+from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.disclosure.scores import boards_with_open_rows
+from competitions.leaderboards.models import Cell, Entry
+from competitions.leaderboards.ranking.cells import cell_of
+from competitions.leaderboards.ranking.datasets import dataset_tasks, shown_datasets
+from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
+from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.services import boards_locked, version_raise
-from competitions.leaderboards.values import task_key
 from competitions.runs.models import FILLING_PRIORITY, Run
 from competitions.runs.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen
@@ -38,9 +38,7 @@ def counting_submissions(phase: Phase) -> QuerySet[Submission]:
 
     What is run is seen by its team, so boards whose rows would tell a score that the team may not see have no part in it.
     """
-    boards = phase.leaderboards.filter(visibility=Leaderboard.Visibility.AS_PHASE)
-    telling_nothing = boards.filter(Q(is_hidden=False) | Q(rule__in=TELLS_NO_SCORE))
-    rows = Entry.objects.filter(leaderboard__in=telling_nothing)
+    rows = Entry.objects.filter(leaderboard__in=boards_with_open_rows(phase))
     return Submission.objects.filter(phase=phase, kind=Kind.CODE, pk__in=rows.values("score__submission"))
 
 
@@ -54,18 +52,18 @@ def _growing_phases() -> QuerySet[Phase]:
 
 
 def _phase_fill(phase: Phase, now: datetime) -> int:
-    tasks = {one.task_id for one in shown_datasets(phase)}
-    wanted = set(counting_submissions(phase).values_list("pk", flat=True))
+    tasks = {dataset.task_id for dataset in shown_datasets(phase)}
+    counting = set(counting_submissions(phase).values_list("pk", flat=True))
     runs = Run.objects.filter(submission__phase=phase, fills_board=True)
-    given_up = _give_up(runs.exclude(Q(submission__in=wanted) & Q(task__in=tasks)), now)
-    kept = runs.filter(submission__in=wanted, task__in=tasks).exclude(state=State.CANCELLED)
-    if kept.count() == len(wanted) * len(tasks):  # the common round: one number, however large the board
+    given_up = _give_up(runs.exclude(Q(submission__in=counting) & Q(task__in=tasks)), now)
+    current = runs.filter(submission__in=counting, task__in=tasks).exclude(state=State.CANCELLED)
+    if current.count() == len(counting) * len(tasks):  # the common round: one number, however large the board
         return given_up
-    there = set(kept.values_list("submission", "task"))
+    existing = set(current.values_list("submission", "task"))
     missing: dict[int, list[int]] = {}
-    for submission in sorted(wanted):
-        if lacks := sorted(task for task in tasks if (submission, task) not in there):
-            missing[submission] = lacks
+    for submission in sorted(counting):
+        if absent := sorted(task for task in tasks if (submission, task) not in existing):
+            missing[submission] = absent
     return given_up + _queue_some(missing, now)
 
 
@@ -80,7 +78,7 @@ def _queue_some(missing: dict[int, list[int]], now: datetime) -> int:
 
 @transaction.atomic
 def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> int:
-    """Queue an algorithm's runs on these data sets; returns how many. Runs that are there stay, cancelled ones start again.
+    """Queue an algorithm's runs on these datasets; returns how many. Runs that are there stay, cancelled ones start again.
 
     Nothing is queued for what has stopped to count meanwhile. Locks: team, then the runs that start again.
     """
@@ -90,33 +88,33 @@ def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> i
     if submission.status != State.FINISHED or not submission.may_rank:
         return 0
     phase, queue = submission.phase, submission.phase.competition.queue
-    wanted = list(Dataset.objects.on_board(phase).filter(task__in=list(tasks)).values_list("task", flat=True))
+    on_board = list(Dataset.objects.on_board(phase).filter(task__in=list(tasks)).values_list("task", flat=True))
     cancelled = Run.objects.select_for_update(of=("self",)).filter(
-        submission=submission, task__in=wanted, fills_board=True, state=State.CANCELLED
+        submission=submission, task__in=on_board, fills_board=True, state=State.CANCELLED
     )
-    again = sum(run_reopen(run=run, actor=ACTOR, now=now, note="counts again") for run in cancelled.order_by("pk"))
-    there = set(Run.objects.filter(submission=submission, task__in=wanted).values_list("task", flat=True))
-    made = [
+    restarted = sum(run_reopen(run=run, actor=ACTOR, now=now, note="counts again") for run in cancelled.order_by("pk"))
+    existing = set(Run.objects.filter(submission=submission, task__in=on_board).values_list("task", flat=True))
+    queued = [
         Run(
             submission=submission, task_id=task, team_id=submission.team_id, queue=queue, priority=FILLING_PRIORITY, gpus=phase.gpus,
             queued_at=now, not_before=now, fills_board=True,
         )
-        for task in wanted if task not in there
+        for task in on_board if task not in existing
     ]  # fmt: skip
-    Run.objects.bulk_create(made)
-    enter_queue(Run.objects.filter(pk__in=[run.pk for run in made]), now=now)
-    return again + len(made)
+    Run.objects.bulk_create(queued)
+    enter_queue(Run.objects.filter(pk__in=[run.pk for run in queued]), now=now)
+    return restarted + len(queued)
 
 
 def cells_rerun(*, dataset: Dataset, actor: str, now: datetime) -> int:
-    """Run again what failed on a data set, and nothing else of its submissions; returns how many runs."""
+    """Run again what failed on a dataset, and nothing else of its submissions; returns how many runs."""
     failed = Run.objects.filter(task=dataset.task_id, fills_board=True, state=State.FAILED).select_related("queue")
-    again = [
+    restarted = [
         run
         for run in failed.order_by("pk")
-        if run_reopen(run=run, actor=actor, now=now, note="run again on this data set")
+        if run_reopen(run=run, actor=actor, now=now, note="run again on this dataset")
     ]
-    return len(again)
+    return len(restarted)
 
 
 def _give_up(runs: QuerySet[Run], now: datetime) -> int:
@@ -127,26 +125,26 @@ def _give_up(runs: QuerySet[Run], now: datetime) -> int:
     for run in runs.filter(state=State.QUEUED)[:BATCH]:
         count += run_move(
             run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.CANCELLED, actor=ACTOR, now=now,
-            note="its algorithm no longer counts, or its data set is no longer on the board",
+            note="its algorithm no longer counts, or its dataset is no longer on the board",
         )  # fmt: skip
     return count
 
 
 def datasets_begin_to_count(*, now: datetime) -> int:
-    """For the reconciler: let data sets decide ranks on which all rows of when they joined have been run; returns how many.
+    """For the reconciler: let datasets decide ranks on which all rows of when they joined have been run; returns how many.
 
     Until then nobody is behind for having a slow cell, or one that failed by the platform's fault. Whoever comes later is
-    behind on a data set until it has been run there.
+    behind on a dataset until it has been run there.
     """
-    begun = 0
+    count = 0
     for dataset in Dataset.objects.filter(counts_from=None, withdrawn_at=None).select_related("submission__phase"):
         if not _is_complete(dataset):
             continue
         phase = dataset.submission.phase
         with transaction.atomic():
-            begun += Dataset.objects.filter(pk=dataset.pk, counts_from=None).update(counts_from=now)
+            count += Dataset.objects.filter(pk=dataset.pk, counts_from=None).update(counts_from=now)
             _refresh(boards_locked(phase.pk))
-    return begun
+    return count
 
 
 def _is_complete(dataset: Dataset) -> bool:
@@ -158,7 +156,7 @@ def _is_complete(dataset: Dataset) -> bool:
 
 
 def boards_follow_datasets(sender: type[Dataset], phase: Phase, **kwargs: object) -> None:
-    """Receiver of `datasets_changed`: a data set came onto the phase's boards or left them."""
+    """Receiver of `datasets_changed`: a dataset came onto the phase's boards or left them."""
     boards = boards_locked(phase.pk)
     tasks = dataset_tasks(phase)
     for board in boards:
@@ -167,15 +165,15 @@ def boards_follow_datasets(sender: type[Dataset], phase: Phase, **kwargs: object
 
 
 def _make_sortable(board: Leaderboard, tasks: list[int]) -> None:
-    """Give every row a sort value on each of these data sets: behind all, where it has none yet."""
+    """Give every row a sort value on each of these datasets: behind all, where it has none yet."""
     scores = [column for column in board.columns.all() if column.kind == Column.Kind.SCORE]
     orders = {task_key(column.key, task): column.rank_value for column in scores for task in tasks}
-    there = set(Cell.objects.filter(leaderboard=board, key__in=orders).values_list("entry", "key"))
+    existing = set(Cell.objects.filter(leaderboard=board, key__in=orders).values_list("entry", "key"))
     Cell.objects.bulk_create(
         cell_of(entry, key, order)
         for entry in board.entries.all()
         for key, order in orders.items()
-        if (entry.pk, key) not in there
+        if (entry.pk, key) not in existing
     )
 
 

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from competitions.leaderboards.models import Column
+from competitions.catalog.models import Column
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Reason, State
@@ -25,7 +25,7 @@ def task_key(key: str, task_id: int) -> str:
     return f"{key}@{task_id}"
 
 
-FAILED: Final = "failed"  # `failed@task`: why there is no score on a data set
+FAILED: Final = "failed"  # `failed@task`: why there is no score on a dataset
 
 
 def column_values(submission: Submission, columns: Sequence[Column], *, each_task: bool = False) -> Values:
@@ -47,7 +47,7 @@ def column_values(submission: Submission, columns: Sequence[Column], *, each_tas
 
 
 def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[str, Any]:
-    """What the submission reached on submitted data sets, as far as it has been run on them: `key@task` to the score, or
+    """What the submission reached on submitted datasets, as far as it has been run on them: `key@task` to the score, or
     `failed@task` to the reason."""
     values: dict[str, Any] = {}
     for run in submission.runs.all():
@@ -87,7 +87,7 @@ def _by_task(
             run.scores.get(column.key) if column.kind == Column.Kind.SCORE else run.meters.get(column.key)
             for run in runs
         )
-    known = {one.key: one for one in columns}
+    known = {source.key: source for source in columns}
     numbers: list[float] = []
     for key in column.sources:
         found = _by_task(known[key], columns, runs, above | {column.key}) if key in known else None
@@ -99,8 +99,10 @@ def _by_task(
 
 def _finite(values: Iterable[Any]) -> list[float] | None:
     numbers = list(values)
-    usable = all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in numbers)
-    return [float(one) for one in numbers] if numbers and usable else None
+    usable = all(
+        isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number) for number in numbers
+    )
+    return [float(number) for number in numbers] if numbers and usable else None
 
 
 def primary_column(columns: Sequence[Column]) -> Column | None:

@@ -1,14 +1,14 @@
-"""What the columns of a board's page and exports are: its own, one for each task or submitted data set, and answers of the fact sheet."""
+"""What the columns of a board's page and exports are: its own, one for each task or submitted dataset, and answers of the fact sheet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from competitions.leaderboards.datasets import shown_tasks
-from competitions.leaderboards.facts import FactColumn, fact_columns
-from competitions.leaderboards.models import Column, Leaderboard
-from competitions.leaderboards.values import FAILED, task_key
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.ranking.datasets import shown_tasks
+from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
+from competitions.leaderboards.ranking.values import FAILED, task_key
 from competitions.submissions.models import Dataset
 from competitions.submissions.states import Reason
 
@@ -44,7 +44,7 @@ class TaskColumn:
 
 
 class CellState(StrEnum):
-    """How far an algorithm is on a data set."""
+    """How far an algorithm is on a dataset."""
 
     SCORED = "scored"
     FAILED = "failed"  # behind all that have a score
@@ -54,18 +54,18 @@ class CellState(StrEnum):
 
 @dataclass(frozen=True)
 class DatasetColumn(TaskColumn):
-    """A score column for one submitted data set."""
+    """A score column for one submitted dataset."""
 
     dataset: Dataset
 
     @property
     def unit(self) -> str:
-        """It stands at the column over the organizers' data sets, and is said once."""
+        """It stands at the column over the organizers' datasets, and is said once."""
         return ""
 
     @property
     def heading(self) -> str:
-        """What the column is called in a file: its key and the data set's name, which may be another's too."""
+        """What the column is called in a file: its key and the dataset's name, which may be another's too."""
         return f"{self.key} {self.dataset.name}"
 
     def state_in(self, values: dict[str, Any]) -> CellState:
@@ -88,7 +88,7 @@ def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool =
     """The columns of the page and of exports: where the board shows tasks, each score once more for each task, then
     the answers of the fact sheet that stand on boards. `has_facts`: False saves the query where nothing is asked.
 
-    A board that grows shows the phase's own data sets and the submitted ones behind its columns.
+    A board that grows shows the phase's own datasets and the submitted ones behind its columns.
     """
     facts = fact_columns(board.phase) if has_facts else []
     if board.phase.grows:
@@ -105,7 +105,7 @@ def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool =
 
 
 def _dataset_columns(board: Leaderboard, columns: list[Column]) -> list[ShownColumn]:
-    """Each score on each of the phase's tasks, then on each submitted data set, oldest first."""
+    """Each score on each of the phase's tasks, then on each submitted dataset, oldest first."""
     scores = [column for column in columns if column.kind == Column.Kind.SCORE]
 
     def title(name: str, column: Column) -> str:
@@ -126,9 +126,9 @@ def shown_values(columns: Sequence[ShownColumn], values: dict[str, Any]) -> list
 
 
 def datasets_named(columns: Sequence[ShownColumn]) -> list[str]:
-    """Names of the submitted data sets among these columns, each once."""
-    found = {one.task_id: one.dataset.name for one in columns if isinstance(one, DatasetColumn)}
-    return list(found.values())
+    """Names of the submitted datasets among these columns, each once."""
+    names = {column.task_id: column.dataset.name for column in columns if isinstance(column, DatasetColumn)}
+    return list(names.values())
 
 
 DATASETS_PER_PAGE = 20
@@ -136,7 +136,7 @@ DATASETS_PER_PAGE = 20
 
 @dataclass(frozen=True)
 class DatasetPages:
-    """Which of a growing board's data sets a page shows: `first` to `last` of `count`, from 1."""
+    """Which of a growing board's datasets a page shows: `first` to `last` of `count`, from 1."""
 
     number: int
     first: int
@@ -153,15 +153,15 @@ class DatasetPages:
 
 
 def datasets_page(columns: list[ShownColumn], number: int) -> tuple[list[ShownColumn], DatasetPages | None]:
-    """The columns of one page of data sets, and which they are; all of them, and None, where there are few.
+    """The columns of one page of datasets, and which they are; all of them, and None, where there are few.
 
     A number beyond the last page is the last page.
     """
-    tasks = list(dict.fromkeys(one.task_id for one in columns if isinstance(one, DatasetColumn)))
+    tasks = list(dict.fromkeys(column.task_id for column in columns if isinstance(column, DatasetColumn)))
     if len(tasks) <= DATASETS_PER_PAGE:
         return columns, None
     number = max(1, min(number, -(-len(tasks) // DATASETS_PER_PAGE)))
     first = (number - 1) * DATASETS_PER_PAGE
     chosen = tasks[first : first + DATASETS_PER_PAGE]
-    shown = [one for one in columns if not isinstance(one, DatasetColumn) or one.task_id in chosen]
+    shown = [column for column in columns if not isinstance(column, DatasetColumn) or column.task_id in chosen]
     return shown, DatasetPages(number, first + 1, first + len(chosen), len(tasks))

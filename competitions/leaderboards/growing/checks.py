@@ -5,10 +5,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from competitions.catalog.impact import impact_check, phase_cost
-from competitions.catalog.models import Competition, Phase
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
-from competitions.leaderboards.filling import counting_submissions
-from competitions.leaderboards.models import Leaderboard
+from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind
 
@@ -18,13 +17,16 @@ CHANGED: Final = ("dataset_check", "max_datasets", "time_limit_s", "scoring_time
 
 def growth_cost(phase: Phase, changes: Mapping[str, Any] | None = None) -> str:
     """What filling the board costs at most, with these changes, in a sentence: cells times time limits."""
-    said = {name: getattr(phase, name) for name in CHANGED} | dict(changes or {})
-    algorithms, limit_s = counting_submissions(phase).count(), said["time_limit_s"] + said["scoring_time_limit_s"]
+    settings = {name: getattr(phase, name) for name in CHANGED} | dict(changes or {})
+    algorithms, limit_s = (
+        counting_submissions(phase).count(),
+        settings["time_limit_s"] + settings["scoring_time_limit_s"],
+    )
     each = algorithms * limit_s / HOUR_S
     return (
-        f"Every data set is run with every algorithm that counts, now {algorithms}: at most {limit_s:,} s a run, {each:,.1f} hours a "
-        f"data set, {each * said['max_datasets']:,.1f} hours for all {said['max_datasets']}. Each new algorithm costs at most "
-        f"{said['max_datasets'] * limit_s / HOUR_S:,.1f} hours more."
+        f"Every dataset is run with every algorithm that counts, now {algorithms}: at most {limit_s:,} s a run, {each:,.1f} hours a "
+        f"dataset, {each * settings['max_datasets']:,.1f} hours for all {settings['max_datasets']}. Each new algorithm costs at most "
+        f"{settings['max_datasets'] * limit_s / HOUR_S:,.1f} hours more."
     )
 
 
@@ -39,13 +41,13 @@ def filling_costs(phase: Phase, changes: Mapping[str, Any], now: datetime) -> It
     joined = Dataset.objects.filter(submission__phase=phase).count()
     if "dataset_check" in changes and changes["dataset_check"] is None:
         if joined:
-            yield f"The board would no longer grow: {joined} data sets leave it, and decide no ranks."
+            yield f"The board would no longer grow: {joined} datasets leave it, and decide no ranks."
         return
     if (phase.grows or changes.get("dataset_check")) and set(changes) & set(CHANGED):
         yield growth_cost(phase, {name: changes[name] for name in CHANGED if name in changes})
     before = Submission.objects.filter(phase=phase, kind=Kind.DATASET).count()
     if not phase.grows and changes.get("dataset_check") and before:
-        yield f"{before} data sets were submitted before. They stay what they are; only those that pass the check from now on join."
+        yield f"{before} datasets were submitted before. They stay what they are; only those that pass the check from now on join."
 
 
 @readiness_check
@@ -54,7 +56,7 @@ def growing_boards_can_rank(competition: Competition) -> Iterator[ReadinessWarni
         if phase.dataset_check in phase.tasks.all():
             yield ReadinessWarning(
                 "check_is_a_task", phase.name,
-                "The check of data sets is a task of the phase too, so code is run on it. Take it out of the tasks.",
+                "The check of datasets is a task of the phase too, so code is run on it. Take it out of the tasks.",
             )  # fmt: skip
         for board in phase.leaderboards.all():
             yield from _board_warnings(phase, board)
@@ -64,11 +66,11 @@ def _board_warnings(phase: Phase, board: Leaderboard) -> Iterator[ReadinessWarni
     where = f"{phase.name}, {board.title}"
     if board.visibility == Leaderboard.Visibility.SEALED:
         yield ReadinessWarning(
-            "sealed_board_grows", where, "A sealed board does not grow by data sets. Make it as the phase."
+            "sealed_board_grows", where, "A sealed board does not grow by datasets. Make it as the phase."
         )
     if not any(column.is_relative for column in board.columns.all()):
         yield ReadinessWarning(
             "no_average_rank", where,
-            "Submitted data sets are shown, and decide no rank: values of different data sets have no common mean. Add a column of the "
+            "Submitted datasets are shown, and decide no rank: values of different datasets have no common mean. Add a column of the "
             "kind average rank over the score, and make it the primary one.",
         )  # fmt: skip

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from django.db.models import prefetch_related_objects
 
-from competitions.catalog.models import Phase
-from competitions.leaderboards.models import Leaderboard, Pick, Score
-from competitions.leaderboards.rules import PICKED
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.leaderboards.models import Pick, Score
+from competitions.leaderboards.ranking.rules import PICKED
 from competitions.submissions.models import Submission
 
 
@@ -31,8 +31,10 @@ class ScoredSubmission:
 
 
 def load_boards(phases: Sequence[Phase]) -> None:
-    """Read the boards of these phases, their columns, and the keys on record as sealed: three queries."""
-    prefetch_related_objects(list(phases), "leaderboards__columns", "sealed_keys")
+    """Read the boards of these phases, and their columns: two queries, and one more where scores were under seal."""
+    prefetch_related_objects(list(phases), "leaderboards__columns")
+    with_records = [phase for phase in phases if any(board.has_sealed_keys for board in phase.leaderboards.all())]
+    prefetch_related_objects(with_records, "sealed_keys")
 
 
 def with_scores(submissions: Sequence[Submission]) -> list[ScoredSubmission]:

@@ -1,4 +1,4 @@
-"""Submitted data sets in the admin: where each stands, and running again what failed on it."""
+"""Submitted datasets in the admin: where each stands, and running again what failed on it."""
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -6,13 +6,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from competitions.catalog.organizer_admin import OrganizerAdmin, ReadOnly
-from competitions.leaderboards.filling import cells_rerun
+from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.submissions.models import Dataset
 
 
 @admin.register(Dataset)
 class DatasetAdmin(ReadOnly, OrganizerAdmin):
-    """Disqualify a data set as what it is, a submission; its team may withdraw it."""
+    """Disqualify a dataset as what it is, a submission; its team may withdraw it."""
 
     competition_path = "submission__phase__competition"
     list_display = ["name", "submission", "team", "phase", "joined_at", "counts_from", "withdrawn_at"]
@@ -28,7 +28,7 @@ class DatasetAdmin(ReadOnly, OrganizerAdmin):
     def phase(self, dataset: Dataset) -> str:
         return dataset.submission.phase.name
 
-    @admin.action(description="Run again what failed on these data sets", permissions=["change"])
+    @admin.action(description="Run again what failed on these datasets", permissions=["change"])
     def rerun_failed(self, request: HttpRequest, queryset: QuerySet[Dataset]) -> None:
         actor, now = f"admin:{request.user.get_username()}", timezone.now()
         count = sum(cells_rerun(dataset=dataset, actor=actor, now=now) for dataset in queryset)

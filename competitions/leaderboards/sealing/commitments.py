@@ -6,13 +6,13 @@ from typing import Any
 
 import structlog
 from django.db import transaction
-from django.db.models import Q
 
-from competitions.catalog.models import Phase, Task
-from competitions.leaderboards.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
-from competitions.leaderboards.models import Column, Commitment, Entry, Leaderboard
+from competitions.catalog.models import Column, Leaderboard, Phase, Task
+from competitions.catalog.sealed_keys import phases_under_seal
+from competitions.leaderboards.models import Commitment, Entry
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.sealing.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
 from competitions.leaderboards.services import board_freeze
-from competitions.leaderboards.values import primary_column
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE
 from core.refusals import Conflict
@@ -63,7 +63,7 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
         board_freeze(board=locked, at=None)
     salt, document = secrets.token_hex(32), document_of(locked)
     leaves = leaves_of(document, salt)
-    made = Commitment.objects.create(
+    commitment = Commitment.objects.create(
         leaderboard=locked,
         salt=salt,
         leaves=leaves,
@@ -71,8 +71,10 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
         entry_count=len(document["entries"]),
         made_at=now,
     )
-    log.info("board_committed", board=locked.pk, phase=phase.slug, digest=made.digest, entries=made.entry_count)
-    return made
+    log.info(
+        "board_committed", board=locked.pk, phase=phase.slug, digest=commitment.digest, entries=commitment.entry_count
+    )
+    return commitment
 
 
 def document_of(board: Leaderboard) -> dict[str, Any]:
@@ -101,7 +103,9 @@ PROGRAMS = ("scoring_program", "reference_data", "ingestion_program", "input_dat
 
 def _task(task: Task) -> dict[str, str | None]:
     files = {name: getattr(task, name) for name in PROGRAMS}
-    return {"name": task.name} | {name: f"sha256:{one.file_id}" if one else None for name, one in files.items()}
+    return {"name": task.name} | {
+        name: f"sha256:{resource.file_id}" if resource else None for name, resource in files.items()
+    }
 
 
 def _entry(entry: Entry, columns: list[Column], *, shows_tasks: bool) -> dict[str, Any]:
@@ -153,10 +157,8 @@ def sealed_boards(phase: Phase) -> list[Leaderboard]:
 
 def commit_closed_boards(*, now: datetime) -> int:
     """For the reconciler: commit to every sealed board whose phase has closed and is scored. Returns how many."""
-    is_set = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
-    waiting = Phase.objects.filter(
-        is_set | Q(sealed_keys__isnull=False), revealed_at=None, closes_at__lte=now, leaderboards__commitments=None
-    ).distinct()
+    closed = Phase.objects.filter(closes_at__lte=now, leaderboards__commitments=None)
+    waiting = phases_under_seal().filter(pk__in=closed.values("pk"))
     done = 0
     for phase in waiting:
         if unscored(phase) or not phase.is_settled(now):

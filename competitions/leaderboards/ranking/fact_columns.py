@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Column, Phase
 from competitions.catalog.questions import shown_answer
 from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
-from competitions.leaderboards.models import Column
 from competitions.submissions.models import Submission
 
 PREFIX: Final = "fact:"  # of a row's values, so that an answer never hides a score of the same key
@@ -89,12 +88,12 @@ def comparisons(
     submission: Submission, questions: Sequence[Question], scores: Mapping[str, tuple[Column, float]]
 ) -> list[Comparison]:
     """What was reported beside what was found, for the scores that may be seen: key to column and exact value."""
-    made = []
+    compared = []
     for question in questions:
         reported, found = submission.fact_sheet.get(question.key), scores.get(question.compared_with)
         if found is None or isinstance(reported, bool) or not isinstance(reported, int | float):
             continue
         column, value = found
         difference = f"{reported - value:+.{column.precision}f}"
-        made.append(Comparison(question.title, column.shown(reported), column.shown(value), difference))
-    return made
+        compared.append(Comparison(question.title, column.shown(reported), column.shown(value), difference))
+    return compared

@@ -1,0 +1,244 @@
+"""Boards: what an organizer defines of a leaderboard and its columns, and which scores were asked for under seal."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils.functional import cached_property
+
+from competitions.catalog.meters import METERED
+from competitions.catalog.models.phase import Phase
+
+
+class Leaderboard(models.Model):
+    """A board of a phase. A phase has one for everybody and may have more: a final one that stays sealed, for instance."""
+
+    class Rule(models.TextChoices):
+        """Which scored submissions of a team stand on the board; `rules.py` says what each means."""
+
+        BEST = "best", "the best submission counts"
+        LAST = "last", "the last submission counts"
+        SELECTED = "selected", "the submissions that the team selected count, else its best public one"
+        ADD = "add", "the team puts one submission on the board"
+        ADD_AND_DELETE = "add_and_delete", "the team puts one submission on the board and may take it off"
+        ADD_AND_DELETE_MULTIPLE = "add_multiple", "the team puts submissions on the board and may take them off"
+        ALL = "all", "every scored submission counts"
+
+    class Visibility(models.TextChoices):
+        AS_PHASE = "phase", "As the phase"
+        SEALED = "sealed", "Sealed until the reveal, also in a public phase"
+
+    phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="leaderboards")
+    key = models.SlugField(max_length=36, default="main", help_text="In addresses; unique within the phase.")
+    title = models.CharField(max_length=64, default="Leaderboard")
+    index = models.PositiveSmallIntegerField(default=0, help_text="The lowest is the phase's main board.")
+    rule = models.CharField("which submission counts", max_length=20, choices=Rule, default=Rule.BEST)
+    max_selected = models.PositiveSmallIntegerField(
+        "final submissions of a team", default=2, validators=[MinValueValidator(1)],
+        help_text="How many a team may select, where the selected ones count.",
+    )  # fmt: skip
+    selection_closes_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="Empty: when the phase closes. Nothing is selected, put on or taken off after it.",
+    )
+    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.AS_PHASE)
+    is_hidden = models.BooleanField(default=False, help_text="Seen by organizers alone.")
+    is_transposed = models.BooleanField(default=False, help_text="Teams as columns, and columns as rows.")
+    shows_tasks = models.BooleanField(default=False, help_text="Show each score for each task too.")
+    freeze_at = models.DateTimeField(
+        null=True, blank=True,
+        help_text="Submissions received from then on stay off the board until this is emptied or the phase is revealed.",
+    )  # fmt: skip
+    version = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Raised by every change; pages are cached by it."
+    )
+    has_sealed_keys = models.BooleanField(
+        default=False, editable=False, help_text="A `SealedKey` names it; written with the first of them, and for good."
+    )
+    entry_count = models.PositiveIntegerField(default=0, editable=False)
+    score_count = models.PositiveIntegerField(default=0, editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["index", "pk"]
+        constraints = [models.UniqueConstraint(fields=["phase", "key"], name="board_key_once_per_phase")]
+
+    def __str__(self) -> str:
+        return f"{self.phase}: {self.title}"
+
+    def clean(self) -> None:
+        phase: Phase | None = getattr(self, "phase", None)  # a form may name none
+        if self.visibility == self.Visibility.SEALED and phase is not None and phase.grows:
+            raise ValidationError(
+                {"visibility": "The phase's boards grow by data sets, and such a board cannot be sealed."}
+            )
+
+    @cached_property
+    def visible_columns(self) -> "list[Column]":
+        """Its columns but the hidden ones."""
+        return [column for column in self.columns.all() if not column.is_hidden]
+
+    @property
+    def score_keys(self) -> set[str]:
+        """Keys of the scores that its columns show, or are computed from."""
+        return {column.key for column in self.columns.all() if column.kind == Column.Kind.SCORE}
+
+    @property
+    def is_set_sealed(self) -> bool:
+        """True while its settings, or its phase's, say that it is sealed."""
+        return self.phase.is_sealed or (self.visibility == self.Visibility.SEALED and self.phase.revealed_at is None)
+
+    @property
+    def is_sealed(self) -> bool:
+        """True while this board, and any order that follows from it, must not leave the server.
+
+        Its settings alone do not open it: whatever was scored under seal stays sealed, on this board and by its key on
+        any other board of the phase, until the reveal.
+        """
+        if self.phase.revealed_at is not None or self.is_set_sealed or self.has_sealed_keys:
+            return self.phase.revealed_at is None
+        recorded = self.phase.keys_on_record
+        return bool(recorded) and not self.score_keys.isdisjoint(recorded)
+
+    @property
+    def was_sealed(self) -> bool:
+        """It is sealed, or was until the reveal."""
+        is_set = self.phase.visibility == Phase.Visibility.SEALED or self.visibility == self.Visibility.SEALED
+        return is_set or self.has_sealed_keys
+
+    @property
+    def was_revealed(self) -> bool:
+        """It was sealed, and everybody may see it now."""
+        return self.was_sealed and self.phase.revealed_at is not None
+
+    @property
+    def selection_ends_at(self) -> datetime | None:
+        return self.selection_closes_at or self.phase.grace_ends_at
+
+
+class Column(models.Model):
+    """One value of a board: a score of the scoring program, a meter of the run, or computed from other columns."""
+
+    class Sorting(models.TextChoices):
+        ASC = "asc", "lower is better"
+        DESC = "desc", "higher is better"
+
+    class Kind(models.TextChoices):
+        SCORE = "score", "score of the scoring program"
+        COMPUTED = "computed", "computed from other columns"
+        METER = "meter", "measured while running"
+
+    class Computation(models.TextChoices):
+        AVG = "avg", "average"
+        SUM = "sum", "sum"
+        MIN = "min", "smallest"
+        MAX = "max", "largest"
+        AVG_RANK = "avg_rank", "average rank"
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="columns")
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.SCORE)
+    key = models.CharField(
+        max_length=36, help_text="For a score its key in scores.json; for a measurement its name, for instance wall_s."
+    )
+    computation = models.CharField(max_length=10, choices=Computation, blank=True)
+    sources = models.JSONField(
+        default=list, blank=True, help_text='Keys of the columns it is computed from: ["acc", "f1"].'
+    )
+    spread_key = models.CharField(
+        "standard deviation", max_length=36, blank=True,
+        help_text="Key of the score that holds it, as for results over several seeds; shown as value ± deviation.",
+    )  # fmt: skip
+    title = models.CharField(max_length=36)
+    unit = models.CharField(max_length=20, blank=True)
+    index = models.PositiveSmallIntegerField(default=0)
+    sorting = models.CharField(max_length=4, choices=Sorting, default=Sorting.DESC)
+    precision = models.PositiveSmallIntegerField(
+        default=4, validators=[MaxValueValidator(15)], help_text="Digits after the point."
+    )
+    rank_by_shown = models.BooleanField(
+        default=True, help_text="Rank by the value as shown, so that equal-looking scores share a rank."
+    )
+    is_primary = models.BooleanField(default=False, help_text="The column that decides the rank.")
+    is_hidden = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["index", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["leaderboard", "key"], name="column_key_once_per_board"),
+            models.UniqueConstraint(
+                fields=["leaderboard"], condition=Q(is_primary=True), name="one_primary_column_per_board",
+                violation_error_message="Only one column can be the primary one.",
+            ),
+            models.CheckConstraint(
+                name="column_computation_iff_computed",
+                condition=(Q(kind="computed") & ~Q(computation="")) | (~Q(kind="computed") & Q(computation="")),
+                violation_error_message="A computed column says how it is computed, and no other column does.",
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return self.title
+
+    def clean(self) -> None:
+        if self.kind == self.Kind.METER and self.key not in METERED:
+            raise ValidationError({"key": f"There is no measurement {self.key!r}; there are {', '.join(METERED)}."})
+        if self.kind != self.Kind.COMPUTED:
+            return
+        if (
+            not isinstance(self.sources, list)
+            or not self.sources
+            or not all(isinstance(key, str) for key in self.sources)
+        ):
+            raise ValidationError({"sources": 'Give the keys of other columns as a list, for instance ["acc", "f1"].'})
+        if self.key in self.sources:
+            raise ValidationError({"sources": f"The column {self.key!r} cannot be computed from itself."})
+
+    is_sortable = True  # a column of answers may not be
+
+    @property
+    def is_relative(self) -> bool:
+        """Its value depends on the other teams of the board."""
+        return self.computation == self.Computation.AVG_RANK
+
+    def shown(self, value: float) -> str:
+        """The value at the column's precision."""
+        return f"{value:.{self.precision}f}"
+
+    def shown_in(self, values: dict[str, Any]) -> str | None:
+        """This column's value in a row, with its standard deviation where there is one; None where the row has none."""
+        if self.key not in values:
+            return None
+        spread = values.get(self.spread_key) if self.spread_key else None
+        return self.shown(values[self.key]) + (f" ± {self.shown(spread)}" if spread is not None else "")
+
+    def rank_value(self, value: float) -> float:
+        """The number that rows are ordered by, smaller is better; equal numbers share a rank."""
+        number = round(value, self.precision) if self.rank_by_shown else value
+        return number if self.sorting == self.Sorting.ASC else -number
+
+
+class SealedKey(models.Model):
+    """A key under which scores were asked for while a board kept it sealed; until the phase's reveal no board shows it.
+
+    It outlives the column, and keeps its board and phase from being deleted. `sealed_keys.sealed_keys_record` writes it,
+    and marks the board in the same transaction, so that the keys are read only where a board has some.
+    """
+
+    phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="sealed_keys")
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, related_name="sealed_keys")
+    key = models.CharField(max_length=36)
+    sealed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["phase", "key", "leaderboard"], name="sealed_key_once_per_board")
+        ]
+        verbose_name = "key of sealed scores"
+        verbose_name_plural = "keys of sealed scores"
+
+    def __str__(self) -> str:
+        return f"{self.key} of {self.leaderboard}"

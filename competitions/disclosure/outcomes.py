@@ -1,0 +1,75 @@
+"""What is written of an attempt where everybody who sees the run reads it: reason, code, sentence and meters.
+
+While scores are sealed, a scoring program speaks in fixed words, which carry no label and no score.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from competitions.catalog.models import Phase
+from scoring.errors import CODES
+
+# As in `competitions.submissions.states.Reason`, which stands above.
+OUTPUT_INVALID: Final = "output_invalid"
+PROGRAM_ERROR: Final = "program_error"
+SCORING_ERROR: Final = "scoring_error"
+
+PROGRAM_STAGES: Final = frozenset(("ingestion", "submission"))  # of the participant, or around what they sent in
+SCORING_STAGE: Final = "scoring"
+REFUSED: Final = "refused"  # the code of words that have none
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended, as its worker says. `stages`: names of those that were run."""
+
+    reason: str
+    code: str
+    detail: str
+    meters: Mapping[str, Any]
+    stages: frozenset[str]
+
+    @property
+    def is_of_scoring(self) -> bool:
+        """No program of the participant was run, so the meters are the scoring program's."""
+        return not self.stages & PROGRAM_STAGES
+
+    @property
+    def failed_behind_a_program(self) -> bool:
+        """The scoring program was run on what a program left that had failed, and its words may be among the words."""
+        return self.reason == PROGRAM_ERROR and SCORING_STAGE in self.stages
+
+    @property
+    def quotes_scoring(self) -> bool:
+        """Its words may be those of the scoring program."""
+        return self.reason in (OUTPUT_INVALID, SCORING_ERROR) or self.failed_behind_a_program
+
+
+def disclosed_outcome(phase: Phase, outcome: Outcome) -> Outcome:
+    """The outcome as everybody may read it: where the phase holds sealed scores, without what a scoring program said or used.
+
+    Its own words belong in its log, and its meters in the receipt: both are for those with the right to see sealed scores.
+    """
+    if not (outcome.quotes_scoring or (outcome.is_of_scoring and outcome.meters)) or not phase.holds_sealed_scores:
+        return outcome
+    if outcome.is_of_scoring:
+        outcome = replace(outcome, meters={})
+    return _in_fixed_words(outcome) if outcome.quotes_scoring else outcome
+
+
+def _in_fixed_words(outcome: Outcome) -> Outcome:
+    if outcome.failed_behind_a_program:
+        return replace(outcome, detail="The program failed, and what it left could not be scored.")
+    if outcome.reason == SCORING_ERROR:
+        return replace(outcome, detail="The scoring program failed.")
+    if outcome.code in CODES:
+        return replace(outcome, detail=f"The output cannot be scored: {CODES[outcome.code]}.")
+    return replace(outcome, code=REFUSED, detail="The scoring program refused the output.")
+
+
+def disclosed_meters(
+    phase: Phase, reported: dict[str, Any], *, before: dict[str, Any], is_scoring: bool
+) -> dict[str, Any]:
+    """The meters of a heartbeat, or those of before where they are of a scoring program whose scores are sealed."""
+    return before if is_scoring and phase.holds_sealed_scores else reported

@@ -1,0 +1,75 @@
+"""Who looks: a person, or nobody, with the rights that decide what is disclosed to them."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, TypeVar
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from accounts.models import User
+from competitions.catalog.models import CompetitionOrganizer, Phase, SealedUse
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who looks, for one request: rights are read once, and so is each answer that costs a query."""
+
+    user: User | AnonymousUser
+    now: datetime
+    known_rights: Mapping[int, bool] | None = None  # as `rights`, where the caller has read them already
+    answers: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def rights(self) -> Mapping[int, bool]:
+        """The competitions that the person organizes, by number: True where they have the right to see sealed scores."""
+        if self.known_rights is not None:
+            return self.known_rights
+        if not self.user.is_authenticated:
+            return {}
+        rows = CompetitionOrganizer.objects.filter(user=self.user)
+        return dict(rows.values_list("competition", "can_see_sealed"))
+
+    def organizes(self, phase: Phase) -> bool:
+        """An organizer of the phase's competition, or an administrator."""
+        return self.user.is_superuser or phase.competition_id in self.rights
+
+    def uses_sealed_right(self, phase: Phase) -> bool:
+        """True for those with the right to see sealed scores of the phase; that they use it is put on record, once.
+
+        Administrators are no exception: they can give themselves the right, and that is on record, too.
+        """
+        if not self.rights.get(phase.competition_id, False):
+            return False
+        return self.once(("sealed_right_used", phase.pk), lambda: sealed_right_used(self.user, phase, self.now))
+
+    def once(self, question: Hashable, answer: Callable[[], Answer]) -> Answer:
+        """The answer that was given before in this request, else this one."""
+        if question not in self.answers:
+            self.answers[question] = answer()
+        given: Answer = self.answers[question]
+        return given
+
+
+def reader_of(user: User | AnonymousUser, now: datetime | None = None) -> Reader:
+    return Reader(user, now or timezone.now())
+
+
+def sealed_rights(user: User | AnonymousUser) -> QuerySet[CompetitionOrganizer]:
+    """The rows that give this person the right to see sealed scores, for pages that read it with much else."""
+    return CompetitionOrganizer.objects.filter(user=user.pk or 0, can_see_sealed=True)
+
+
+def sealed_right_used(user: User | AnonymousUser, phase: Phase, now: datetime) -> bool:
+    """Put on record that sealed scores of the phase were shown to this person; always True."""
+    use, created = SealedUse.objects.get_or_create(
+        phase=phase, user_id=user.pk or 0, day=now.astimezone(UTC).date(), defaults={"first_at": now, "last_at": now}
+    )
+    if not created:
+        SealedUse.objects.filter(pk=use.pk).update(uses=F("uses") + 1, last_at=now)
+    return True

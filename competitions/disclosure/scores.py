@@ -1,0 +1,103 @@
+"""Scores, and all that follows from them: rows, order, ranks, what counts, detailed results."""
+
+from typing import Final
+
+from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.disclosure.readers import Reader
+from core.refusals import NotAllowed
+
+Rule = Leaderboard.Rule
+# Where what counts follows from times and the team's own choice, saying it tells nothing about a score.
+TELLS_NO_SCORE: Final = (Rule.LAST, Rule.ALL, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
+
+
+class Sealed(NotAllowed):
+    code = "sealed"
+
+    def __init__(self, board: Leaderboard) -> None:
+        super().__init__(
+            f"The scores of “{board.phase.name}: {board.title}” are sealed until the organizers reveal them."
+        )
+
+
+class Hidden(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("The organizers have hidden this leaderboard.")
+
+
+def scores_are_public(board: Leaderboard) -> bool:
+    """No seal is on the board's scores, or the reveal has lifted it."""
+    return not board.is_sealed
+
+
+def may_see_scores(reader: Reader, board: Leaderboard) -> bool:
+    """Public and revealed boards: everybody who sees the competition. Sealed ones: those with the right to see sealed scores."""
+    is_public = reader.once(("scores_are_public", board.pk), lambda: scores_are_public(board))
+    return is_public or reader.uses_sealed_right(board.phase)
+
+
+def may_know_of(reader: Reader, board: Leaderboard) -> bool:
+    """A hidden board is for organizers; that any other exists is for everybody."""
+    return not board.is_hidden or reader.organizes(board.phase)
+
+
+def may_see_board(reader: Reader, board: Leaderboard | None) -> bool:
+    """The board's rows, their order, their plot and export: whoever may know of it and see its scores. None: there is no board."""
+    return board is not None and may_know_of(reader, board) and may_see_scores(reader, board)
+
+
+def may_see_that_it_counts(reader: Reader, board: Leaderboard) -> bool:
+    """That a submission counts on the board: with its scores, or where its rule tells none."""
+    return may_see_board(reader, board) or (may_know_of(reader, board) and board.rule in TELLS_NO_SCORE)
+
+
+def may_see_manifest(reader: Reader, board: Leaderboard) -> bool:
+    """After the reveal whoever sees the board; before it nobody at all, because its salt gives scores away."""
+    return scores_are_public(board) and may_see_board(reader, board)
+
+
+def refusal_of(board: Leaderboard) -> NotAllowed:
+    """What to say to somebody who may not see this board."""
+    return Hidden() if scores_are_public(board) else Sealed(board)
+
+
+def visible_columns(reader: Reader, board: Leaderboard | None) -> list[Column]:
+    """The columns whose values this reader may see; none of a board that they may not see."""
+    return board.visible_columns if board is not None and may_see_board(reader, board) else []
+
+
+def details_are_public(board: Leaderboard) -> bool:
+    """Whether whoever sees the board may see the detailed results of what counts on it; it depends on no person.
+
+    They may quote every score of their phase, so they wait for the last sealed or hidden board of it.
+    """
+    phase, competition = board.phase, board.phase.competition
+    is_asked_for = competition.enable_detailed_results and competition.show_detailed_results_in_leaderboard
+    is_open = not phase.hide_score_output and not phase.holds_sealed_scores
+    return is_asked_for and is_open and not any(other.is_hidden for other in phase.leaderboards.all())
+
+
+def boards_to_announce(phase: Phase) -> list[Leaderboard]:
+    """Boards that the reveal made public: teams with scores there are told."""
+    return [board for board in phase.leaderboards.all() if board.was_revealed and not board.is_hidden]
+
+
+def boards_with_open_rows(phase: Phase) -> list[Leaderboard]:
+    """Boards of which teams may know what counts: what is run because it counts is seen by its team."""
+    as_phase = (board for board in phase.leaderboards.all() if board.visibility == Leaderboard.Visibility.AS_PHASE)
+    return [
+        board
+        for board in as_phase
+        if board.rule in TELLS_NO_SCORE or (not board.is_hidden and scores_are_public(board))
+    ]
+
+
+def boards_to_carry_over(phase: Phase) -> list[Leaderboard] | None:
+    """Boards whose rows may be run in another phase; None while nothing may, because that would tell what is best.
+
+    What counts on a board that is sealed by itself, or was, is told by being carried over, whatever its settings say now.
+    """
+    as_phase = [board for board in phase.leaderboards.all() if board.visibility == Leaderboard.Visibility.AS_PHASE]
+    if phase.is_sealed:
+        return as_phase if all(board.rule in TELLS_NO_SCORE for board in as_phase) else None
+    return [board for board in as_phase if scores_are_public(board)]

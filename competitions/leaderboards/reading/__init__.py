@@ -1,0 +1,1 @@
+"""Reading boards: pages of rows, columns, exports, and what submissions reached."""

@@ -1,0 +1,1 @@
+"""Sealed boards: the digest at the close, the reveal, and what proves it."""

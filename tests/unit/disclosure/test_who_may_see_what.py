@@ -1,0 +1,222 @@
+"""The rules of disclosure, as docs/sealing-and-winners.md tells them: each artefact for each kind of reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from pytest_django import DjangoAssertNumQueries
+
+from accounts.models import User
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, SealedKey, SealedUse
+from competitions.catalog.sealed_keys import phases_under_seal, sealed_keys_record
+from competitions.catalog.services import phase_reveal
+from competitions.disclosure import outcomes
+from competitions.disclosure.outcomes import Outcome, disclosed_meters, disclosed_outcome
+from competitions.disclosure.outputs import may_download, visible_streams
+from competitions.disclosure.readers import Reader, reader_of
+from competitions.disclosure.receipts import disclosed_receipt
+from competitions.disclosure.scores import (
+    boards_to_carry_over,
+    boards_with_open_rows,
+    may_know_of,
+    may_see_board,
+    may_see_manifest,
+    may_see_that_it_counts,
+    refusal_of,
+    visible_columns,
+)
+from competitions.disclosure.streams import LogStream
+from competitions.submissions.states import Reason
+from tests.worlds import World, person
+
+KINDS = ("visitor", "member", "organizer", "with the right", "administrator")
+PROGRAMS = {LogStream.SUBMISSION, LogStream.INGESTION}
+RECEIPT: dict[str, Any] = {
+    "inputs": {"submission": "sha256:1", "reference_data": "sha256:2"},
+    "outputs": {"predictions.zip": "sha256:3", "scoring.zip": "sha256:4"},
+    "notes": ["the scoring program's remark"],
+    "timings": {"scoring": 1.5},
+    "stages": [{"name": "ingestion", "meters": {"wall_s": 1}}, {"name": "scoring", "meters": {"wall_s": 2}}],
+}
+
+
+@pytest.fixture
+def readers(site: World) -> Callable[[], dict[str, Reader]]:
+    """One of each kind, new for each call, as for a new request."""
+    right = person("with-right")
+    CompetitionOrganizer.objects.create(competition=site.competition, user=right, can_see_sealed=True)
+    users: list[User | AnonymousUser] = [
+        AnonymousUser(), site.member(), site.organizer, right, person("root", is_superuser=True)
+    ]  # fmt: skip
+
+    def made() -> dict[str, Reader]:
+        return {kind: reader_of(user, site.now) for kind, user in zip(KINDS, users, strict=True)}
+
+    return made
+
+
+def board_of(phase: Phase, **fields: object) -> Leaderboard:
+    """The phase's main board, read anew, with these settings."""
+    Leaderboard.objects.filter(pk=phase.leaderboard.pk).update(**fields)
+    return Leaderboard.objects.select_related("phase__competition").get(pk=phase.leaderboard.pk)
+
+
+def those(readers: dict[str, Reader], may: Callable[[Reader], object]) -> set[str]:
+    return {kind for kind, reader in readers.items() if may(reader)}
+
+
+Readers = Callable[[], dict[str, Reader]]
+
+
+def test_a_public_board_is_for_everybody_and_a_hidden_one_for_organizers(site: World, readers: Readers) -> None:
+    assert those(readers(), lambda reader: may_see_board(reader, board_of(site.phase))) == set(KINDS)
+    hidden = board_of(site.phase, is_hidden=True)
+    assert those(readers(), lambda reader: may_see_board(reader, hidden)) == set(KINDS[2:])
+    assert those(readers(), lambda reader: may_know_of(reader, hidden)) == set(KINDS[2:])
+    assert those(readers(), lambda reader: may_see_board(reader, None)) == set()
+
+
+def test_a_sealed_board_is_for_those_with_the_right_alone(site: World, readers: Readers) -> None:
+    sealed = board_of(site.sealed)
+    assert those(readers(), lambda reader: may_see_board(reader, sealed)) == {"with the right"}
+    assert those(readers(), lambda reader: visible_columns(reader, sealed)) == {"with the right"}
+    assert those(readers(), lambda reader: may_see_manifest(reader, sealed)) == set()
+    assert those(readers(), lambda reader: may_know_of(reader, sealed)) == set(KINDS)
+    assert refusal_of(sealed).stable_code == "sealed"
+
+
+def test_after_the_reveal_everybody_sees_board_and_manifest(site: World, readers: Readers) -> None:
+    phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
+    revealed = board_of(Phase.objects.get(pk=site.sealed.pk))
+    for may in (may_see_board, may_see_manifest):
+        assert those(readers(), lambda reader, may=may: may(reader, revealed)) == set(KINDS)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("rule", "who"), [("best", {"with the right"}), ("last", set(KINDS)), ("selected", {"with the right"})]
+)
+def test_that_a_submission_counts_is_told_where_it_tells_no_score(
+    site: World, readers: Readers, rule: str, who: set[str]
+) -> None:
+    sealed = board_of(site.sealed, rule=rule)
+    assert those(readers(), lambda reader: may_see_that_it_counts(reader, sealed)) == who
+
+
+def test_logs_and_files_of_a_public_phase(site: World, readers: Readers) -> None:
+    streams = {kind: set(visible_streams(reader, site.phase)) for kind, reader in readers().items()}
+    assert streams["member"] == PROGRAMS | {LogStream.WORKER}
+    assert streams["organizer"] == set(LogStream)
+    assert those(readers(), lambda reader: may_download(reader, site.phase, "scoring.log")) == set(KINDS[2:])
+    assert those(readers(), lambda reader: may_download(reader, site.phase, "detailed_results.html")) == set(KINDS)
+
+
+def test_logs_and_files_of_a_sealed_phase(site: World, readers: Readers) -> None:
+    streams = {kind: set(visible_streams(reader, site.sealed)) for kind, reader in readers().items()}
+    assert streams["member"] == {LogStream.WORKER}
+    assert streams["organizer"] == streams["administrator"] == PROGRAMS | {LogStream.WORKER}
+    assert streams["with the right"] == set(LogStream)
+    for name in ("scoring.log", "scoring.zip", "detailed_results.html"):
+        assert those(readers(), lambda reader, name=name: may_download(reader, site.sealed, name)) == {"with the right"}  # type: ignore[misc]
+    for name in ("predictions.zip", "ingestion.log"):
+        assert those(readers(), lambda reader, name=name: may_download(reader, site.sealed, name)) == set(KINDS[2:])  # type: ignore[misc]
+
+
+def test_receipts_leave_out_what_may_not_be_had(site: World, readers: Readers) -> None:
+    receipts = {kind: disclosed_receipt(reader, site.sealed, RECEIPT) for kind, reader in readers().items()}
+    assert receipts["with the right"] == RECEIPT
+    assert receipts["member"] == {
+        "inputs": {"submission": "sha256:1"}, "outputs": {}, "stages": [RECEIPT["stages"][0], {"name": "scoring"}],
+    }  # fmt: skip
+    assert receipts["organizer"] == receipts["administrator"]
+    assert receipts["organizer"]["outputs"] == {"predictions.zip": "sha256:3"}
+    assert receipts["organizer"]["inputs"] == RECEIPT["inputs"]
+    in_public = disclosed_receipt(readers()["member"], site.phase, RECEIPT)
+    assert (in_public["stages"], "notes" in in_public) == (RECEIPT["stages"], False)
+
+
+def outcome(reason: str, *stages: str, code: str = "", detail: str = "label 7 is 0.25") -> Outcome:
+    return Outcome(reason=reason, code=code, detail=detail, meters={"wall_s": 1}, stages=frozenset(stages))
+
+
+@pytest.mark.parametrize(
+    ("told", "detail", "meters"),
+    [
+        (outcome("", "scoring"), "label 7 is 0.25", {}),
+        (outcome("", "ingestion", "scoring"), "label 7 is 0.25", {"wall_s": 1}),
+        (outcome("scoring_error", "scoring"), "The scoring program failed.", {}),
+        (outcome("output_invalid", "scoring"), "The scoring program refused the output.", {}),
+        (outcome("program_error", "ingestion"), "label 7 is 0.25", {"wall_s": 1}),
+        (
+            outcome("program_error", "ingestion", "scoring"),
+            "The program failed, and what it left could not be scored.",
+            {"wall_s": 1},
+        ),
+    ],
+)
+def test_a_scoring_program_speaks_in_fixed_words_while_sealed(
+    site: World, told: Outcome, detail: str, meters: dict[str, int]
+) -> None:
+    disclosed = disclosed_outcome(site.sealed, told)
+    assert (disclosed.detail, disclosed.meters) == (detail, meters)
+    assert disclosed_outcome(site.phase, told) == told
+
+
+def test_the_meters_of_a_scoring_program_are_withheld_while_it_runs(site: World) -> None:
+    said: dict[str, dict[str, int]] = {"reported": {"wall_s": 2}, "before": {"wall_s": 1}}
+    assert disclosed_meters(site.sealed, **said, is_scoring=True) == {"wall_s": 1}
+    assert disclosed_meters(site.sealed, **said, is_scoring=False) == {"wall_s": 2}
+    assert disclosed_meters(site.phase, **said, is_scoring=True) == {"wall_s": 2}
+
+
+def test_the_reasons_named_here_are_reasons_of_runs() -> None:
+    assert {outcomes.OUTPUT_INVALID, outcomes.PROGRAM_ERROR, outcomes.SCORING_ERROR} <= set(Reason.values)
+
+
+def test_a_use_of_the_right_is_recorded_once_a_request_and_only_where_something_is_sealed(
+    site: World, readers: Readers
+) -> None:
+    reader = readers()["with the right"]
+    assert may_see_board(reader, board_of(site.phase))
+    assert not SealedUse.objects.exists()
+    assert may_see_board(reader, board_of(site.sealed))
+    visible_streams(reader, site.sealed)
+    assert SealedUse.objects.get().uses == 1
+    assert may_see_board(readers()["with the right"], board_of(site.sealed))
+    assert SealedUse.objects.get().uses == 2
+
+
+def test_rights_are_read_once_and_only_when_they_matter(
+    site: World, readers: Readers, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    reader, phase = readers()["organizer"], site.phase
+    with django_assert_num_queries(1):
+        assert reader.organizes(phase)
+        assert reader.organizes(phase)
+
+
+def test_boards_say_that_they_have_keys_under_seal(site: World) -> None:
+    final = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    Column.objects.create(leaderboard=final, key="private", title="MAE")
+    assert site.phase in phases_under_seal()
+    sealed_keys_record(phase=site.phase, now=site.now)
+    marked = set(Leaderboard.objects.filter(has_sealed_keys=True).values_list("pk", flat=True))
+    assert marked == set(SealedKey.objects.values_list("leaderboard", flat=True)) == {final.pk}
+    Leaderboard.objects.filter(pk=final.pk).update(visibility="phase")
+    assert site.phase in phases_under_seal()
+    assert Leaderboard.objects.get(pk=final.pk).is_sealed
+
+
+def test_what_counts_under_seal_is_neither_run_openly_nor_carried_over(site: World) -> None:
+    phase = site.phase
+    final = Leaderboard.objects.create(phase=phase, key="final", title="Final", index=1, visibility="sealed")
+    assert boards_with_open_rows(phase) == boards_to_carry_over(phase) == [phase.leaderboard]
+    Column.objects.create(leaderboard=final, key="private", title="MAE")
+    sealed_keys_record(phase=phase, now=site.now)
+    Leaderboard.objects.filter(pk=final.pk).update(visibility="phase")
+    assert boards_with_open_rows(phase) == boards_to_carry_over(phase) == [phase.leaderboard]
+    assert boards_to_carry_over(site.sealed) is None
+    board_of(site.sealed, rule="last")
+    assert boards_to_carry_over(site.sealed) == [site.sealed.leaderboard]
