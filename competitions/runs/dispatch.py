@@ -15,10 +15,10 @@ from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Resource
 from competitions.runs.disclosed_results import disclosed_heartbeat, disclosed_result
-from competitions.runs.matching import INSEPARABLE, fitting_runs
 from competitions.runs.models import Attempt, Run, RunOutput
-from competitions.runs.ranking import next_teams, turn_taken
-from competitions.runs.receipts import receipt_of_inputs
+from competitions.runs.queue.matching import INSEPARABLE, fitting_runs
+from competitions.runs.queue.ranking import next_teams, turn_taken
+from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
 from competitions.runs.transitions import run_move

@@ -11,7 +11,7 @@ from competitions.catalog.models import Phase, Task
 from competitions.resources.models import StoredFile
 from competitions.runs import refusals
 from competitions.runs.models import Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.check_requests import check_cancel, check_request
 from competitions.submissions.models import Submission

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 
 from competitions.runs.models import Run, RunEvent
-from competitions.runs.ranking import enter_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State

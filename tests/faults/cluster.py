@@ -131,7 +131,7 @@ class Cluster:
         """Queue code submissions, each with an answer of its own; the expected score by run."""
         from competitions.resources.storage import store_bytes
         from competitions.runs.models import Run
-        from competitions.runs.ranking import enter_queue
+        from competitions.runs.queue.ranking import enter_queue
         from competitions.submissions.models import Submission
         from tests.worlds import zip_of
 

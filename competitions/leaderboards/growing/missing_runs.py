@@ -21,7 +21,7 @@ from competitions.leaderboards.ranking.relative_ranks import average_ranks_refre
 from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.services import boards_locked, version_raise
 from competitions.runs.models import FILLING_PRIORITY, Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import HELD, Kind, Reason, State

@@ -25,8 +25,8 @@ from competitions.resources.models import StoredFile
 from competitions.resources.signing import read_file_token
 from competitions.resources.storage import CHUNK_BYTES, open_stored, spooled, store_path
 from competitions.runs import dispatch
-from competitions.runs.logs import append_logs
 from competitions.runs.models import Run, RunOutput
+from competitions.runs.records.logs import append_logs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.runs.worker_api.results import (

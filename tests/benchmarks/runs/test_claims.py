@@ -16,7 +16,7 @@ from competitions.compute import wakeups
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.models import Run, TeamTurn
-from competitions.runs.ranking import queue_places
+from competitions.runs.queue.ranking import queue_places
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from tests.worlds import World, world

@@ -23,7 +23,7 @@ from competitions.compute.models import Queue, queue_issue_token
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team

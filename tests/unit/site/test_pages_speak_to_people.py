@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import GIB, MIB, Competition, Phase, Task
 from competitions.catalog.sizes import size_read, size_written
-from competitions.runs.logs import append_logs, log_text, readable
+from competitions.runs.records.logs import append_logs, log_text, readable
 from competitions.runs.worker_api.results import read_result
 from competitions.submissions.states import Kind
 from tests.unit.site.admin_forms import errors_of, save_form

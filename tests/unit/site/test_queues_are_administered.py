@@ -14,8 +14,8 @@ from django.utils import timezone
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.queue_position import expected_start
-from competitions.runs.ranking import queue_places
+from competitions.runs.queue.positions import expected_start
+from competitions.runs.queue.ranking import queue_places
 from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State

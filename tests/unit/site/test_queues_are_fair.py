@@ -10,8 +10,9 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from competitions.compute.models import ComputeWorker
-from competitions.runs import dispatch, matching
+from competitions.runs import dispatch
 from competitions.runs.models import Run
+from competitions.runs.queue import matching
 from competitions.runs.services import submission_rerun
 from competitions.runs.upkeep import expire_leases
 from competitions.runs.worker_api.jobs import job_for

@@ -9,7 +9,7 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.runs.logs import readable
+from competitions.runs.records.logs import readable
 from workers.sandbox.engine import Engine
 from workers.sandbox.logs import StageLog
 from workers.sandbox.overwrites import Overwrites

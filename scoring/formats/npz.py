@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scoring.errors import ScoringInputError
-from scoring.layouts import Layout, Member, sibling_with_shape
+from scoring.formats.layouts import Layout, Member, sibling_with_shape
 
 _HARMLESS_BYTES: Final = 64 << 20
 """Files and members up to this size are looked into although they are too large: "wrong shape" says more."""
@@ -37,7 +37,7 @@ _HEADER: Final = re.compile(
     re.DOTALL,
 )
 _DESCRIPTION: Final = re.compile(r"'([<>|=]?)([a-zA-Z?])(\d{0,9})'")
-_MADE_BY_US: Final = "write the file with scoring.submissions.write or `python -m scoring write-example`"
+_MADE_BY_US: Final = "write the file with scoring.formats.submissions.write or `python -m scoring write-example`"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def check_headers(path: Path, layout: Layout) -> None:
     At most a few kilobytes of each member are read. Raises `ScoringInputError` with the first thing that is wrong.
 
     >>> import tempfile
-    >>> from scoring.layouts import layout
+    >>> from scoring.formats.layouts import layout
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(Path(folder) / "a.npz", y_pred=np.zeros(2, np.float32))
     ...     check_headers(Path(folder) / "a.npz", layout("lsc-pcqm4m", "test", 3))
@@ -77,7 +77,7 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
     Peak memory: the arrays and about 2 MB. Raises `ScoringInputError` with the first thing that is wrong.
 
     >>> import tempfile
-    >>> from scoring.layouts import layout
+    >>> from scoring.formats.layouts import layout
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(Path(folder) / "a.npz", y_pred=np.zeros(3, np.float32))
     ...     read_arrays(Path(folder) / "a.npz", layout("lsc-pcqm4m", "test", 3))["y_pred"].tolist()

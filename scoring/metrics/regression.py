@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scoring.arrays import (
+from scoring.errors import ScoringInputError
+from scoring.metrics.arrays import (
     BLOCK,
     AnyArray,
     blocks,
@@ -19,7 +20,6 @@ from scoring.arrays import (
     require_rows,
     require_same_shape,
 )
-from scoring.errors import ScoringInputError
 
 
 def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:

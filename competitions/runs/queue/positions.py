@@ -11,9 +11,9 @@ from uuid import UUID
 from django.db.models import Max, OuterRef, Subquery
 
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
-from competitions.runs.matching import able_workers
 from competitions.runs.models import Run, RunEvent
-from competitions.runs.ranking import queue_places
+from competitions.runs.queue.matching import able_workers
+from competitions.runs.queue.ranking import queue_places
 from competitions.submissions.states import FINAL, HELD, State
 
 LATELY: Final = 50  # ended runs that the estimate is made of

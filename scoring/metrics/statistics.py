@@ -16,9 +16,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.arrays import numeric, require_finite, require_ndim, require_rows
 from scoring.catalogue import Direction
 from scoring.errors import ScoringInputError
+from scoring.metrics.arrays import numeric, require_finite, require_ndim, require_rows
 
 Method = Literal["bca", "percentile"]
 

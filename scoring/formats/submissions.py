@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring import npz
-from scoring.arrays import AnyArray, numeric, require_finite, take
 from scoring.errors import ScoringInputError
-from scoring.layouts import Layout, Member, layout, official_filename, owner_of, splits
-from scoring.npz import read_arrays
-from scoring.topk import first_row_with_duplicates
+from scoring.formats import npz
+from scoring.formats.layouts import Layout, Member, layout, official_filename, owner_of, splits
+from scoring.formats.npz import read_arrays
+from scoring.metrics.arrays import AnyArray, numeric, require_finite, take
+from scoring.metrics.topk import first_row_with_duplicates
 
 __all__ = [
     "Report",
@@ -91,7 +91,7 @@ def read(
 
 
 def read_layout(path: Path, wanted: Layout, *, filename: str | None = None) -> dict[str, NDArray[Any]]:
-    """As `read`, for a layout of one's own (`scoring.layouts.Layout`).
+    """As `read`, for a layout of one's own (`scoring.formats.layouts.Layout`).
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [3, 152]}, rows=2)

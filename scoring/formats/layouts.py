@@ -8,12 +8,12 @@ from typing import Final
 
 from scoring.catalogue import DATASETS
 from scoring.errors import ScoringInputError
-from scoring.topk import CANDIDATES, K
+from scoring.metrics.topk import CANDIDATES, K
 
 
 @dataclass(frozen=True)
 class Member:
-    """One array of a file. `dtypes` are npy descriptions, the first one is what `scoring.submissions.write` writes."""
+    """One array of a file. `dtypes` are npy descriptions, the first one is what `scoring.formats.submissions.write` writes."""
 
     key: str
     shape: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Arrays for `scoring.evaluate` from files of one's own: .npz, .npy and .json. For uploads see `scoring.submissions`."""
+"""Arrays for `scoring.evaluate` from files of one's own: .npz, .npy and .json. For uploads see `scoring.formats.submissions`."""
 
 from __future__ import annotations
 

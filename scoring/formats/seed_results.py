@@ -128,7 +128,9 @@ def _load(path: Path) -> Any:
     except (ValueError, RecursionError) as error:
         if isinstance(error, ScoringInputError):
             raise
-        raise _bad("the file", f"it is not JSON ({error})", "write it with scoring.seed_results.write") from error
+        raise _bad(
+            "the file", f"it is not JSON ({error})", "write it with scoring.formats.seed_results.write"
+        ) from error
 
 
 def _checked(document: Any, dataset: str) -> SeedResults:

@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.arrays import (
+from scoring.errors import ScoringInputError
+from scoring.metrics.arrays import (
     AnyArray,
     blocks,
     compared_as,
@@ -17,8 +18,7 @@ from scoring.arrays import (
     require_rows,
     torch_common_dtype,
 )
-from scoring.errors import ScoringInputError
-from scoring.parallel import map_in_order
+from scoring.metrics.parallel import map_in_order
 
 _BLOCK_BYTES: Final = 1 << 19  # of candidates at a time: stays in the second-level cache between the passes
 _STRIPE_BLOCKS: Final = 32  # blocks that one thread does in a row with the same room for the comparisons

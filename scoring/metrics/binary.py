@@ -12,17 +12,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.arrays import (
-    AnyArray,
-    blocks,
-    labelled,
-    numeric,
-    require_ndim,
-    require_rows,
-    require_same_shape,
-)
 from scoring.errors import ScoringInputError
-from scoring.parallel import map_in_order
+from scoring.metrics.arrays import AnyArray, blocks, labelled, numeric, require_ndim, require_rows, require_same_shape
+from scoring.metrics.parallel import map_in_order
 
 TaskMetric: TypeAlias = Callable[[AnyArray, AnyArray], float]
 
@@ -42,7 +34,7 @@ def roc_auc(y_true: ArrayLike, y_score: ArrayLike) -> float:
         Any real scores, higher for positive, finite where the label counts. Scores are compared in their own type.
 
     A task without a 1 or without a 0 is left out of the sum *and* of the divisor; its scores are not looked at.
-    Large inputs use several cores (see `scoring.parallel`).
+    Large inputs use several cores (see `scoring.metrics.parallel`).
 
     Raises
     ------

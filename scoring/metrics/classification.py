@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scoring.arrays import (
+from scoring.errors import ScoringInputError
+from scoring.metrics.arrays import (
     AnyArray,
     count_equal,
     labelled,
@@ -18,7 +19,6 @@ from scoring.arrays import (
     require_same_shape,
     torch_common_dtype,
 )
-from scoring.errors import ScoringInputError
 
 NanPrediction = Literal["refuse", "wrong"]
 
