@@ -10,12 +10,12 @@ from competitions.leaderboards.filling import boards_fill, datasets_begin_to_cou
 from competitions.leaderboards.models import Column, Entry, Leaderboard
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.datasets import datasets_join
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team
+from tests.answers import read_result
 from tests.worlds import World, lease, zip_of
 
 DATASET = {"input_data/rows.csv": "1,2\n", "reference_data/labels.csv": "0\n", "README.md": "Mine."}

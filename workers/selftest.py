@@ -7,16 +7,16 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER
+from workers.protocol.limits import MIB, Limits
 from workers.sandbox.cgroup import StageCgroup
 from workers.sandbox.collect import list_output
 from workers.sandbox.container import StageSpec
 from workers.sandbox.engine import Engine, EngineFacts
 from workers.sandbox.errors import OutputRefused, SandboxError
-from workers.sandbox.limits import MIB, Limits
 from workers.sandbox.output_volume import OutputVolume, loop_mounts_work
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.users import Runner
@@ -133,7 +133,7 @@ PROBES = (
     Probe("memory", "x = []\nwhile True:\n    x.append(bytearray(8 << 20))", lambda seen: seen.evidence.oom_killed),
     Probe(
         "wall clock", "import time\ntime.sleep(60)", lambda seen: seen.evidence.killed_by == "time_limit" and seen.took_s < 4,
-        replace(LIMITS, wall_s=1),
+        LIMITS.model_copy(update={"wall_s": 1}),
     ),
     Probe("output size", FILL, lambda seen: seen.evidence.output_full, needs_quota=True),
     Probe("number of output files", FILES, lambda seen: seen.evidence.output_no_inodes, needs_quota=True),

@@ -12,7 +12,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Phase, Task
 from competitions.leaderboards.cells import cell_of
 from competitions.leaderboards.datasets import dataset_tasks, shown_datasets
 from competitions.leaderboards.models import Cell, Column, Entry, Leaderboard
@@ -21,7 +21,7 @@ from competitions.leaderboards.rules import TELLS_NO_SCORE
 from competitions.leaderboards.services import boards_locked, version_raise
 from competitions.leaderboards.values import task_key
 from competitions.runs.models import FILLING_PRIORITY, Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.planning import runs_add
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import HELD, Kind, Reason, State
@@ -89,28 +89,23 @@ def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> i
     submission.refresh_from_db(fields=["status", "disqualified_at", "team"])
     if submission.status != State.FINISHED or not submission.may_rank:
         return 0
-    phase, queue = submission.phase, submission.phase.competition.queue
-    wanted = list(Dataset.objects.on_board(phase).filter(task__in=list(tasks)).values_list("task", flat=True))
+    wanted = Task.objects.filter(
+        pk__in=Dataset.objects.on_board(submission.phase).filter(task__in=list(tasks)).values("task")
+    )
     cancelled = Run.objects.select_for_update(of=("self",)).filter(
         submission=submission, task__in=wanted, fills_board=True, state=State.CANCELLED
     )
-    again = sum(run_reopen(run=run, actor=ACTOR, now=now, note="counts again") for run in cancelled.order_by("pk"))
-    there = set(Run.objects.filter(submission=submission, task__in=wanted).values_list("task", flat=True))
-    made = [
-        Run(
-            submission=submission, task_id=task, team_id=submission.team_id, queue=queue, priority=FILLING_PRIORITY, gpus=phase.gpus,
-            queued_at=now, not_before=now, fills_board=True,
-        )
-        for task in wanted if task not in there
-    ]  # fmt: skip
-    Run.objects.bulk_create(made)
-    enter_queue(Run.objects.filter(pk__in=[run.pk for run in made]), now=now)
+    reopened = cancelled.select_related("submission__phase", "task").order_by("pk")
+    again = sum(run_reopen(run=run, actor=ACTOR, now=now, note="counts again") for run in reopened)
+    missing = wanted.exclude(runs__submission=submission)
+    made = runs_add(submission=submission, tasks=missing, priority=FILLING_PRIORITY, now=now, fills_board=True)
     return again + len(made)
 
 
 def cells_rerun(*, dataset: Dataset, actor: str, now: datetime) -> int:
     """Run again what failed on a data set, and nothing else of its submissions; returns how many runs."""
-    failed = Run.objects.filter(task=dataset.task_id, fills_board=True, state=State.FAILED).select_related("queue")
+    failed = Run.objects.filter(task=dataset.task_id, fills_board=True, state=State.FAILED)
+    failed = failed.select_related("queue", "submission__phase", "task")
     again = [
         run
         for run in failed.order_by("pk")

@@ -14,9 +14,9 @@ from django.db.models import Q
 from django.utils.functional import cached_property
 
 from competitions.catalog.models import Phase
-from competitions.runs.worker_api.results import METERED
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
+from workers.protocol.calls import METERED
 
 
 class Leaderboard(models.Model):

@@ -12,7 +12,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from competitions.runs import refusals
 from competitions.runs.models import Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.planning import runs_add
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import Submission
 from competitions.submissions.preflight import recognise
@@ -30,16 +30,7 @@ def queue_accepted(
 
 def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
     """Queue a new submission's runs, one for each task; workers are woken after the commit."""
-    phase = submission.phase
-    queue = phase.competition.queue
-    Run.objects.bulk_create(
-        Run(
-            submission=submission, task=task, team=submission.team, queue=queue, priority=phase.priority,
-            gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now,
-        )
-        for task in tasks
-    )  # fmt: skip
-    enter_queue(Run.objects.filter(submission=submission), now=now)
+    runs_add(submission=submission, tasks=tasks, priority=submission.phase.priority, now=now)
 
 
 @transaction.atomic
@@ -92,5 +83,9 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
 
 def _locked_runs(submission: Submission) -> list[Run]:
     """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
-    rows = Run.objects.select_for_update(of=("self",)).select_related("queue").filter(submission=submission)
+    rows = (
+        Run.objects.select_for_update(of=("self",))
+        .select_related("queue", "submission__phase", "task")
+        .filter(submission=submission)
+    )
     return list(rows.order_by("pk"))

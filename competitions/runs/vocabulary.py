@@ -52,7 +52,7 @@ def _reworded(run: Run, result: Result, *, is_second_failure: bool) -> Result:
 
 def _ran(result: Result, *names: str) -> bool:
     """One of these stages was run."""
-    return any(stage.get("name") in names for stage in result.stages)
+    return any(stage.name in names for stage in result.stages)
 
 
 def meters_to_show(run: Run, state: State, meters: dict[str, Any]) -> dict[str, Any]:

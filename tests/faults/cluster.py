@@ -155,7 +155,7 @@ class Cluster:
                 not_before=now,
             )
             expected[run.pk] = answer
-        wake(self.queue.bell)
+        wake(self.queue.wakeup_queue)
         return expected
 
     def states(self, runs: dict[uuid.UUID, float]) -> dict[uuid.UUID, str]:

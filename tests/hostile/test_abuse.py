@@ -237,7 +237,7 @@ def test_a_daemon_writes_nothing_after_the_recorded_end(bench: Bench) -> None:
     size = alive.stat().st_size
     time.sleep(0.2)
     assert alive.stat().st_size == size > 0
-    finished = execution.result({})["stages"][0]["finished_at"]
+    finished = execution.result({}).stages[0].finished_at
     assert alive.stat().st_mtime <= datetime.fromisoformat(finished).timestamp() + 0.1
     assert bench.see_through(execution).result["stages"][0]["exit_code"] == 0
 

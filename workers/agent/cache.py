@@ -15,7 +15,7 @@ from pathlib import Path
 
 from workers.agent.archive import unpack
 from workers.agent.host import boot_id
-from workers.agent.protocol import FileRef
+from workers.protocol.jobs import FileRef
 from workers.sandbox.output_volume import remove_tree
 
 SETTLED = "settled"

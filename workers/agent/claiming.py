@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from workers.agent.bell import Bell
 from workers.agent.client import NotWelcome, SiteError, SiteUnreachable
 from workers.agent.context import Worker
-from workers.agent.protocol import IDENTIFIER, Job, JobInvalid, parse_job
 from workers.agent.slots import Slot
+from workers.agent.wakeups import Wakeups
+from workers.protocol.calls import Claim
+from workers.protocol.jobs import Job, Lease, parse_job
+from workers.protocol.messages import MessageInvalid, read_message
+from workers.protocol.results import Complete, Outcome, Reason
 from workers.sandbox.errors import SandboxError
 
 log = logging.getLogger("podium.worker")
@@ -18,11 +21,11 @@ ANSWER_PATIENCE_S = 30.0
 
 
 class Claimer:
-    """Asks the site for the next run, woken by the bell, by time, or by a run that has just ended."""
+    """Asks the site for the next run, woken by a message, by time, or by a run that has just ended."""
 
-    def __init__(self, worker: Worker, bell: Bell, *, worker_id: str, poll_s: float, reserve_bytes: int) -> None:
+    def __init__(self, worker: Worker, wakeups: Wakeups, *, worker_id: str, poll_s: float, reserve_bytes: int) -> None:
         self._worker = worker
-        self._bell = bell
+        self._wakeups = wakeups
         self.worker_id = worker_id
         self._poll_s = poll_s
         self._reserve_bytes = reserve_bytes
@@ -31,11 +34,11 @@ class Claimer:
     def next_job(self, slot: Slot) -> Job | None:
         """Wait for a job for `slot`; None when the worker stops."""
         while not self._worker.stopping.is_set():
-            seen = self._bell.rings
+            seen = self._wakeups.count
             job = self._try(slot)
             if job is not None:
                 return job
-            self._bell.wait(seen, self._poll_s)
+            self._wakeups.wait(seen, self._poll_s)
         return None
 
     def _try(self, slot: Slot) -> Job | None:
@@ -45,10 +48,12 @@ class Claimer:
             return None
         if slot.gpu_fault is not None:
             slot.check_gpu()
-        said = {"worker_id": self.worker_id, "free_slots": 1, "free_gpus": slot.free_gpus(), "claim_id": slot.claim_id}
-        said["slot_faults"] = list(self._worker.slot_faults.values())
+        asked = Claim(
+            worker_id=self.worker_id, free_slots=1, free_gpus=slot.free_gpus(), claim_id=slot.claim_id,
+            slot_faults=tuple(self._worker.slot_faults.values()),
+        )  # fmt: skip
         try:
-            body = self._worker.client.claim(said)
+            body = self._worker.client.claim(asked)
             slot.next_claim()
             self._complained = ""
             return None if body is None else self._understood(body)
@@ -62,19 +67,22 @@ class Claimer:
     def _understood(self, body: dict[str, Any]) -> Job | None:
         try:
             return parse_job(body)
-        except JobInvalid as error:
-            log.error("job_refused", extra={"code": error.code, "detail": error.detail})
-            self._answer_for(body, error)
+        except MessageInvalid as error:
+            log.error("job_refused", extra={"code": "job_invalid", "detail": str(error)})
+            self._answer_for(body, str(error))
             return None
 
-    def _answer_for(self, body: dict[str, Any], error: JobInvalid) -> None:
+    def _answer_for(self, body: dict[str, Any], detail: str) -> None:
         """Say why the job cannot be run here: else it waits until its lease is over, and nobody learns of a worker that is too old."""
-        run_id, token = str(body.get("run_id")), str(body.get("token"))
-        if not IDENTIFIER.match(run_id):
-            return
-        said = {name: body.get(name) for name in ("lease_id", "attempt")}
-        said |= {"outcome": "failed", "reason": "infrastructure", "code": error.code, "detail": error.detail[:1000]}
-        self._worker.client.complete(run_id, token, said, patience_s=ANSWER_PATIENCE_S)
+        try:
+            lease = read_message(Lease, body)
+        except MessageInvalid:
+            return  # nothing in it says which run it is
+        answer = Complete(
+            lease_id=lease.lease_id, attempt=lease.attempt, outcome=Outcome.FAILED, reason=Reason.INFRASTRUCTURE,
+            code="job_invalid", detail=detail,
+        )  # fmt: skip
+        self._worker.client.complete(lease.run_id, lease.token, answer, patience_s=ANSWER_PATIENCE_S)
 
     def _why_not(self) -> str | None:
         """A reason not to ask for work at all: it would only fail here."""

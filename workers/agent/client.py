@@ -16,6 +16,9 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from workers import __version__
+from workers.protocol.calls import Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
+from workers.protocol.messages import M, Message, MessageInvalid, read_message
+from workers.protocol.results import Complete
 from workers.sandbox.errors import SandboxError
 
 CONNECT_TIMEOUT_S = 5.0
@@ -83,28 +86,26 @@ class SiteClient:
         """Close the connections."""
         self._session.close()
 
-    def register(self, body: dict[str, Any]) -> dict[str, Any]:
+    def register(self, message: Register) -> Registered:
         """Say who I am. Raises `NotWelcome`, `SiteUnreachable`."""
-        return self._json(self._call("POST", "register", self._queue_token, json=body))
+        return _read(Registered, self._json(self._post("register", self._queue_token, message)))
 
-    def claim(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        """The next job, or None. Raises `NotWelcome`, `SiteUnreachable`."""
-        answer = self._call("POST", "claim", self._queue_token, json=body)
+    def claim(self, message: Claim) -> dict[str, Any] | None:
+        """The next job as it came, or None. Raises `NotWelcome`, `SiteUnreachable`."""
+        answer = self._post("claim", self._queue_token, message)
         return None if answer.status_code == 204 else self._json(answer)
 
-    def heartbeat(self, run_id: str, token: str, body: dict[str, Any]) -> dict[str, Any]:
+    def heartbeat(self, run_id: str, token: str, message: Heartbeat) -> HeartbeatAnswer:
         """Renew the lease; one try. Raises `LeaseLost`, `SiteUnreachable`."""
-        return self._json(self._call("POST", f"runs/{run_id}/heartbeat", token, json=body))
+        return _read(HeartbeatAnswer, self._json(self._post(f"runs/{run_id}/heartbeat", token, message)))
 
-    def complete(self, run_id: str, token: str, body: dict[str, Any], *, patience_s: float) -> dict[str, Any]:
+    def complete(self, run_id: str, token: str, message: Complete, *, patience_s: float) -> dict[str, Any]:
         """Report the result, again and again for `patience_s`. Raises `LeaseLost`, `SiteUnreachable`."""
-        return self._insist(
-            patience_s, lambda: self._json(self._call("POST", f"runs/{run_id}/complete", token, json=body))
-        )
+        return self._insist(patience_s, lambda: self._json(self._post(f"runs/{run_id}/complete", token, message)))
 
-    def release(self, run_id: str, token: str, body: dict[str, Any], *, patience_s: float) -> None:
+    def release(self, run_id: str, token: str, message: Release, *, patience_s: float) -> None:
         """Give back a run whose containers never started. Raises `LeaseLost`, `SiteUnreachable`."""
-        self._insist(patience_s, lambda: self._call("POST", f"runs/{run_id}/release", token, json=body))
+        self._insist(patience_s, lambda: self._post(f"runs/{run_id}/release", token, message))
 
     def upload(self, run_id: str, token: str, name: str, path: Path, sha256: str, *, patience_s: float) -> None:
         """Store one output of the attempt. Raises `LeaseLost`, `SiteUnreachable`, `SiteError`."""
@@ -165,6 +166,9 @@ class SiteClient:
                 if time.monotonic() + wait > until or self._stop.wait(wait):
                     raise
 
+    def _post(self, path: str, token: str, message: Message) -> requests.Response:
+        return self._call("POST", path, token, json=message.model_dump(mode="json"))
+
     def _call(self, method: str, path: str, token: str | None, **arguments: Any) -> requests.Response:
         headers = arguments.pop("headers", {})
         if token is not None:
@@ -194,6 +198,13 @@ class SiteClient:
         if not isinstance(body, dict):
             raise SiteUnreachable("the site's answer is no JSON object")
         return body
+
+
+def _read(model: type[M], body: dict[str, Any]) -> M:
+    try:
+        return read_message(model, body)
+    except MessageInvalid as error:
+        raise SiteUnreachable(f"the site's answer cannot be understood: {error}") from error
 
 
 def _refusal(answer: requests.Response) -> Exception:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -16,18 +15,21 @@ from workers import __version__
 from workers.agent.context import Worker
 from workers.agent.logs import about
 from workers.agent.outbox import Outbox
-from workers.agent.protocol import FIRST_STEP, Job
 from workers.agent.report import endings, stage_record
 from workers.agent.staging import Staged, Stager, Unrunnable
 from workers.agent.state import RunFolder
+from workers.protocol.calls import Activity, Meters, Progress
+from workers.protocol.jobs import Job
+from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
+from workers.protocol.stages import Step
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
-from workers.sandbox.verdict import Verdict, failed, infrastructure, ingestion_verdict, scoring_verdict
+from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion_verdict, scoring_verdict
 
 log = logging.getLogger("podium.worker")
 
-PROTOCOL_STATES = {"preparing": "preparing", "submission": "ingesting", "ingestion": "ingesting", "scoring": "scoring"}
+ACTIVITIES = {"submission": Activity.INGESTING, "ingestion": Activity.INGESTING, "scoring": Activity.SCORING}
 BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
 
 
@@ -38,7 +40,7 @@ class RunExecution:
         self.worker = worker
         self.job = job
         self.folder = folder
-        self.state = "preparing"
+        self.state = Activity.PREPARING
         self.renewed_urls: dict[str, str] = {}
         self.scores: dict[str, float] = {}
         self.verdict: Verdict | None = None
@@ -95,8 +97,8 @@ class RunExecution:
             self.verdict = infrastructure(error)
 
     def _stages(self) -> Verdict | None:
-        jobs = {stage.name: stage for stage in self.job.stages}
-        first = [run for name, run in self.staged.stages.items() if jobs[name].step == FIRST_STEP]
+        jobs = {str(stage.name): stage for stage in self.job.stages}
+        first = [run for name, run in self.staged.stages.items() if jobs[name].step == Step.FIRST]
         beside = [run for name, run in self.staged.stages.items() if jobs[name].beside_scoring]
         verdict = self._programs(first) if first else None
         if verdict is not None or "scoring" not in self.staged.stages:
@@ -110,7 +112,7 @@ class RunExecution:
         with ThreadPoolExecutor(len(stages)) as pool:
             ended = list(pool.map(self._run, stages))
         if self._cancelled:
-            return _cancelled()
+            return CANCELLED
         refused = self.outbox.take(stages[0], "predictions.zip")
         for stage, evidence in zip(stages, ended, strict=True):
             if evidence is not None and (verdict := self._program_verdict(stage, evidence)) is not None:
@@ -143,7 +145,7 @@ class RunExecution:
                 other.cancel("scoring_ended")
             verdicts = [other.result() for other in others]
         if evidence is None or self._cancelled:
-            return _cancelled()
+            return CANCELLED
         return next((verdict for verdict in verdicts if verdict is not None), None) or self._scored(stage, evidence)
 
     def _beside(self, stage: StageRun, scoring: StageRun) -> Verdict | None:
@@ -216,7 +218,7 @@ class RunExecution:
             if stage.idle or ((self._cancelled or self._broken) and stage.started_monotonic is None):
                 return None
             self._running[stage.name] = stage
-            self.state = PROTOCOL_STATES["scoring" if "scoring" in self._running else stage.name]
+            self.state = ACTIVITIES["scoring" if "scoring" in self._running else stage.name]
         try:
             evidence = stage.execute(
                 on_start=lambda moment: self.folder.stage_started(stage.name, moment),
@@ -251,46 +253,40 @@ class RunExecution:
         """Why the run is being ended from outside, if it is."""
         return self._cancelled
 
-    @property
-    def _good_outcome(self) -> str:
-        return "finished" if "scoring" in self.staged.stages else "ingested"
-
     def collect(self) -> dict[str, str]:
         """Finish packing and logs; the outbox' files by name and SHA-256."""
         return self.outbox.collect(self.staged.stages.values())
 
-    def result(self, outputs: dict[str, str]) -> dict[str, Any]:
-        """The body of `complete`."""
-        verdict = self.verdict
-        return {
-            "lease_id": self.job.lease_id,
-            "attempt": self.job.attempt,
-            "outcome": verdict.outcome if verdict else self._good_outcome,
-            "reason": verdict.reason if verdict else None,
-            "code": verdict.code if verdict else None,
-            "detail": verdict.detail if verdict else "",
-            "scores": self.scores if verdict is None else {},
-            "outputs": self.outbox.described(outputs),
-            "notes": self.staged.notes[:20],
-            "stages": [self._stage_record(evidence) for evidence in self._evidence],
-            "timings": {
-                "pull_s": round(self.staged.pull_s, 3),
-                "staging_s": round(self.staged.staging_s, 3),
-                "collect_s": round(self.outbox.seconds, 3),
-            },
-            "host": self.worker.host,
-            "worker_version": __version__,
-        }
+    def result(self, outputs: dict[str, str]) -> Complete:
+        """What is reported of the run."""
+        good = Outcome.FINISHED if "scoring" in self.staged.stages else Outcome.INGESTED
+        verdict = self.verdict or Verdict(outcome=good)
+        return Complete(
+            **dict(verdict),
+            lease_id=self.job.lease_id,
+            attempt=self.job.attempt,
+            scores=self.scores if self.verdict is None else {},
+            outputs=self.outbox.described(outputs),
+            notes=tuple(self.staged.notes),
+            stages=tuple(self._stage_record(evidence) for evidence in self._evidence),
+            timings=Timings(
+                pull_s=round(self.staged.pull_s, 3),
+                staging_s=round(self.staged.staging_s, 3),
+                collect_s=round(self.outbox.seconds, 3),
+            ),
+            host=self.worker.host,
+            worker_version=__version__,
+        )
 
-    def _stage_record(self, evidence: Evidence) -> dict[str, Any]:
+    def _stage_record(self, evidence: Evidence) -> StageRecord:
         spec = self.staged.stages[evidence.name].spec
         digest = self.staged.images[spec.image].digest
         return stage_record(evidence, spec, image_digest=digest, listing=self.outbox.listings.get(evidence.name))
 
-    def meters(self) -> dict[str, Any]:
+    def meters(self) -> Meters:
         """The figures of the stage that runs."""
         stage = self._current
-        return stage.meters() if stage else {}
+        return stage.meters() if stage else Meters()
 
     @property
     def _current(self) -> StageRun | None:
@@ -301,16 +297,16 @@ class RunExecution:
                 return running[name]
         return self._latest
 
-    def progress(self) -> dict[str, float] | None:
+    def progress(self) -> Progress | None:
         """What the participant's program says about its progress."""
         stage = self._current
-        if stage is None or stage.name != "ingestion" or self.state != "ingesting":
+        if stage is None or stage.name != "ingestion" or self.state != Activity.INGESTING:
             return None
         try:
             fraction = read_progress(stage.volume.path)
         except OSError:
             return None
-        return None if fraction is None else {"fraction": fraction}
+        return None if fraction is None else Progress(fraction=fraction)
 
     def destroy(self) -> None:
         """Remove containers, file systems and the folder; give the cache its files back. What resists is left to the janitor."""
@@ -326,7 +322,3 @@ class RunExecution:
             remove()
         except OSError as error:  # such as no memory for another process
             log.warning("not_removed", extra=about(self.job, detail=str(error)[:200]))
-
-
-def _cancelled() -> Verdict:
-    return Verdict("cancelled", None, "cancelled", "The run was cancelled.")

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from workers.protocol import hosts
+
 SAMPLE_S = 1.0
 IDLE_MEMORY_BYTES = 768 << 20  # what a driver keeps on a large GPU that nobody uses
 
@@ -25,9 +27,9 @@ class Gpu:
     memory_bytes: int
     driver: str
 
-    def as_json(self) -> dict[str, Any]:
+    def described(self) -> hosts.Gpu:
         """For the worker's hardware record."""
-        return asdict(self)
+        return hosts.Gpu(**asdict(self))
 
 
 @dataclass(frozen=True)

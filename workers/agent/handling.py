@@ -7,18 +7,19 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
 
 from workers.agent.client import LeaseLost, SiteError, SiteUnreachable
 from workers.agent.execution import RunExecution
 from workers.agent.heartbeat import Heartbeat
 from workers.agent.janitor import remove_containers, remove_run_folder
 from workers.agent.logs import about
-from workers.agent.protocol import Job
 from workers.agent.slots import Slot
 from workers.agent.state import RunFolder, lease_key
+from workers.protocol.calls import Release
+from workers.protocol.jobs import Job
+from workers.protocol.results import Complete, Verdict
 from workers.sandbox.errors import SandboxError
-from workers.sandbox.verdict import Verdict, infrastructure
+from workers.sandbox.verdict import infrastructure
 
 log = logging.getLogger("podium.worker")
 
@@ -144,19 +145,19 @@ class RunHandling:
         self._held.finishing(self.folder.lease)
         try:
             if not self.heartbeat.lost.is_set():
-                body, outputs = self._decided()
+                result, outputs = self._decided()
                 self.heartbeat.flush()
-                self._deliver(body, outputs)
+                self._deliver(result, outputs)
         except Exception:  # whatever it was: the lease runs out, and another worker takes the run
             log.exception("run_not_reported", extra=about(self.job))
         self._end()
 
-    def _decided(self) -> tuple[dict[str, Any], dict[str, str]]:
+    def _decided(self) -> tuple[Complete, dict[str, str]]:
         """The result, written down, and its outputs. What this disk cannot hold is our failure, and said at once."""
         try:
             outputs = self.execution.collect()
-            body = self.execution.result(outputs)
-            self.folder.save_result(body, outputs)
+            result = self.execution.result(outputs)
+            self.folder.save_result(result, outputs)
         except (OSError, SandboxError) as error:
             log.exception("result_not_kept", extra=about(self.job))
             verdict = self.execution.verdict
@@ -165,9 +166,9 @@ class RunHandling:
                     infrastructure(error) if isinstance(error, SandboxError) else _disk_verdict(error)
                 )
             return self.execution.result({}), {}
-        return body, outputs
+        return result, outputs
 
-    def _deliver(self, body: dict[str, Any], outputs: dict[str, str]) -> None:
+    def _deliver(self, result: Complete, outputs: dict[str, str]) -> None:
         client, job, patience = self._worker.client, self.job, self._worker.patience_s
         try:
             uploads = [
@@ -177,8 +178,9 @@ class RunHandling:
                 for name, sha in outputs.items()
             ]
             for name, upload in zip(outputs, uploads, strict=True):
-                self._await_upload(name, upload, body)
-            client.complete(job.run_id, job.token, body, patience_s=patience)
+                if not self._is_uploaded(name, upload):
+                    result = result.without_output(name)
+            client.complete(job.run_id, job.token, result, patience_s=patience)
         except LeaseLost:
             log.warning("run_fenced", extra=about(job))
             return
@@ -186,10 +188,10 @@ class RunHandling:
             log.error("run_not_reported", extra=about(job, detail=str(error)[:300]))
             return
         seconds = round(time.monotonic() - self._began, 3)
-        log.info("run_ended", extra=about(job, outcome=body["outcome"], code=body["code"], seconds=seconds))
+        log.info("run_ended", extra=about(job, outcome=result.outcome, code=result.code, seconds=seconds))
 
-    def _await_upload(self, name: str, upload: Future[None], body: dict[str, Any]) -> None:
-        """An output that the site does not want is left out; the result itself still counts."""
+    def _is_uploaded(self, name: str, upload: Future[None]) -> bool:
+        """False for an output that the site does not want: it is left out, and the result itself still counts."""
         try:
             upload.result()
         except LeaseLost:
@@ -198,7 +200,8 @@ class RunHandling:
             log.warning(
                 "output_refused", extra=about(self.job, code=error.code, detail=f"{name}: {error.detail[:200]}")
             )
-            body["outputs"].pop(name, None)
+            return False
+        return True
 
     def give_up_ahead(self) -> None:
         """It was claimed ahead and its turn does not come: somebody else may have it, unless it was cancelled."""
@@ -210,9 +213,9 @@ class RunHandling:
 
     def release(self) -> None:
         """Give the run back: its containers never started."""
-        body = {"lease_id": self.job.lease_id, "attempt": self.job.attempt}
+        message = Release(lease_id=self.job.lease_id, attempt=self.job.attempt)
         try:
-            self._worker.client.release(self.job.run_id, self.job.token, body, patience_s=self._worker.patience_s)
+            self._worker.client.release(self.job.run_id, self.job.token, message, patience_s=self._worker.patience_s)
             log.info("run_released", extra=about(self.job))
         except (SiteError, SiteUnreachable) as error:
             log.warning("run_not_released", extra=about(self.job, detail=str(error)[:200]))

@@ -6,12 +6,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from workers.agent.client import SiteError, SiteUnreachable
 from workers.agent.context import Worker
 from workers.agent.execution import RunExecution
 from workers.agent.logs import about
+from workers.protocol import calls
+from workers.protocol.calls import Activity, LogPiece, LogStream
 
 log = logging.getLogger("podium.worker")
 
@@ -33,9 +34,9 @@ class Heartbeat(threading.Thread):
         self._on_drain = on_drain
         self._done = threading.Event()
         self._sending = threading.Lock()
-        self._sent_state = "preparing"  # the claim has said as much, and renewed the lease
+        self._sent_state = Activity.PREPARING  # the claim has said as much, and renewed the lease
         self._due = time.monotonic() + min(FIRST_BEAT_S, execution.job.heartbeat_s)
-        self._unsent: list[dict[str, Any]] = []
+        self._unsent: list[LogPiece] = []
         self.lost = threading.Event()
 
     def run(self) -> None:
@@ -78,7 +79,7 @@ class Heartbeat(threading.Thread):
             execution = self._execution
             state = execution.state
             try:
-                answer = self._worker.client.heartbeat(execution.job.run_id, execution.job.token, self._body(state))
+                answer = self._worker.client.heartbeat(execution.job.run_id, execution.job.token, self._message(state))
             except SiteUnreachable as error:
                 self._due = time.monotonic() + RETRY_S
                 log.warning("heartbeat_failed", extra=about(execution.job, detail=str(error)[:200]))
@@ -101,32 +102,26 @@ class Heartbeat(threading.Thread):
             self.lost.set()
             self._execution.cancel("lease_lost")
 
-    def _obey(self, answer: dict[str, Any]) -> None:
-        files = answer.get("files")
-        if isinstance(files, dict):
-            self._execution.renewed_urls.update({str(key): str(url) for key, url in files.items()})
-        if answer.get("action") == "cancel":
+    def _obey(self, answer: calls.HeartbeatAnswer) -> None:
+        self._execution.renewed_urls.update(answer.files)
+        if answer.action == calls.Action.CANCEL:
             self._execution.cancel("cancelled")
-        if answer.get("drain"):
+        if answer.drain:
             self._on_drain()
 
-    def _body(self, state: str) -> dict[str, Any]:
+    def _message(self, state: Activity) -> calls.Heartbeat:
         execution = self._execution
         self._unsent += self._fresh_pieces(MAX_PIECES - len(self._unsent))
-        return {
-            "lease_id": execution.job.lease_id,
-            "attempt": execution.job.attempt,
-            "state": state,
-            "logs": self._unsent,
-            "meters": execution.meters(),
-            "progress": execution.progress(),
-        }
+        return calls.Heartbeat(
+            lease_id=execution.job.lease_id, attempt=execution.job.attempt, state=state, logs=tuple(self._unsent),
+            meters=execution.meters(), progress=execution.progress(),
+        )  # fmt: skip
 
-    def _fresh_pieces(self, room: int) -> list[dict[str, Any]]:
-        pieces: list[dict[str, Any]] = []
+    def _fresh_pieces(self, room: int) -> list[LogPiece]:
+        pieces: list[LogPiece] = []
         for name, stage in list(self._execution.staged.stages.items()):
             while stage.log is not None and len(pieces) < room and (text := stage.log.take_live(MAX_TEXT_BYTES)):
                 seq, _ = self._execution.folder.log_position(name)
                 self._execution.folder.log_sent(name, seq + 1, stage.log.sent_bytes)
-                pieces.append({"stream": name, "seq": seq, "text": text})
+                pieces.append(LogPiece(stream=LogStream(name), seq=seq, text=text))
         return pieces

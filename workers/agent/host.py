@@ -6,9 +6,9 @@ import platform
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from workers.agent.gpus import Gpu
+from workers.protocol.hosts import Host
 from workers.sandbox.container import MAX_OPEN_FILES
 from workers.sandbox.engine import EngineFacts
 from workers.sandbox.limits import host_cores, host_memory_bytes
@@ -16,23 +16,14 @@ from workers.sandbox.limits import host_cores, host_memory_bytes
 MIN_OPEN_FILES = 1024
 
 
-def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool) -> dict[str, Any]:
-    """The protocol's `host`."""
-    return {
-        "hostname": socket.gethostname(),
-        "os": engine.operating_system,
-        "kernel": engine.kernel,
-        "engine": engine.version,
-        "cpu_model": cpu_model(),
-        "cores": host_cores(),
-        "memory_bytes": host_memory_bytes(),
-        "cgroup": engine.cgroup_version,
-        "output_quota": "loop" if quota else "none",
-        "seccomp": "custom",
-        "user_namespaces": engine.user_namespaces,
-        "runtimes": list(engine.runtimes),
-        "gpus": [gpu.as_json() for gpu in gpus],
-    }
+def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool, runtime: str = "") -> Host:
+    """What the site is told of this host."""
+    return Host(
+        hostname=socket.gethostname(), os=engine.operating_system, kernel=engine.kernel, engine=engine.version,
+        cpu_model=cpu_model(), cores=host_cores(), memory_bytes=host_memory_bytes(), cgroup=engine.cgroup_version,
+        output_quota="loop" if quota else "none", seccomp="custom", user_namespaces=engine.user_namespaces,
+        runtimes=engine.runtimes, runtime=runtime or "default", gpus=tuple(gpu.described() for gpu in gpus),
+    )  # fmt: skip
 
 
 def open_files(slots: int, pids: int, file_max: Path = Path("/proc/sys/fs/file-max")) -> int:

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from workers.agent.protocol import Job
+from workers.protocol.jobs import Job
 
 FIELDS = ("submission", "run", "attempt", "lease", "stage", "code", "detail", "outcome", "seconds", "worker", "count")
 

@@ -8,10 +8,11 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Final
 
+from workers.protocol.results import Output, Verdict
 from workers.sandbox.collect import Listing, list_output, read_bounded, sha256_of, zip_output
 from workers.sandbox.errors import OutputRefused
 from workers.sandbox.stage import StageRun
-from workers.sandbox.verdict import Verdict, failed
+from workers.sandbox.verdict import failed
 
 MAX_DETAILED_BYTES: Final = 32 << 20
 DETAILED: Final = "detailed_results.html"
@@ -76,9 +77,9 @@ class Outbox:
         self.seconds = time.monotonic() - started
         return outputs
 
-    def described(self, outputs: dict[str, str]) -> dict[str, dict[str, str | int]]:
-        """Digest and size of each of these files, as the body of `complete` has them."""
+    def described(self, outputs: dict[str, str]) -> dict[str, Output]:
+        """Digest and size of each of these files, for the result."""
         return {
-            name: {"sha256": sha256, "size_bytes": (self.folder / name).stat().st_size}
+            name: Output(sha256=sha256, size_bytes=(self.folder / name).stat().st_size)
             for name, sha256 in outputs.items()
         }

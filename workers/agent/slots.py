@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from workers.agent.context import Worker
 from workers.agent.gpus import why_unclean
+from workers.protocol.hosts import SlotFault
 
 log = logging.getLogger("podium.worker")
 
@@ -88,11 +89,7 @@ class Slot:
         if fault is None:
             self.worker.slot_faults.pop(self.number, None)
         else:
-            self.worker.slot_faults[self.number] = {
-                "slot": self.number,
-                "gpu_uuid": self.gpu_uuid,
-                "detail": fault[:300],
-            }
+            self.worker.slot_faults[self.number] = SlotFault(slot=self.number, gpu_uuid=self.gpu_uuid, detail=fault)
 
 
 def share_cores(cores: Sequence[int], slots: int) -> list[tuple[int, ...]]:

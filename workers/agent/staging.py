@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from workers.agent.archive import ArchiveRefused
@@ -13,17 +13,21 @@ from workers.agent.command import CommandMissing, read_command
 from workers.agent.context import GVISOR, LABEL_WORKER, Worker
 from workers.agent.gpus import NvmlMeter
 from workers.agent.host import open_files
-from workers.agent.protocol import FileRef, InputMount, Job, StageJob
 from workers.agent.state import RunFolder
+from workers.protocol.jobs import FileRef, Job, Mount, Stage
+from workers.protocol.limits import Limits
+from workers.protocol.results import Verdict
+from workers.protocol.stages import StageOutput
 from workers.sandbox.cgroup import StageCgroup
-from workers.sandbox.container import Mount, StageSpec
+from workers.sandbox.container import Mount as HostMount
+from workers.sandbox.container import StageSpec
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.image import ImageFacts
-from workers.sandbox.limits import Limits
+from workers.sandbox.limits import granted
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
 from workers.sandbox.users import Runner, slot_uid
-from workers.sandbox.verdict import Verdict, failed
+from workers.sandbox.verdict import failed
 from workers.sandbox.work import WritableInputs, is_copied
 
 
@@ -85,7 +89,7 @@ class Stager:
                     f"in memory, as large as /tmp may be; what the image holds there is not seen."
                 )
 
-    def _image(self, stage: StageJob) -> ImageFacts:
+    def _image(self, stage: Stage) -> ImageFacts:
         engine = self._worker.engine
         if stage.pull != "always":
             try:
@@ -96,15 +100,17 @@ class Stager:
         engine.pull(stage.image, self._worker.stopping.is_set)
         return engine.image_facts(stage.image)
 
-    def _stage(self, stage: StageJob) -> StageRun:
+    def _stage(self, stage: Stage) -> StageRun:
         worker = self._worker
         if stage.network and not worker.allow_network:
             raise SandboxError("network_refused", "the phase asks for network; this worker was not started to allow it")
         if stage.shared and worker.runtime == GVISOR:
             raise SandboxError("shared_folder_refused", "programs that share a folder cannot be kept apart in gVisor")
-        sources = {mount.target: self._source(stage, mount) for mount in stage.mounts}
+        sources: dict[str, Path] = {mount.target: self._source(stage, mount) for mount in stage.mounts}
         cores = self._folder.cores
-        limits = replace(stage.limits, cpus=min(stage.limits.cpus, len(cores))) if cores else stage.limits
+        limits = granted(stage.limits)
+        if cores:
+            limits = limits.model_copy(update={"cpus": min(limits.cpus, len(cores))})
         beside = next((run for name, run in self.staged.stages.items() if self._same_output(name, stage)), None)
         volume = beside.volume if beside else self._volume(stage.name, limits)
         shared = self._shared(stage) if stage.shared else None
@@ -113,9 +119,9 @@ class Stager:
         inputs = (
             WritableInputs(self._folder.path, f"{stage.name}-inputs", worker.quota, copied, owner) if copied else None
         )
-        mounts = tuple(Mount(source, target) for target, source in sources.items() if target not in copied)
+        mounts = tuple(HostMount(source, target) for target, source in sources.items() if target not in copied)
         mounts += inputs.mounts() if inputs else ()
-        mounts += (Mount(shared.path, "/app/shared", writable=True),) if shared else ()
+        mounts += (HostMount(shared.path, "/app/shared", writable=True),) if shared else ()
         argv = stage.command or self._command(stage, sources, self.staged.notes)
         short = f"{worker.key}{self._folder.lease}{stage.name}"
         cgroup = StageCgroup(short, version=worker.facts.cgroup_version, driver=worker.facts.cgroup_driver)
@@ -145,7 +151,7 @@ class Stager:
             prefill=sources[stage.prefill] if stage.prefill else None, owns_volume=beside is None, idle=not argv,
         )  # fmt: skip
 
-    def _same_output(self, name: str, stage: StageJob) -> bool:
+    def _same_output(self, name: str, stage: Stage) -> bool:
         """Participants' programs of one step write to one output; the scoring program's is its own, for nobody else to write."""
         other = next(job for job in self._job.stages if job.name == name)
         return stage.name != "scoring" and other.step == stage.step
@@ -160,12 +166,12 @@ class Stager:
     def _runner(self) -> Runner:
         return Runner(slot_uid(self._worker.key, self._folder.slot), self._worker.facts.first_user)
 
-    def _shared(self, stage: StageJob) -> OutputVolume:
+    def _shared(self, stage: Stage) -> OutputVolume:
         """The folder that the stages of one step share."""
         for name, run in self.staged.stages.items():
             if run.shared is not None and any(job.name == name and job.step == stage.step for job in self._job.stages):
                 return run.shared
-        return self._volume(f"shared-{stage.step}", stage.limits)
+        return self._volume(f"shared-{stage.step}", granted(stage.limits))
 
     def _labels(self, stage: str) -> dict[str, str]:
         return {
@@ -177,10 +183,10 @@ class Stager:
             "podium.stage": stage,
         }
 
-    def _source(self, stage: StageJob, mount: InputMount) -> Path:
+    def _source(self, stage: Stage, mount: Mount) -> Path:
         """The folder of the host behind one mount."""
-        if mount.file is None:
-            return self.staged.stages[str(mount.stage_output)].volume.path
+        if isinstance(mount, StageOutput):
+            return self.staged.stages[mount.stage_output].volume.path
         try:
             key, path = self._worker.cache.acquire(
                 mount.file, unpacked=mount.unpack, secret=mount.secret, fetch=self._fetch
@@ -209,7 +215,7 @@ class Stager:
         client.download(url, target, sha256=file.sha256, size_bytes=file.size_bytes, patience_s=patience_s)
 
     @staticmethod
-    def _command(stage: StageJob, sources: dict[str, Path], notes: list[str]) -> tuple[str, ...]:
+    def _command(stage: Stage, sources: dict[str, Path], notes: list[str]) -> tuple[str, ...]:
         """The argv; empty for a tolerant stage whose program says none, which is then not run."""
         program = sources.get(stage.command_from)
         if program is None:
@@ -223,14 +229,14 @@ class Stager:
             raise Unrunnable(command_verdict(stage, error)) from error
 
 
-def command_verdict(stage: StageJob, error: CommandMissing) -> Verdict:
+def command_verdict(stage: Stage, error: CommandMissing) -> Verdict:
     """A program that does not say how to run it: a failure of whoever wrote that program."""
     if stage.name == "scoring":
         return failed("scoring_error", error.code, error.detail)
     return _ingestion_verdict(stage, stage.command_from, error)
 
 
-def archive_verdict(stage: StageJob, target: str, error: ArchiveRefused) -> Verdict:
+def archive_verdict(stage: Stage, target: str, error: ArchiveRefused) -> Verdict:
     """An archive that cannot be unpacked to `target`: a failure of whoever uploaded it."""
     if target == "/app/input/res":
         return failed("output_invalid", error.code, error.detail)
@@ -239,7 +245,7 @@ def archive_verdict(stage: StageJob, target: str, error: ArchiveRefused) -> Verd
     return _ingestion_verdict(stage, target, error)
 
 
-def _ingestion_verdict(stage: StageJob, target: str, error: ArchiveRefused | CommandMissing) -> Verdict:
+def _ingestion_verdict(stage: Stage, target: str, error: ArchiveRefused | CommandMissing) -> Verdict:
     """The submission is the participant's, all else in this stage is the organizer's; the code says which file it was."""
     if target == _submission_target(stage):
         return failed("program_error", error.code, error.detail)
@@ -250,7 +256,7 @@ def _ingestion_verdict(stage: StageJob, target: str, error: ArchiveRefused | Com
     return failed("scoring_error", f"input_data_{error.code}", f"The organizer's input data: {error.detail}")
 
 
-def _submission_target(stage: StageJob) -> str:
+def _submission_target(stage: Stage) -> str:
     """Where the ingestion stage sees the submission: beside the organizer's ingestion program, or in its place."""
     beside = "/app/ingested_program"
     return beside if any(mount.target == beside for mount in stage.mounts) else "/app/program"

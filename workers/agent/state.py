@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from workers.agent.host import boot_id
-from workers.agent.protocol import Job, parse_job
+from workers.protocol.jobs import Job, parse_job
+from workers.protocol.messages import read_message
+from workers.protocol.results import Complete
 from workers.sandbox.output_volume import remove_tree
 
 
@@ -33,12 +35,12 @@ class RunFolder:
         self._state |= {"gpu_uuid": gpu_uuid, "boot_id": boot_id(), "cores": list(cores), "slot": slot}
         self.path.mkdir(mode=0o700)
         self.outbox.mkdir(mode=0o700)
-        write_durably(self.path / "job.json", json.dumps(job.raw))
+        write_durably(self.path / "job.json", job.model_dump_json())
         self._write_state(durably=True)
 
     @classmethod
     def load(cls, runs: Path, lease: str) -> tuple[RunFolder, Job]:
-        """Open what a predecessor left. Raises `OSError`, `ValueError` or `JobInvalid` when it is not whole."""
+        """Open what a predecessor left. Raises `OSError`, `ValueError` or `MessageInvalid` when it is not whole."""
         folder = cls(runs, lease)
         job = parse_job(json.loads((folder.path / "job.json").read_text()))
         folder._state = json.loads((folder.path / "state.json").read_text())
@@ -100,15 +102,17 @@ class RunFolder:
         seq, sent_bytes = self._state["logs"].get(stream, (0, 0))
         return seq, sent_bytes
 
-    def save_result(self, body: dict[str, Any], outputs: dict[str, str]) -> None:
+    def save_result(self, result: Complete, outputs: dict[str, str]) -> None:
         """Write the decided result and the outbox' files by name and digest; durable when this returns."""
-        write_durably(self.path / "result.json", json.dumps({"body": body, "outputs": outputs}))
+        write_durably(
+            self.path / "result.json", json.dumps({"body": result.model_dump(mode="json"), "outputs": outputs})
+        )
         self.set_phase("executed")
 
-    def load_result(self) -> tuple[dict[str, Any], dict[str, str]]:
+    def load_result(self) -> tuple[Complete, dict[str, str]]:
         """What `save_result` wrote."""
         saved = json.loads((self.path / "result.json").read_text())
-        return saved["body"], saved["outputs"]
+        return read_message(Complete, saved["body"]), saved["outputs"]
 
     def remove(self) -> None:
         """Delete the folder. Its file systems are unmounted already."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.protocol.limits import MIB, Limits
 from workers.sandbox.image import NO_IMAGE, ImageFacts
-from workers.sandbox.limits import MIB, Limits
 from workers.sandbox.seccomp import seccomp_profile
 from workers.sandbox.users import DEFAULT_RUNNER, Runner
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from workers.protocol.calls import Meters
 from workers.sandbox.cgroup import CgroupReading, StageCgroup
 from workers.sandbox.container import StageSpec, container_config
 from workers.sandbox.engine import ContainerState, Engine
@@ -275,7 +276,7 @@ class StageRun:
                 "killed_from_outside", f"somebody killed the container {self.spec.name} through the engine"
             )
 
-    def meters(self) -> dict[str, Any]:
+    def meters(self) -> Meters:
         """The figures so far, for the page."""
         reading = self.cgroup.read()
         wall = 0.0 if self.started_monotonic is None else time.monotonic() - self.started_monotonic
@@ -285,11 +286,11 @@ class StageRun:
         with contextlib.suppress(OSError):  # its file system may be going away
             usage = self.volume.usage()
             used, written = usage.used_bytes, self.volume.bytes_written(usage)
-        return {
-            "wall_s": round(wall, 3), "cpu_s": reading.cpu_s, "memory_bytes": reading.memory_bytes,
-            "memory_peak_bytes": reading.memory_peak_bytes, "output_bytes": used, "bytes_written": written,
-            "gpu_s": gpu["gpu_s"], "gpu_memory_peak_bytes": gpu["gpu_memory_peak_bytes"], "gpu_energy_j": gpu["gpu_energy_j"],
-        }  # fmt: skip
+        return Meters(
+            wall_s=round(wall, 3), cpu_s=reading.cpu_s, memory_bytes=reading.memory_bytes,
+            memory_peak_bytes=reading.memory_peak_bytes, output_bytes=used, bytes_written=written,
+            gpu_s=gpu["gpu_s"], gpu_memory_peak_bytes=gpu["gpu_memory_peak_bytes"], gpu_energy_j=gpu["gpu_energy_j"],
+        )  # fmt: skip
 
     def write_log(self, path: Path) -> None:
         """Write the bounded log of a stage that has ended."""

@@ -85,7 +85,7 @@ def test_runs_in_a_row_and_a_single_run_beside_the_bare_containers(
     site.queue.is_paused = False
     site.queue.save()
     started = time.monotonic()
-    wake(site.queue.bell)
+    wake(site.queue.wakeup_queue)
     rows = ended(runs, 120, every_s=0.2)  # the site is served by this very process: asking often would slow it
     in_a_row = time.monotonic() - started
     worker.end()

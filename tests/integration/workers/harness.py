@@ -17,8 +17,8 @@ from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.execution import RunExecution
 from workers.agent.gpus import NoGpus
 from workers.agent.host import host_record
-from workers.agent.protocol import parse_job
 from workers.agent.state import RunFolder, lease_key
+from workers.protocol.jobs import parse_job
 from workers.sandbox.engine import Engine
 from workers.sandbox.output_volume import loop_mounts_work
 
@@ -175,7 +175,7 @@ class Bench:
         execution.destroy()
         if alone:
             self.assert_nothing_left()
-        return Outcome(result, execution, outbox)
+        return Outcome(result.model_dump(mode="json"), execution, outbox)
 
     def assert_nothing_left(self) -> None:
         """No container, folder, mount or control group of this worker."""

@@ -24,6 +24,7 @@ from competitions.leaderboards.models import Column, Leaderboard
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run
+from competitions.runs.planning import runs_add
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
@@ -87,17 +88,8 @@ class SmallSite:
                 phase=self.phase, team=self.team, submitted_by=self.user, kind=kind, file=stored,
                 file_name=f"{kind}.zip", received_at=now, created_at=now,
             )  # fmt: skip
-            runs.append(
-                Run.objects.create(
-                    submission=submission,
-                    task=self.task,
-                    team=self.team,
-                    queue=self.queue,
-                    queued_at=now,
-                    not_before=now,
-                )
-            )
-        wake(self.queue.bell)
+            runs += runs_add(submission=submission, tasks=[self.task], priority=0, now=now)
+        wake(self.queue.wakeup_queue)
         return runs
 
 

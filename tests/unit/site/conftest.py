@@ -1,4 +1,4 @@
-"""Unit tests of the site's domain: SQLite, no services; what commits rings no bell."""
+"""Unit tests of the site's domain: SQLite, no services; what commits wakes no worker."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from tests.worlds import NOON, World, world
 
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Bells that were rung, in order. The broker is a service, so unit tests stop at its door."""
+    """Wake-up queues that got a message, in order. The broker is a service, so unit tests stop at its door."""
     rings: list[str] = []
     monkeypatch.setattr(app, "send_task", lambda name, queue, **_: rings.append(queue))
     return rings

@@ -14,9 +14,9 @@ from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.rules import CODABENCH_RULES, PICKED, Rule
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.runs import dispatch
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
+from tests.answers import read_result
 from tests.town import client_of
 from tests.worlds import World, lease, person
 
@@ -107,7 +107,7 @@ def portions(site: World, **fields: object) -> tuple[Leaderboard, Leaderboard]:
 
 def both(site: World, public: float, private: float, hour: int = 0) -> Submission:
     from competitions.runs import dispatch
-    from competitions.runs.worker_api.results import read_result
+    from tests.answers import read_result
     from tests.worlds import lease
 
     made = site.submit(at=site.now + timedelta(hours=hour))

@@ -11,6 +11,7 @@ import requests
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ReadTimeoutError
 
+from tests.unit.workers.limits import limits
 from workers.sandbox.engine import Engine
 from workers.sandbox.errors import SandboxError
 
@@ -72,7 +73,6 @@ def test_a_connection_that_breaks_is_the_engines_failure_even_when_the_container
 def test_a_stage_that_ended_while_the_engine_was_away_is_not_the_participants_failure(tmp_path: Any) -> None:
     from workers.sandbox.cgroup import StageCgroup
     from workers.sandbox.container import StageSpec
-    from workers.sandbox.limits import Limits
     from workers.sandbox.output_volume import OutputVolume
     from workers.sandbox.stage import StageRun
 
@@ -80,10 +80,10 @@ def test_a_stage_that_ended_while_the_engine_was_away_is_not_the_participants_fa
     api.start = lambda container: None
     api.kill = lambda container: None
     api.base_url, api.api_version, api.get = "http+docker://localhost", "1.41", lambda *_, **__: gone()
-    limits = Limits(10, 1 << 27, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
+    given = limits(10, memory_bytes=1 << 27, cpus=1.0)
     volume = OutputVolume(tmp_path, "o", size_bytes=1 << 20, files=10, quota=False)
     volume.create()
-    spec = StageSpec("n", "i", ("x",), (), volume.path, limits, {}, "/podium/x")
+    spec = StageSpec("n", "i", ("x",), (), volume.path, given, {}, "/podium/x")
     cgroup = StageCgroup("x", version="v1", driver="cgroupfs", root=tmp_path)
     stage = StageRun("ingestion", engine_with(api), spec, volume, cgroup, container="c")
     with pytest.raises(SandboxError) as error:

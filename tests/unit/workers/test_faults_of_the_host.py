@@ -17,24 +17,24 @@ from typing import Any
 import pytest
 import requests
 
+from tests.unit.workers.limits import limits
 from tests.unit.workers.test_engine import KILLED, RUNNING, Api, engine_with, gone
 from workers.agent.cache import StagingCache
 from workers.agent.outbox import Outbox
-from workers.agent.protocol import FileRef
 from workers.agent.slots import Slot
+from workers.protocol.jobs import FileRef
 from workers.sandbox import stage as stages
 from workers.sandbox.cgroup import StageCgroup
 from workers.sandbox.collect import list_output
 from workers.sandbox.container import StageSpec
 from workers.sandbox.engine import Engine
 from workers.sandbox.errors import SandboxError
-from workers.sandbox.limits import Limits
 from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import StageRun
 from workers.sandbox.watch import Watch
 
-LIMITS = Limits(7200, 1 << 27, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
+LIMITS = limits(7200, memory_bytes=1 << 27, cpus=1.0)
 FINISHED = {**KILLED, "ExitCode": 0, "FinishedAt": "2030-01-01T02:00:00Z"}
 
 
@@ -214,7 +214,9 @@ def cache_in(folder: Path, *, boot: str = "first", free_bytes: int = 1 << 40, re
 
 
 def content_of(cache: StagingCache, content: bytes) -> bytes:
-    file = FileRef("http://x", hashlib.sha256(content).hexdigest(), len(content), "labels.csv")
+    file = FileRef(
+        url="http://x", sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content), name="labels.csv"
+    )
     key, path = cache.acquire(
         file, unpacked=False, secret=True, fetch=lambda _, target: void(target.write_bytes(content))
     )
@@ -265,4 +267,4 @@ def test_a_gpu_library_that_fails_in_its_own_way_takes_the_slot_out_of_service_a
     worker: Any = SimpleNamespace(gpus=SimpleNamespace(sample=broken), stopping=threading.Event(), slot_faults={})
     slot = Slot(worker, 0, "GPU-0")
     assert "version mismatch" in str(slot.check_gpu())
-    assert (slot.free_gpus(), worker.slot_faults[0]["gpu_uuid"]) == (0, "GPU-0")
+    assert (slot.free_gpus(), worker.slot_faults[0].gpu_uuid) == (0, "GPU-0")

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.unit.workers.limits import limits
 from workers.agent.host import open_files
 from workers.agent.service import Service
 from workers.agent.slots import Slot
@@ -18,12 +19,11 @@ from workers.agent.state import RunFolder
 from workers.sandbox.container import MASKED_PATHS, Mount, StageSpec, container_config
 from workers.sandbox.errors import SandboxError
 from workers.sandbox.image import ImageFacts, read_image
-from workers.sandbox.limits import Limits
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.seccomp import seccomp_profile
 from workers.sandbox.users import Runner, slot_uid
 
-LIMITS = Limits(10, 1 << 28, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
+LIMITS = limits(10, memory_bytes=1 << 28, cpus=1.0)
 MOUNTED = {"/app/output", "/app/program", "/tmp"}
 
 

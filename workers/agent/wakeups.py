@@ -1,4 +1,4 @@
-"""The bell: a message says "there may be work" and nothing else. Without a broker the worker polls."""
+"""Wake-ups: a message says "there may be work" and nothing else. Without a broker the worker polls."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ RECONNECT_S = 5.0
 SOCKET_TIMEOUT_S = 3
 
 
-class Bell:
-    """Counts rings, so that one that comes between a look and a wait is not missed."""
+class Wakeups:
+    """Counts them, so that one that comes between a look and a wait is not missed."""
 
     def __init__(self) -> None:
-        self._rung = threading.Condition()
-        self.rings = 0
+        self._changed = threading.Condition()
+        self.count = 0
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake everyone who waits."""
-        with self._rung:
-            self.rings += 1
-            self._rung.notify_all()
+        with self._changed:
+            self.count += 1
+            self._changed.notify_all()
 
     def wait(self, seen: int, timeout_s: float) -> bool:
-        """Wait for a ring after the `seen`-th; False when the time is over."""
-        with self._rung:
-            return self._rung.wait_for(lambda: self.rings > seen, timeout_s)
+        """Wait for the one after the `seen`-th; False when the time is over."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.count > seen, timeout_s)
 
 
 def connection_to(broker: str) -> Connection:
@@ -53,14 +53,14 @@ def connection_to(broker: str) -> Connection:
     return Connection("filesystem://", transport_options=options)
 
 
-class BellListener(threading.Thread):
-    """Listens on one Celery queue and rings. A broker that is away costs latency alone."""
+class WakeupListener(threading.Thread):
+    """Listens on one Celery queue and passes each wake-up on. A broker that is away costs latency alone."""
 
-    def __init__(self, broker: str, queue: str, bell: Bell, stopping: threading.Event) -> None:
-        super().__init__(name="bell", daemon=True)
+    def __init__(self, broker: str, queue: str, wakeups: Wakeups, stopping: threading.Event) -> None:
+        super().__init__(name="wakeups", daemon=True)
         self._broker = broker
         self.queue = Queue(queue, Exchange(queue, type="direct"), routing_key=queue)
-        self._bell = bell
+        self._wakeups = wakeups
         self._stopping = stopping
 
     def run(self) -> None:
@@ -69,8 +69,8 @@ class BellListener(threading.Thread):
             try:
                 self._listen()
             except Exception as error:  # noqa: BLE001  each transport has exceptions of its own; none may end the worker
-                log.warning("bell_unreachable", extra={"detail": str(error)[:200]})
-                self._bell.ring()  # what was said meanwhile is unknown: look
+                log.warning("broker_unreachable", extra={"detail": str(error)[:200]})
+                self._wakeups.wake()  # what was said meanwhile is unknown: look
                 self._stopping.wait(RECONNECT_S)
 
     def _listen(self) -> None:
@@ -84,4 +84,4 @@ class BellListener(threading.Thread):
                         continue
 
     def _heard(self, message: Any) -> None:
-        self._bell.ring()
+        self._wakeups.wake()
