@@ -30,7 +30,7 @@ from workers.agent.config import (
 )
 from workers.agent.gpus import GpuError
 from workers.agent.logs import set_up_logging
-from workers.sandbox.errors import SandboxError
+from workers.errors import SandboxError
 
 TRUE_WORDS = ("1", "true", "yes", "on")
 

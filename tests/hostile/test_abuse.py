@@ -16,7 +16,7 @@ import pytest
 from tests.hostile.programs import escapes, outputs, resources, truth
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, SECRET, Bench, Outcome
-from workers.sandbox.users import FIRST_UID
+from workers.engines.users import FIRST_UID
 
 Check = Callable[[Outcome], bool]
 

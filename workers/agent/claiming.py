@@ -9,11 +9,11 @@ from workers.agent.client import NotWelcome, SiteError, SiteUnreachable
 from workers.agent.context import Worker
 from workers.agent.slots import Slot
 from workers.agent.wakeups import Wakeups
+from workers.errors import SandboxError
 from workers.protocol.calls import Claim
 from workers.protocol.jobs import Job, Lease, parse_job
 from workers.protocol.messages import MessageInvalid, read_message
 from workers.protocol.results import Complete, Outcome, Reason
-from workers.sandbox.errors import SandboxError
 
 log = logging.getLogger("podium.worker")
 

@@ -16,10 +16,10 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from workers import __version__
+from workers.errors import SandboxError
 from workers.protocol.calls import Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import M, Message, MessageInvalid, read_message
 from workers.protocol.results import Complete
-from workers.sandbox.errors import SandboxError
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 30.0

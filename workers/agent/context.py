@@ -11,11 +11,10 @@ from pathlib import Path
 from workers.agent.cache import StagingCache
 from workers.agent.client import SiteClient
 from workers.agent.gpus import GpuSource
+from workers.engines.base import Engine, EngineFacts
 from workers.protocol.hosts import Host, SlotFault
-from workers.sandbox.engine import Engine, EngineFacts
 
 LABEL_WORKER = "podium.worker"
-GVISOR = "runsc"
 UPLOAD_THREADS = 4
 
 

@@ -13,10 +13,9 @@ from pathlib import Path
 from workers import __version__
 from workers.agent.context import Worker
 from workers.agent.state import write_durably
+from workers.errors import SandboxError
 from workers.protocol.hosts import SelfTest
 from workers.protocol.messages import read_message
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.seccomp import seccomp_profile
 from workers.selftest import Tester, examine
 
 log = logging.getLogger("podium.worker")
@@ -49,15 +48,15 @@ def enrol(worker: Worker, *, when: str, image: str) -> SelfTest:
     if found is None:
         log.warning("self_test_not_run", extra={"detail": f"the image {image} is not on this host"})
         return SelfTest()
-    record = _kept(worker, found) if when == "once" else None
-    record = record or _tried(worker, image, found)
+    record = _kept(worker, found.digest) if when == "once" else None
+    record = record or _tried(worker, image, found.digest)
     if record.fails:
         raise LimitsDoNotHold(record.fails)
     return record
 
 
 def _state_of_host(worker: Worker, image_digest: str) -> str:
-    facts = (worker.facts, image_digest, worker.quota, __version__, seccomp_profile())
+    facts = (worker.facts, image_digest, worker.quota, __version__)
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 

@@ -18,11 +18,11 @@ from workers.agent.outbox import Outbox
 from workers.agent.report import endings, stage_record
 from workers.agent.staging import Staged, Stager, Unrunnable
 from workers.agent.state import RunFolder
+from workers.errors import SandboxError
 from workers.protocol.calls import Activity, Meters, Progress
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
 from workers.protocol.stages import Step
-from workers.sandbox.errors import SandboxError
 from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion_verdict, scoring_verdict

@@ -15,10 +15,10 @@ from workers.agent.janitor import remove_containers, remove_run_folder
 from workers.agent.logs import about
 from workers.agent.slots import Slot
 from workers.agent.state import RunFolder, lease_key
+from workers.errors import SandboxError
 from workers.protocol.calls import Release
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Verdict
-from workers.sandbox.errors import SandboxError
 from workers.sandbox.verdict import infrastructure
 
 log = logging.getLogger("podium.worker")

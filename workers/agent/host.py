@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workers.agent.gpus import Gpu
+from workers.engines.base import EngineFacts
+from workers.engines.spec import MAX_OPEN_FILES
 from workers.protocol.hosts import Host
-from workers.sandbox.container import MAX_OPEN_FILES
-from workers.sandbox.engine import EngineFacts
 from workers.sandbox.limits import host_cores, host_memory_bytes
 
 MIN_OPEN_FILES = 1024

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER, Worker
-from workers.sandbox.cgroup import CGROUP_ROOT
-from workers.sandbox.errors import SandboxError
+from workers.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
 
 log = logging.getLogger("podium.worker")
@@ -26,7 +24,7 @@ def sweep(worker: Worker, live: Live) -> int:
     What this host refuses is logged and tried again by the next sweep: the worker goes on.
     """
     removed = 0
-    for part in (_containers, _folders, _cgroups, _excess):
+    for part in (_containers, _folders, _groups, _excess):
         try:
             removed += part(worker, live)
         except (SandboxError, OSError) as error:
@@ -38,9 +36,9 @@ def sweep(worker: Worker, live: Live) -> int:
 
 def _containers(worker: Worker, live: Live) -> int:
     removed = 0
-    for container in worker.engine.labelled({LABEL_WORKER: worker.key}):
+    for container in worker.engine.list({LABEL_WORKER: worker.key}):
         try:
-            if worker.engine.inspect(container).labels.get("podium.lease") not in live():
+            if worker.engine.observe(container).labels.get("podium.lease") not in live():
                 worker.engine.remove(container)
                 removed += 1
         except SandboxError as error:
@@ -59,7 +57,7 @@ def _excess(worker: Worker, live: Live) -> int:
 def remove_containers(worker: Worker, lease: str) -> None:
     """Remove all containers of one lease."""
     try:
-        for container in worker.engine.labelled({LABEL_WORKER: worker.key, "podium.lease": lease}):
+        for container in worker.engine.list({LABEL_WORKER: worker.key, "podium.lease": lease}):
             worker.engine.remove(container)
     except SandboxError as error:
         log.warning("janitor_stopped", extra={"code": error.code, "detail": error.detail[:200]})
@@ -87,22 +85,8 @@ def remove_run_folder(folder: Path) -> None:
     OutputVolume(folder.parent, folder.name, size_bytes=0, files=0, quota=False).destroy()
 
 
-def _cgroups(worker: Worker, live: Live) -> int:
-    """Empty groups that a worker which was killed could not remove; the kernel refuses to remove one in use."""
-    removed = 0
-    for parent in {CGROUP_ROOT / "podium.slice", *CGROUP_ROOT.glob("podium"), *CGROUP_ROOT.glob("*/podium")}:
-        there = _groups(parent, worker.key)
-        held = live()
-        for group in there:
-            if any(lease in group.name for lease in held):
-                continue
-            with contextlib.suppress(OSError):
-                group.rmdir()
-                removed += 1
-    return removed
-
-
-def _groups(parent: Path, key: str) -> list[Path]:
-    with contextlib.suppress(OSError):
-        return [Path(entry.path) for entry in os.scandir(parent) if key in entry.name]
-    return []
+def _groups(worker: Worker, live: Live) -> int:
+    """What a worker that was killed could not forget; nothing under which a container still runs is forgotten."""
+    there = worker.engine.groups(worker.key)
+    held = live()
+    return sum(worker.engine.release(group) for group in there if not any(lease in group for lease in held))

@@ -8,9 +8,9 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Final
 
+from workers.errors import OutputRefused
 from workers.protocol.results import Output, Verdict
 from workers.sandbox.collect import Listing, list_output, read_bounded, sha256_of, zip_output
-from workers.sandbox.errors import OutputRefused
 from workers.sandbox.stage import StageRun
 from workers.sandbox.verdict import failed
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from workers.engines.spec import StageSpec
 from workers.protocol.results import StageRecord
 from workers.protocol.stages import StageName
 from workers.sandbox.collect import Listing
-from workers.sandbox.container import StageSpec
 from workers.sandbox.stage import Evidence
 
 
@@ -15,7 +15,7 @@ def stage_record(evidence: Evidence, spec: StageSpec, *, image_digest: str, list
         name=StageName(evidence.name), image=spec.image, image_digest=image_digest,
         exit_code=evidence.exit_code, oom_killed=evidence.oom_killed, killed_by=evidence.killed_by,
         started_at=evidence.started_at.isoformat(), finished_at=evidence.finished_at.isoformat(),
-        wall_s=round(evidence.wall_s, 3), cpu_s=evidence.cgroup.cpu_s, memory_peak_bytes=evidence.cgroup.memory_peak_bytes,
+        wall_s=round(evidence.wall_s, 3), cpu_s=evidence.usage.cpu_s, memory_peak_bytes=evidence.usage.memory_peak_bytes,
         output_bytes=listing.total_bytes if listing else evidence.output_bytes,
         output_files=len(listing.files) if listing else None,
         bytes_written=evidence.bytes_written, limits=spec.limits, **evidence.gpu,

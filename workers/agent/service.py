@@ -17,7 +17,7 @@ from workers.agent.cache import StagingCache
 from workers.agent.claiming import Claimer
 from workers.agent.client import SiteClient, SiteUnreachable
 from workers.agent.config import Config, ConfigError
-from workers.agent.context import GVISOR, LABEL_WORKER, Worker
+from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.enrolment import enrol
 from workers.agent.gpus import Gpu, GpuSource, choose_gpus, find_gpus
 from workers.agent.handling import HeldRuns, RunHandling
@@ -29,10 +29,11 @@ from workers.agent.slots import Slot, share_cores
 from workers.agent.state import RunFolder
 from workers.agent.wakeups import WakeupListener, Wakeups
 from workers.calibration import kept_calibration
+from workers.engines import engine_for
+from workers.engines.base import GVISOR, EngineFacts
+from workers.errors import SandboxError
 from workers.protocol.calls import Register, Registered, Role
 from workers.protocol.hosts import SelfTest, SlotFacts
-from workers.sandbox.engine import Engine, EngineFacts
-from workers.sandbox.errors import SandboxError
 from workers.sandbox.output_volume import loop_mounts_work
 
 log = logging.getLogger("podium.worker")
@@ -55,7 +56,7 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
     (data_dir / "runs").mkdir(parents=True, exist_ok=True)
     for private in (data_dir, data_dir / "runs"):
         private.chmod(0o700)
-    engine = Engine(config.engine or None)
+    engine = engine_for(config.engine)
     facts = engine.facts()
     quota = loop_mounts_work(data_dir)
     if config.require_quota and not quota:
@@ -200,8 +201,8 @@ class Service:
             return True
         engine = self._worker.engine
         try:
-            containers = engine.labelled({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
-            return not containers or not all(engine.inspect(container).never_started for container in containers)
+            containers = engine.list({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
+            return not containers or not all(engine.observe(container).never_started for container in containers)
         except SandboxError:
             return True
 

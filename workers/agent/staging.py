@@ -10,23 +10,22 @@ from pathlib import Path
 from workers.agent.archive import ArchiveRefused
 from workers.agent.client import SiteError
 from workers.agent.command import CommandMissing, read_command
-from workers.agent.context import GVISOR, LABEL_WORKER, Worker
+from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.gpus import NvmlMeter
 from workers.agent.host import open_files
 from workers.agent.state import RunFolder
-from workers.protocol.jobs import FileRef, Job, Mount, Stage
+from workers.engines.images import ImageFacts
+from workers.engines.spec import Mount as HostMount
+from workers.engines.spec import StageSpec
+from workers.engines.users import Runner, slot_uid
+from workers.errors import SandboxError
+from workers.protocol.jobs import FileRef, Job, Mount, PullPolicy, Stage
 from workers.protocol.limits import Limits
 from workers.protocol.results import Verdict
 from workers.protocol.stages import StageOutput
-from workers.sandbox.cgroup import StageCgroup
-from workers.sandbox.container import Mount as HostMount
-from workers.sandbox.container import StageSpec
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.image import ImageFacts
 from workers.sandbox.limits import granted
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
-from workers.sandbox.users import Runner, slot_uid
 from workers.sandbox.verdict import failed
 from workers.sandbox.work import WritableInputs, is_copied
 
@@ -80,31 +79,21 @@ class Stager:
 
     def _images(self) -> None:
         for stage in self._job.stages:
-            if stage.image in self.staged.images and stage.pull != "always":
+            if stage.image in self.staged.images and stage.pull != PullPolicy.ALWAYS:
                 continue
-            self.staged.images[stage.image] = facts = self._image(stage)
+            facts = self._worker.engine.ensure_image(stage.image, stage.pull, self._worker.stopping.is_set)
+            self.staged.images[stage.image] = facts
             if facts.volumes:
                 self.staged.notes.append(
                     f"The image {stage.image} declares volumes ({', '.join(facts.volumes)[:200]}). Here each is an empty folder "
                     f"in memory, as large as /tmp may be; what the image holds there is not seen."
                 )
 
-    def _image(self, stage: Stage) -> ImageFacts:
-        engine = self._worker.engine
-        if stage.pull != "always":
-            try:
-                return engine.image_facts(stage.image)
-            except SandboxError as error:
-                if error.code != "image_missing" or stage.pull == "never":
-                    raise
-        engine.pull(stage.image, self._worker.stopping.is_set)
-        return engine.image_facts(stage.image)
-
     def _stage(self, stage: Stage) -> StageRun:
         worker = self._worker
         if stage.network and not worker.allow_network:
             raise SandboxError("network_refused", "the phase asks for network; this worker was not started to allow it")
-        if stage.shared and worker.runtime == GVISOR:
+        if stage.shared and not worker.facts.filters_calls(worker.runtime):
             raise SandboxError("shared_folder_refused", "programs that share a folder cannot be kept apart in gVisor")
         sources: dict[str, Path] = {mount.target: self._source(stage, mount) for mount in stage.mounts}
         cores = self._folder.cores
@@ -123,8 +112,6 @@ class Stager:
         mounts += inputs.mounts() if inputs else ()
         mounts += (HostMount(shared.path, "/app/shared", writable=True),) if shared else ()
         argv = stage.command or self._command(stage, sources, self.staged.notes)
-        short = f"{worker.key}{self._folder.lease}{stage.name}"
-        cgroup = StageCgroup(short, version=worker.facts.cgroup_version, driver=worker.facts.cgroup_driver)
         gpu_uuid = self._folder.gpu_uuid if stage.name != "scoring" and self._job.gpus else None
         spec = StageSpec(
             name=f"podium-{worker.key}-{self._folder.lease}-{stage.name}",
@@ -134,7 +121,7 @@ class Stager:
             output=volume.path,
             limits=limits,
             labels=self._labels(stage.name),
-            cgroup_parent=cgroup.parent,
+            group=f"{worker.key}{self._folder.lease}{stage.name}",
             gpu_uuid=gpu_uuid,
             cpuset=",".join(map(str, cores)),
             runtime=worker.runtime,
@@ -147,7 +134,7 @@ class Stager:
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
         _, sent_bytes = self._folder.log_position(stage.name)
         return StageRun(
-            stage.name, worker.engine, spec, volume, cgroup, meter, log_sent_bytes=sent_bytes, inputs=inputs, shared=shared,
+            stage.name, worker.engine, spec, volume, meter, log_sent_bytes=sent_bytes, inputs=inputs, shared=shared,
             prefill=sources[stage.prefill] if stage.prefill else None, owns_volume=beside is None, idle=not argv,
         )  # fmt: skip
 
@@ -164,7 +151,7 @@ class Stager:
 
     @property
     def _runner(self) -> Runner:
-        return Runner(slot_uid(self._worker.key, self._folder.slot), self._worker.facts.first_user)
+        return Runner(slot_uid(self._worker.key, self._folder.slot), self._worker.facts.user_offset)
 
     def _shared(self, stage: Stage) -> OutputVolume:
         """The folder that the stages of one step share."""

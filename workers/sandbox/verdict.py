@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 
+from workers.errors import SandboxError
 from workers.protocol.limits import Limits
 from workers.protocol.results import Outcome, Reason, Verdict
-from workers.sandbox.errors import SandboxError
 from workers.sandbox.scores import REFUSAL_EXIT_CODE, Refusal
 from workers.sandbox.stage import Evidence
 

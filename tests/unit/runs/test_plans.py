@@ -23,7 +23,9 @@ from workers.protocol.stages import StageName
 SWITCHES = [field.name for field in fields(RunFacts) if field.name not in ("kind", "program")]
 ALL_FACTS = [
     RunFacts(kind=kind, program=program, **dict(zip(SWITCHES, values, strict=True)))
-    for kind, program, *values in itertools.product(Kind, Program, *[(False, True)] * len(SWITCHES))
+    for kind in Kind
+    for program in Program
+    for values in itertools.product((False, True), repeat=len(SWITCHES))
 ]
 POSSIBLE = [facts for facts in ALL_FACTS if facts.has_ingestion or not facts.beside_scoring]
 

@@ -14,9 +14,9 @@ import pytest
 
 from workers.agent import client as clients
 from workers.agent.client import LeaseLost, NotWelcome, SiteClient, SiteError, SiteUnreachable
+from workers.errors import SandboxError
 from workers.protocol.calls import Activity, Claim, Heartbeat
 from workers.protocol.results import Complete, Outcome
-from workers.sandbox.errors import SandboxError
 
 CONTENT = b"data" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

@@ -23,10 +23,10 @@ from workers.agent.gpus import GpuError, NvmlGpus, NvmlMeter, choose_gpus, why_u
 from workers.agent.service import lock_folder
 from workers.agent.state import RunFolder, lease_key, write_durably
 from workers.agent.wakeups import WakeupListener, Wakeups, connection_to
+from workers.engines.docker.cgroup import Cgroup
+from workers.engines.docker.client import parse_time
+from workers.errors import SandboxError
 from workers.protocol.jobs import FileRef, parse_job
-from workers.sandbox.cgroup import StageCgroup
-from workers.sandbox.engine import parse_time
-from workers.sandbox.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.watch import Watch
 from workers.sandbox.work import WritableInputs
@@ -237,12 +237,12 @@ def test_meters_are_read_from_both_versions_of_control_groups(tmp_path: Path, ve
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     driver = "systemd" if version == "v2" else "cgroupfs"
-    reading = StageCgroup("x", version=version, driver=driver, root=tmp_path).read()
+    reading = Cgroup("x", version=version, driver=driver, root=tmp_path).read()
     assert (reading.cpu_s, reading.memory_bytes, reading.memory_peak_bytes, reading.oom_kills) == (2.5, 10, 20, 1)
 
 
 def test_meters_that_cannot_be_read_are_unknown_and_not_zero(tmp_path: Path) -> None:
-    reading = StageCgroup("x", version="v2", driver="cgroupfs", root=tmp_path).read()
+    reading = Cgroup("x", version="v2", driver="cgroupfs", root=tmp_path).read()
     assert (reading.cpu_s, reading.memory_peak_bytes) == (None, None)
 
 

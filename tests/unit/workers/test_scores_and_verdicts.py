@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.unit.workers.limits import limits
-from workers.sandbox.cgroup import CgroupReading
+from workers.engines.base import Usage
 from workers.sandbox.scores import Refusal, ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence
 from workers.sandbox.verdict import ingestion_verdict, scoring_verdict
 
 LIMITS = limits(10, memory_bytes=1 << 27, cpus=1.0)
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-WELL = Evidence("ingestion", 0, False, None, NOW, NOW, 1.0, CgroupReading(1.0, 1, 1, 0), 10, False, False)
+WELL = Evidence("ingestion", 0, False, None, NOW, NOW, 1.0, Usage(1.0, 1, 1, 0), 10, False, False)
 
 SCORES = {
     "a number": ('{"mae": 0.1}', 0.1),

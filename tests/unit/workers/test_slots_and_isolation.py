@@ -19,13 +19,14 @@ from workers.agent.gpus import NvmlGpus
 from workers.agent.service import check_isolation
 from workers.agent.slots import Slot, share_cores
 from workers.agent.wakeups import Wakeups
+from workers.engines.base import EngineFacts
+from workers.engines.docker.config import host_config
+from workers.engines.spec import StageSpec
 from workers.protocol.calls import Claim
 from workers.protocol.limits import Limits
 from workers.protocol.results import Complete
-from workers.sandbox.container import StageSpec, host_config
-from workers.sandbox.engine import EngineFacts
 
-FACTS = EngineFacts("28", "v2", "systemd", "Debian", "6.12", "overlay2", runtimes=("runc", "runsc"))
+FACTS = EngineFacts("Docker Engine", "28", "v2", "systemd", "Debian", "6.12", "overlay2", runtimes=("runc", "runsc"))
 CONFIG = Config(site="https://x", token="t", data_dir=Path("/x"), name="w")
 
 
@@ -126,13 +127,13 @@ def test_cores_are_shared_out_and_never_twice(cores: list[int], slots: int, shar
 def test_a_container_gets_exactly_its_gpu_by_uuid_its_cores_and_its_runtime() -> None:
     limits = Limits(wall_s=5)
     spec = StageSpec(
-        name="n", image="i", argv=("x",), mounts=(), output=Path("/o"), limits=limits, labels={}, cgroup_parent="p",
+        name="n", image="i", argv=("x",), mounts=(), output=Path("/o"), limits=limits, labels={}, group="p",
         gpu_uuid="MIG-0", cpuset="2,3", runtime="runsc",
     )  # fmt: skip
-    host = host_config(spec)
+    host = host_config(spec, "/podium/p")
     assert [request["DeviceIDs"] for request in host["DeviceRequests"]] == [["MIG-0"]]
     assert (host["CpusetCpus"], host["Runtime"]) == ("2,3", "runsc")
-    assert host_config(replace(spec, gpu_uuid=None))["DeviceRequests"] == []
+    assert host_config(replace(spec, gpu_uuid=None), "/podium/p")["DeviceRequests"] == []
 
 
 @pytest.mark.parametrize(("config", "words"), [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,51 +18,19 @@ from docker.utils import kwargs_from_env
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 import docker
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.image import ImageFacts, read_image
+from workers.engines.base import ContainerState, EngineFacts, Usage, never
+from workers.engines.docker.cgroup import Cgroup, group_names
+from workers.engines.docker.config import container_config
+from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.images import ImageFacts, unsuitable
+from workers.engines.spec import StageSpec
+from workers.errors import SandboxError
+from workers.protocol.jobs import PullPolicy
 
 CALL_TIMEOUT_S = 60
 WAIT_ROUND_S = 30  # a wait is asked again this often: one that the engine forgot is not waited for for ever
 PULL_TIMEOUT_S = 3600
 SHELL = "/bin/sh"
-
-
-@dataclass(frozen=True)
-class EngineFacts:
-    """What the engine says about itself and its host."""
-
-    version: str
-    cgroup_version: str  # "v1" or "v2"
-    cgroup_driver: str
-    operating_system: str
-    kernel: str
-    storage_driver: str
-    user_namespaces: bool = False  # root inside is nobody outside
-    first_user: int = 0  # of the host, which is user 0 inside; above 0 with user namespaces alone
-    runtimes: tuple[str, ...] = ()  # `runsc` is gVisor
-
-
-@dataclass(frozen=True)
-class ContainerState:
-    """The engine's word on one container. Times are the engine's wall clock; None where it has not happened."""
-
-    id: str
-    status: str  # created, running, exited, dead, ...
-    exit_code: int
-    oom_killed: bool
-    started_at: datetime | None
-    finished_at: datetime | None
-    labels: dict[str, str]
-
-    @property
-    def never_started(self) -> bool:
-        """Created, and nothing more."""
-        return self.started_at is None
-
-    @property
-    def ended(self) -> bool:
-        """Whether all of its processes are gone."""
-        return self.started_at is not None and self.status in ("exited", "dead")
 
 
 @contextmanager
@@ -84,7 +53,7 @@ def _pull_failed(image: str, why: object) -> SandboxError:
     return SandboxError("image_pull_failed", f"the image {image} could not be pulled to this worker: {why}")
 
 
-class Engine:
+class DockerEngine:
     """One engine behind its socket. Safe to share between threads."""
 
     def __init__(self, base_url: str | None = None) -> None:
@@ -95,6 +64,7 @@ class Engine:
             self.api = docker.APIClient(version="auto", timeout=CALL_TIMEOUT_S, **arguments)
             # No proxy stands before a socket of this host; looking for one anew cost each call a tenth of its time.
             self._with_shell: dict[str, bool] = {}  # by digest
+            self._facts: EngineFacts | None = None
             self.api.trust_env = not self.api.base_url.startswith("http+docker://")
 
     def facts(self) -> EngineFacts:
@@ -102,7 +72,8 @@ class Engine:
         with engine_errors("asking the engine about itself"):
             info = self.api.info()
         user_namespaces = any("name=userns" in option for option in info.get("SecurityOptions") or [])
-        return EngineFacts(
+        self._facts = EngineFacts(
+            name="Docker Engine",
             version=str(info.get("ServerVersion", "")),
             cgroup_version=f"v{info.get('CgroupVersion', '1')}",
             cgroup_driver=str(info.get("CgroupDriver", "")),
@@ -110,42 +81,42 @@ class Engine:
             kernel=str(info.get("KernelVersion", "")),
             storage_driver=str(info.get("Driver", "")),
             user_namespaces=user_namespaces,
-            first_user=first_user(str(info.get("DockerRootDir", ""))) if user_namespaces else 0,
+            user_offset=user_offset(str(info.get("DockerRootDir", ""))) if user_namespaces else 0,
             runtimes=tuple(sorted(info.get("Runtimes") or {})),
+            filter_digest=hashlib.sha256(seccomp_profile().encode()).hexdigest(),
         )
+        return self._facts
 
     def ping(self) -> None:
         """Raise `SandboxError` unless the engine answers."""
         with engine_errors("asking the engine whether it is there"):
             self.api.ping()
 
-    def has_image(self, image: str) -> bool:
-        """Whether the image is on this host."""
-        return self.find_image(image) is not None
-
-    def find_image(self, image: str) -> str | None:
-        """The image's digest; None when it is not on this host."""
+    def find_image(self, image: str) -> ImageFacts | None:
+        """See `Engine`."""
         try:
-            return self.image_digest(image)
+            return self._inspect_image(image)
         except SandboxError as error:
             if error.code != "image_missing":
                 raise
             return None
 
-    def image_digest(self, image: str) -> str:
-        """The registry's digest of an image where it has one, else its local id: `sha256:...`."""
-        return self._inspect_image(image).digest
-
-    def image_facts(self, image: str) -> ImageFacts:
-        """What the image on this host says about itself. It is taken to have a shell until `has_shell` has looked."""
-        facts = self._inspect_image(image)
-        return replace(facts, has_shell=self._with_shell.get(facts.digest, True))
+    def ensure_image(self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never) -> ImageFacts:
+        """See `Engine`."""
+        if policy == PullPolicy.NEVER:
+            return self._inspect_image(image)
+        if policy == PullPolicy.MISSING and (facts := self.find_image(image)) is not None:
+            return facts
+        self._pull(image, stop)
+        return self._inspect_image(image)
 
     def _inspect_image(self, image: str) -> ImageFacts:
+        """What the image says about itself. It is taken to have a shell until a container of it was looked into."""
         with engine_errors(f"looking for the image {image}"):
-            return read_image(self.api.inspect_image(image))  # type: ignore[no-untyped-call]  # absent in the stubs
+            facts = read_image(self.api.inspect_image(image))  # type: ignore[no-untyped-call]  # absent in the stubs
+        return replace(facts, has_shell=self._with_shell.get(facts.digest, True))
 
-    def has_shell(self, container: str, digest: str) -> bool:
+    def _has_shell(self, container: str, digest: str) -> bool:
         """Whether the image of a container, with this digest, has a shell; looked up once for each image."""
         if digest not in self._with_shell:
             url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/archive"
@@ -154,7 +125,7 @@ class Engine:
             self._with_shell[digest] = answer.status_code == 200
         return self._with_shell[digest]
 
-    def pull(self, image: str, stop: Callable[[], bool] = lambda: False) -> None:
+    def _pull(self, image: str, stop: Callable[[], bool]) -> None:
         """Pull an image to its end; `SandboxError` `image_pull_failed` with the registry's own words."""
         started = time.monotonic()
         try:
@@ -168,22 +139,54 @@ class Engine:
         except (DockerException, requests.RequestException, OSError) as error:
             raise _pull_failed(image, error) from error
 
-    def create(self, name: str, config: dict[str, Any]) -> str:
-        """Create a container and return its id. A name in use gives the container that has it: no double start."""
+    def prepare(self, spec: StageSpec) -> str:
+        """See `Engine`."""
+        container = self._create(spec)
+        image = spec.image_facts
+        if image.volumes and (uncovered := self._volumes(container)):
+            self.remove(container)
+            raise unsuitable(f"declares the volume {uncovered[0][:200]!r}, which cannot be given a limited place")
+        if not image.has_shell or self._has_shell(container, image.digest):
+            return container
+        self.remove(container)
+        return self._create(replace(spec, image_facts=replace(image, has_shell=False)))
+
+    def _create(self, spec: StageSpec) -> str:
+        config = container_config(spec, self._cgroup(spec.group).parent)
         try:
-            with engine_errors(f"creating the container {name}"):
-                made = self.api.create_container_from_config(config, name)  # type: ignore[no-untyped-call]  # absent in the stubs
-                return str(made["Id"])
+            with engine_errors(f"creating the container {spec.name}"):
+                created = self.api.create_container_from_config(config, spec.name)  # type: ignore[no-untyped-call]  # absent in the stubs
+                return str(created["Id"])
         except SandboxError as error:
             if not isinstance(error.__cause__, APIError) or error.__cause__.status_code != 409:
                 raise
-            return self.inspect(name).id
+            return self.observe(spec.name).id
 
-    def volumes(self, container: str) -> list[str]:
+    def _volumes(self, container: str) -> list[str]:
         """Where the container has a volume of the engine's own, which lies on the host's disk and has no end."""
         with engine_errors("inspecting the container"):
             mounts = self.api.inspect_container(container)["Mounts"]
         return [str(mount["Destination"]) for mount in mounts if mount["Type"] == "volume"]
+
+    def adopt(self, name: str) -> ContainerState:
+        """See `Engine`."""
+        return self.observe(name)
+
+    def usage(self, group: str) -> Usage:
+        """See `Engine`."""
+        return self._cgroup(group).read()
+
+    def release(self, group: str) -> bool:
+        """See `Engine`."""
+        return self._cgroup(group).remove()
+
+    def groups(self, key: str) -> Collection[str]:
+        """See `Engine`."""
+        return group_names(key)
+
+    def _cgroup(self, group: str) -> Cgroup:
+        facts = self._facts or self.facts()  # the host's control groups do not change under a running worker
+        return Cgroup(group, version=facts.cgroup_version, driver=facts.cgroup_driver)
 
     def start(self, container: str) -> None:
         """Start it; returns when its first process runs."""
@@ -200,7 +203,7 @@ class Engine:
                 # An engine that went away may have ended the container itself: that must not look like its own end.
                 if not _timed_out(error):
                     raise SandboxError("engine_unreachable", f"waiting for the container: {error}") from error
-            if self.inspect(container).ended:
+            if self.observe(container).ended:
                 return
 
     def kill(self, container: str) -> None:
@@ -221,7 +224,7 @@ class Engine:
             span: dict[str, Any] = {"since": since.timestamp(), "until": datetime.now(UTC).timestamp()}
             return any(True for _ in self.api.events(**span, filters=wanted, decode=True))
 
-    def inspect(self, container: str) -> ContainerState:
+    def observe(self, container: str) -> ContainerState:
         """The engine's word on the container."""
         with engine_errors("inspecting the container"):
             facts = self.api.inspect_container(container)
@@ -245,13 +248,7 @@ class Engine:
         except (DockerException, requests.RequestException) as error:
             raise SandboxError("engine_unreachable", f"removing the container: {error}") from error
 
-    def labelled(self, labels: dict[str, str]) -> list[str]:
-        """Ids of all containers, running or not, with these labels."""
-        wanted = [f"{key}={value}" for key, value in labels.items()]
-        with engine_errors("listing containers"):
-            return [str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": wanted})]
-
-    def log_stream(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
+    def collect(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
         """Chunks of standard output and error as they were written; `close()` ends it. Only a program may keep it waiting.
 
         The SDK's own call asks for the container's description first each time, which costs as much as the log.
@@ -263,11 +260,17 @@ class Engine:
             with contextlib.closing(self.api.get(url, params=chosen, stream=True, timeout=timeout)) as answer:
                 yield from _frames(answer)
 
+    def list(self, labels: Mapping[str, str]) -> Collection[str]:
+        """See `Engine`."""
+        wanted = [f"{key}={value}" for key, value in labels.items()]
+        with engine_errors("listing containers"):
+            return [str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": wanted})]
 
-def first_user(root: str) -> int:
+
+def user_offset(root: str) -> int:
     """The host's user behind user 0 of a remapped engine, which its folder is named after.
 
-    >>> first_user("/var/lib/docker/165536.165536"), first_user("/var/lib/docker")
+    >>> user_offset("/var/lib/docker/165536.165536"), user_offset("/var/lib/docker")
     (165536, 0)
     """
     match = re.search(r"/(\d+)\.\d+/?\Z", root)
@@ -286,6 +289,17 @@ def _frames(answer: requests.Response) -> Iterator[bytes]:
         raise SandboxError("engine_error", f"reading the container's log: the engine answered {answer.status_code}")
     while len(header := answer.raw.read(8)) == 8:
         yield answer.raw.read(int.from_bytes(header[4:], "big"))
+
+
+def read_image(facts: dict[str, Any]) -> ImageFacts:
+    """Read the engine's answer to an inspection of an image."""
+    digests = facts.get("RepoDigests") or []
+    config = facts.get("Config") or {}
+    return ImageFacts(
+        digest=str(digests[0].rpartition("@")[2] if digests else facts["Id"]),
+        entrypoint=tuple(config.get("Entrypoint") or ()),
+        volumes=tuple(sorted(config.get("Volumes") or ())),
+    )
 
 
 def parse_time(text: str) -> datetime | None:

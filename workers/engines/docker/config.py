@@ -1,20 +1,14 @@
-"""What one stage's container is: its mounts, limits and all that is taken away from it, as the engine's own JSON."""
+"""A container in the engine's own JSON: its mounts, limits and all that is taken away from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.spec import OUTPUT_TARGET, WORKING_DIR, Mount, StageSpec
 from workers.protocol.limits import MIB, Limits
-from workers.sandbox.image import NO_IMAGE, ImageFacts
-from workers.sandbox.seccomp import seccomp_profile
-from workers.sandbox.users import DEFAULT_RUNNER, Runner
 
-OUTPUT_TARGET = "/app/output"
-WORKING_DIR = "/app/program"
-MAX_OPEN_FILES = 16384
 # The engine drops the older of two such files: what a flood writes before the worker begins to read must fit, or its first lines are gone.
 MIN_LOG_FILE_BYTES = 64 * MIB
 TMP_INODES_PER_MIB = 256
@@ -33,42 +27,7 @@ MASKED_PATHS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Mount:
-    """A folder of the host, shown at `target` in the container; read-only, unless it is the run's own."""
-
-    source: Path
-    target: str
-    writable: bool = False
-
-
-@dataclass(frozen=True)
-class StageSpec:
-    """Everything that decides one container. `labels` are how a restarted worker finds it again.
-
-    `plain_files`: its programs can make neither links nor pipes with a name, for the sake of whoever reads what they write.
-    """
-
-    name: str
-    image: str
-    argv: tuple[str, ...]
-    mounts: tuple[Mount, ...]
-    output: Path
-    limits: Limits
-    labels: Mapping[str, str]
-    cgroup_parent: str
-    gpu_uuid: str | None = None
-    runtime: str = ""  # empty: the engine's own
-    cpuset: str = ""  # cores, as in `0,1`; empty: any
-    network: bool = False
-    env: Mapping[str, str] = field(default_factory=dict)
-    image_facts: ImageFacts = NO_IMAGE
-    runner: Runner = DEFAULT_RUNNER
-    open_files: int = MAX_OPEN_FILES
-    plain_files: bool = False
-
-
-def container_config(spec: StageSpec) -> dict[str, Any]:
+def container_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
     """The body of the engine's `POST /containers/create`."""
     environment = {**base_environment(spec), **spec.env}
     one_stream = spec.image_facts.has_shell
@@ -86,7 +45,7 @@ def container_config(spec: StageSpec) -> dict[str, Any]:
         "NetworkDisabled": not spec.network,
         "Tty": False,
         "OpenStdin": False,
-        "HostConfig": host_config(spec),
+        "HostConfig": host_config(spec, cgroup_parent),
     }
 
 
@@ -99,7 +58,7 @@ def base_environment(spec: StageSpec) -> dict[str, str]:
             "http_proxy": "", "https_proxy": "", **gpu}  # fmt: skip
 
 
-def host_config(spec: StageSpec) -> dict[str, Any]:
+def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
     """The engine's `HostConfig`: bounds and hardening."""
     limits = spec.limits
     return {
@@ -122,7 +81,7 @@ def host_config(spec: StageSpec) -> dict[str, Any]:
         "Tmpfs": {"/tmp": _tmpfs_options(limits, "exec")} | _volumes(spec),
         "Ulimits": _ulimits(spec),
         "Mounts": [_bind(mount) for mount in spec.mounts] + [_output(spec.output)],
-        "CgroupParent": spec.cgroup_parent,
+        "CgroupParent": cgroup_parent,
         "LogConfig": _log_config(limits),
         "DeviceRequests": _gpu(spec.gpu_uuid),
         "AutoRemove": False,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-from workers.sandbox.errors import SandboxError
+from workers.errors import SandboxError
 
 MAX_VOLUMES = 16
 # An empty place here would take away what every program needs, or cover the kernel's own files.
@@ -48,17 +47,6 @@ class ImageFacts:
 
 
 NO_IMAGE = ImageFacts(digest="")
-
-
-def read_image(facts: dict[str, Any]) -> ImageFacts:
-    """Read the engine's answer to an inspection of an image."""
-    digests = facts.get("RepoDigests") or []
-    config = facts.get("Config") or {}
-    return ImageFacts(
-        digest=str(digests[0].rpartition("@")[2] if digests else facts["Id"]),
-        entrypoint=tuple(config.get("Entrypoint") or ()),
-        volumes=tuple(sorted(config.get("Volumes") or ())),
-    )
 
 
 def _within(place: str, folders: Collection[str]) -> bool:
