@@ -167,7 +167,7 @@ class SiteClient:
                     raise
 
     def _post(self, path: str, token: str, message: Message) -> requests.Response:
-        return self._call("POST", path, token, json=message.model_dump(mode="json"))
+        return self._call("POST", path, token, json=message.model_dump(mode="json", exclude_unset=True))
 
     def _call(self, method: str, path: str, token: str | None, **arguments: Any) -> requests.Response:
         headers = arguments.pop("headers", {})

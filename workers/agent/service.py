@@ -34,6 +34,7 @@ from workers.engines.base import GVISOR, EngineFacts
 from workers.errors import SandboxError
 from workers.protocol.calls import Register, Registered, Role
 from workers.protocol.hosts import SelfTest, SlotFacts
+from workers.protocol.versions import PROTOCOL_VERSION
 from workers.sandbox.output_volume import loop_mounts_work
 
 log = logging.getLogger("podium.worker")
@@ -149,7 +150,7 @@ class Service:
         """Register, waiting for a site that is not up yet."""
         worker = self._worker
         message = Register(
-            name=worker.name, instance=str(uuid.uuid4()), version=__version__, slots=len(self._slots), host=worker.host,
+            protocol=PROTOCOL_VERSION, name=worker.name, instance=str(uuid.uuid4()), version=__version__, slots=len(self._slots), host=worker.host,
             role=Role(self._config.role), self_test=self._self_test, calibration=kept_calibration(worker.data_dir),
         )  # fmt: skip
         while True:

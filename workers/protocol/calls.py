@@ -9,7 +9,6 @@ from pydantic import AliasChoices, BeforeValidator, Field, field_validator
 
 from workers.protocol.hosts import Calibration, Host, SelfTest, SlotFaults
 from workers.protocol.messages import EmptyIsNone, Line, Measured, Message, NullIsEmpty, line
-from workers.protocol.versions import PROTOCOL_VERSION
 
 MAX_PIECES = 64  # of a log, in one heartbeat
 MAX_PIECE_CHARS = 64_000
@@ -26,7 +25,7 @@ class Role(StrEnum):
 class Register(Message):
     """A worker says who it is."""
 
-    protocol: int = PROTOCOL_VERSION
+    protocol: int
     name: Annotated[str, Field(min_length=1)]
     instance: Annotated[str, line(64)] = ""
     version: Annotated[str, line(50)] = ""
