@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from workers import __version__
-from workers.agent.gpus import choose_gpus, find_gpus
-from workers.agent.state import write_durably
+from workers.agent.host.gpus import choose_gpus, find_gpus
+from workers.agent.runs.state import write_durably
 from workers.engines import engine_for
 from workers.errors import SandboxError
 from workers.protocol.hosts import Calibration

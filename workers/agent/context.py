@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from workers.agent.cache import StagingCache
-from workers.agent.client import SiteClient
-from workers.agent.gpus import GpuSource
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.gpus import GpuSource
+from workers.agent.site.client import SiteClient
 from workers.engines.base import Engine, EngineFacts
 from workers.protocol.hosts import Host, SlotFault
 

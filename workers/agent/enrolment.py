@@ -12,7 +12,7 @@ from pathlib import Path
 
 from workers import __version__
 from workers.agent.context import Worker
-from workers.agent.state import write_durably
+from workers.agent.runs.state import write_durably
 from workers.errors import SandboxError
 from workers.protocol.hosts import SelfTest
 from workers.protocol.messages import read_message

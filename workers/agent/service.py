@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import IO
 
 from workers import __version__
-from workers.agent.cache import StagingCache
-from workers.agent.claiming import Claimer
-from workers.agent.client import SiteClient, SiteUnreachable
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.enrolment import enrol
-from workers.agent.gpus import Gpu, GpuSource, choose_gpus, find_gpus
-from workers.agent.handling import HeldRuns, RunHandling
-from workers.agent.host import host_record
-from workers.agent.janitor import remove_run_folder, sweep
-from workers.agent.lanes import LANES, Lane
-from workers.agent.logs import about
-from workers.agent.slots import Slot, share_cores
-from workers.agent.state import RunFolder
-from workers.agent.wakeups import WakeupListener, Wakeups
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.facts import host_record
+from workers.agent.host.gpus import Gpu, GpuSource, choose_gpus, find_gpus
+from workers.agent.host.janitor import remove_run_folder, sweep
+from workers.agent.host.lanes import LANES, Lane
+from workers.agent.host.slots import Slot, share_cores
+from workers.agent.runs.handling import HeldRuns, RunHandling
+from workers.agent.runs.logs import about
+from workers.agent.runs.state import RunFolder
+from workers.agent.site.claiming import Claimer
+from workers.agent.site.client import SiteClient, SiteUnreachable
+from workers.agent.site.wakeups import WakeupListener, Wakeups
 from workers.calibration import kept_calibration
 from workers.engines import engine_for
 from workers.engines.base import GVISOR, EngineFacts
@@ -150,7 +150,8 @@ class Service:
         """Register, waiting for a site that is not up yet."""
         worker = self._worker
         message = Register(
-            protocol=PROTOCOL_VERSION, name=worker.name, instance=str(uuid.uuid4()), version=__version__, slots=len(self._slots), host=worker.host,
+            protocol=PROTOCOL_VERSION, name=worker.name, instance=str(uuid.uuid4()), version=__version__,
+            slots=len(self._slots), host=worker.host,
             role=Role(self._config.role), self_test=self._self_test, calibration=kept_calibration(worker.data_dir),
         )  # fmt: skip
         while True:

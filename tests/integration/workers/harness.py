@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from docker import APIClient
-from workers.agent.cache import StagingCache
-from workers.agent.client import SiteClient
 from workers.agent.context import LABEL_WORKER, Worker
-from workers.agent.execution import RunExecution
-from workers.agent.gpus import NoGpus
-from workers.agent.host import host_record
-from workers.agent.state import RunFolder, lease_key
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.facts import host_record
+from workers.agent.host.gpus import NoGpus
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.state import RunFolder, lease_key
+from workers.agent.site.client import SiteClient
 from workers.engines.docker.client import DockerEngine
 from workers.protocol.jobs import parse_job
 from workers.sandbox.output_volume import loop_mounts_work

@@ -118,7 +118,7 @@ def test_bytes_written_count_what_was_overwritten_and_deleted(bench: Bench) -> N
 
 
 def test_a_slots_cores_are_the_only_ones_that_its_container_has(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers.agent.state import RunFolder
+    from workers.agent.runs.state import RunFolder
 
     create: Callable[..., None] = RunFolder.create
     monkeypatch.setattr(RunFolder, "create", lambda folder, job, **more: create(folder, job, **more, cores=(1,)))

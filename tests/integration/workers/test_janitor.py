@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from tests.integration.workers.harness import Bench
-from workers.agent.cache import StagingCache
 from workers.agent.context import LABEL_WORKER
-from workers.agent.execution import RunExecution
-from workers.agent.handling import HeldRuns
-from workers.agent.janitor import sweep
-from workers.agent.state import lease_key
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.janitor import sweep
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.handling import HeldRuns
+from workers.agent.runs.state import lease_key
 from workers.engines.docker.client import DockerEngine
 
 PROGRAM = "open('/app/output/answer.txt', 'w').write('0.5')"

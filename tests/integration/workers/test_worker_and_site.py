@@ -16,7 +16,7 @@ from django.db import connection
 from competitions.runs.models import Attempt, Run, RunLog, RunOutput
 from competitions.submissions.states import State
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
-from workers.agent.janitor import remove_run_folder
+from workers.agent.host.janitor import remove_run_folder
 from workers.engines.docker.client import DockerEngine
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]

@@ -14,7 +14,7 @@ from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.states import Kind
 from core.refusals import InvalidFile
 from tests.worlds import World
-from workers.agent.archive import ArchiveRefused, unpack
+from workers.agent.runs.archive import ArchiveRefused, unpack
 from workers.protocol.jobs import StagedFile, parse_job
 
 part = st.one_of(

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from workers.agent import client as clients
-from workers.agent.client import LeaseLost, NotWelcome, SiteClient, SiteError, SiteUnreachable
+from workers.agent.site import client as clients
+from workers.agent.site.client import LeaseLost, NotWelcome, SiteClient, SiteError, SiteUnreachable
 from workers.errors import SandboxError
 from workers.protocol.calls import Activity, Claim, Heartbeat
 from workers.protocol.results import Complete, Outcome

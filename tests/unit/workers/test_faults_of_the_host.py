@@ -19,9 +19,9 @@ import requests
 
 from tests.unit.workers.limits import limits
 from tests.unit.workers.test_engine import FACTS, KILLED, RUNNING, Api, engine_with, gone
-from workers.agent.cache import StagingCache
-from workers.agent.outbox import Outbox
-from workers.agent.slots import Slot
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.slots import Slot
+from workers.agent.site.outbox import Outbox
 from workers.engines.docker.client import DockerEngine
 from workers.engines.spec import StageSpec
 from workers.errors import SandboxError

@@ -16,13 +16,13 @@ import pytest
 
 from tests.unit.workers.test_archives_and_commands import packed
 from tests.unit.workers.test_jobs_and_settings import JOB, changed
-from workers.agent.archive import ArchiveRefused
-from workers.agent.cache import StagingCache
 from workers.agent.config import ConfigError
-from workers.agent.gpus import GpuError, NvmlGpus, NvmlMeter, choose_gpus, why_unclean
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.gpus import GpuError, NvmlGpus, NvmlMeter, choose_gpus, why_unclean
+from workers.agent.runs.archive import ArchiveRefused
+from workers.agent.runs.state import RunFolder, lease_key, write_durably
 from workers.agent.service import lock_folder
-from workers.agent.state import RunFolder, lease_key, write_durably
-from workers.agent.wakeups import WakeupListener, Wakeups, connection_to
+from workers.agent.site.wakeups import WakeupListener, Wakeups, connection_to
 from workers.engines.docker.cgroup import Cgroup
 from workers.engines.docker.client import parse_time
 from workers.errors import SandboxError

@@ -12,13 +12,13 @@ import pytest
 
 from tests.unit.workers.test_jobs_and_settings import changed
 from tests.unit.workers.test_pieces import FakeNvml
-from workers.agent.claiming import Claimer
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import Worker
-from workers.agent.gpus import NvmlGpus
+from workers.agent.host.gpus import NvmlGpus
+from workers.agent.host.slots import Slot, share_cores
 from workers.agent.service import check_isolation
-from workers.agent.slots import Slot, share_cores
-from workers.agent.wakeups import Wakeups
+from workers.agent.site.claiming import Claimer
+from workers.agent.site.wakeups import Wakeups
 from workers.engines.base import EngineFacts
 from workers.engines.docker.config import host_config
 from workers.engines.spec import StageSpec
@@ -80,7 +80,7 @@ def test_a_claim_keeps_its_id_until_it_is_answered() -> None:
     claimer._try(slot)
     claimer._try(slot)
     assert claims.said[0]["claim_id"] != claims.said[1]["claim_id"]
-    from workers.agent.client import SiteUnreachable
+    from workers.agent.site.client import SiteUnreachable
 
     def lost(message: Claim) -> None:
         claims.said.append(message.model_dump(mode="json"))

@@ -12,10 +12,10 @@ from typing import Any, cast
 import pytest
 
 from tests.unit.workers.limits import limits
-from workers.agent.host import open_files
+from workers.agent.host.facts import open_files
+from workers.agent.host.slots import Slot
+from workers.agent.runs.state import RunFolder
 from workers.agent.service import Service
-from workers.agent.slots import Slot
-from workers.agent.state import RunFolder
 from workers.engines.docker.client import read_image
 from workers.engines.docker.config import MASKED_PATHS, container_config
 from workers.engines.docker.seccomp import seccomp_profile

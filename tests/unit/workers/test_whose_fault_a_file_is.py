@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.workers.test_jobs_and_settings import FILE, changed
-from workers.agent.archive import ArchiveRefused, unpack
-from workers.agent.staging import Stager, Unrunnable, archive_verdict
+from workers.agent.runs.archive import ArchiveRefused, unpack
+from workers.agent.runs.staging import Stager, Unrunnable, archive_verdict
 from workers.protocol.jobs import Stage, parse_job
 
 SUBMISSION = "/app/ingested_program"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workers.agent.host import boot_id
+from workers.agent.host.facts import boot_id
 from workers.protocol.jobs import Job, parse_job
 from workers.protocol.messages import read_message
 from workers.protocol.results import Complete

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Sequence
 
 from workers.agent.context import Worker
-from workers.agent.gpus import why_unclean
+from workers.agent.host.gpus import why_unclean
 from workers.protocol.hosts import SlotFault
 
 log = logging.getLogger("podium.worker")

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from workers.agent.gpus import Gpu
+from workers.agent.host.gpus import Gpu
 from workers.engines.base import EngineFacts
 from workers.engines.spec import MAX_OPEN_FILES
 from workers.protocol.hosts import Host

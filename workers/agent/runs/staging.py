@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workers.agent.archive import ArchiveRefused
-from workers.agent.client import SiteError
-from workers.agent.command import CommandMissing, read_command
 from workers.agent.context import LABEL_WORKER, Worker
-from workers.agent.gpus import NvmlMeter
-from workers.agent.host import open_files
-from workers.agent.state import RunFolder
+from workers.agent.host.facts import open_files
+from workers.agent.host.gpus import NvmlMeter
+from workers.agent.runs.archive import ArchiveRefused
+from workers.agent.runs.command import CommandMissing, read_command
+from workers.agent.runs.state import RunFolder
+from workers.agent.site.client import SiteError
 from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount as HostMount
 from workers.engines.spec import StageSpec

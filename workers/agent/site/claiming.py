@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from workers.agent.client import NotWelcome, SiteError, SiteUnreachable
 from workers.agent.context import Worker
-from workers.agent.slots import Slot
-from workers.agent.wakeups import Wakeups
+from workers.agent.host.slots import Slot
+from workers.agent.site.client import NotWelcome, SiteError, SiteUnreachable
+from workers.agent.site.wakeups import Wakeups
 from workers.errors import SandboxError
 from workers.protocol.calls import Claim
 from workers.protocol.jobs import Job, Lease, parse_job

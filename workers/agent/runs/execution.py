@@ -13,11 +13,11 @@ import yaml
 
 from workers import __version__
 from workers.agent.context import Worker
-from workers.agent.logs import about
-from workers.agent.outbox import Outbox
-from workers.agent.report import endings, stage_record
-from workers.agent.staging import Staged, Stager, Unrunnable
-from workers.agent.state import RunFolder
+from workers.agent.runs.logs import about
+from workers.agent.runs.report import endings, stage_record
+from workers.agent.runs.staging import Staged, Stager, Unrunnable
+from workers.agent.runs.state import RunFolder
+from workers.agent.site.outbox import Outbox
 from workers.errors import SandboxError
 from workers.protocol.calls import Activity, Meters, Progress
 from workers.protocol.jobs import Job

@@ -6,9 +6,9 @@ import logging
 import threading
 from collections.abc import Callable
 
-from workers.agent.claiming import Claimer
-from workers.agent.handling import HeldRuns, RunHandling
-from workers.agent.slots import Slot
+from workers.agent.host.slots import Slot
+from workers.agent.runs.handling import HeldRuns, RunHandling
+from workers.agent.site.claiming import Claimer
 
 log = logging.getLogger("podium.worker")
 

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from workers.agent.archive import unpack
-from workers.agent.host import boot_id
+from workers.agent.host.facts import boot_id
+from workers.agent.runs.archive import unpack
 from workers.protocol.jobs import FileRef
 from workers.sandbox.output_volume import remove_tree
 

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from workers.agent.client import LeaseLost, SiteError, SiteUnreachable
-from workers.agent.execution import RunExecution
-from workers.agent.heartbeat import Heartbeat
-from workers.agent.janitor import remove_containers, remove_run_folder
-from workers.agent.logs import about
-from workers.agent.slots import Slot
-from workers.agent.state import RunFolder, lease_key
+from workers.agent.host.janitor import remove_containers, remove_run_folder
+from workers.agent.host.slots import Slot
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.logs import about
+from workers.agent.runs.state import RunFolder, lease_key
+from workers.agent.site.client import LeaseLost, SiteError, SiteUnreachable
+from workers.agent.site.heartbeat import Heartbeat
 from workers.errors import SandboxError
 from workers.protocol.calls import Release
 from workers.protocol.jobs import Job

@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from workers.agent.client import SiteError, SiteUnreachable
 from workers.agent.context import Worker
-from workers.agent.execution import RunExecution
-from workers.agent.logs import about
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.logs import about
+from workers.agent.site.client import SiteError, SiteUnreachable
 from workers.protocol import calls
 from workers.protocol.calls import Activity, LogPiece, LogStream
 
