@@ -9,39 +9,31 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
 from competitions.runs.models import Attempt, Run
-from competitions.submissions.models import Program
-from competitions.submissions.states import Kind, Reason, State
+from competitions.submissions.states import Reason, State
+from workers.protocol.plan import Needs
 
-_INGESTED_FIRST = Q(task__ingestion_program__isnull=False, task__ingestion_only_during_scoring=False)
-_BY_OWN_COMMAND = Q(submission__kind=Kind.CODE) & (
-    Q(submission__phase__as_on_codabench=True, submission__program=Program.COMMAND)
-    | Q(submission__phase__as_on_codabench=False, task__ingestion_program=None)
-)
-# As `jobs.stages_for` decides. Runs whose ingestion program runs beside the scoring program need one worker for both.
-HAS_FIRST_STAGE: Final = ~Q(submission__kind=Kind.PREDICTION) & (_INGESTED_FIRST | _BY_OWN_COMMAND)
-INSEPARABLE: Final = ~Q(submission__kind=Kind.PREDICTION) & Q(
-    task__ingestion_program__isnull=False, task__ingestion_only_during_scoring=True
-)
+MAY_TAKE: Final = {  # by a worker's role
+    ComputeWorker.Role.INGESTION: (Needs.INGESTION,),
+    ComputeWorker.Role.SCORING: (Needs.SCORING,),
+    ComputeWorker.Role.BOTH: tuple(Needs),
+}
 ELSEWHERE_FIRST_S: Final = 120  # how long a run that failed on a worker waits for another one
 
 
 def fitting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> QuerySet[Run]:
     """The waiting runs that this worker could take. Left out are runs that failed on it while another worker may take them."""
     waiting = Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
-    waiting = _fit_for(worker, waiting)
+    if worker.role != ComputeWorker.Role.BOTH:
+        waiting = waiting.filter(needs__in=MAY_TAKE[ComputeWorker.Role(worker.role)])
     retried = waiting.filter(faults__gt=0)
     welcome = list(_elsewhere_first(retried, worker, now).values_list("pk", flat=True)) if retried.exists() else []
     # What fails here from now on is for the next claim, which knows it.
     return waiting.filter(Q(faults=0) | Q(pk__in=welcome)) if welcome else waiting.filter(faults=0)
 
 
-def _fit_for(worker: ComputeWorker, waiting: QuerySet[Run]) -> QuerySet[Run]:
-    """Those with a stage that a worker of this role may run."""
-    if worker.role == ComputeWorker.Role.INGESTION:
-        return waiting.filter(HAS_FIRST_STAGE, ingested_attempt=None).exclude(INSEPARABLE)
-    if worker.role == ComputeWorker.Role.SCORING:
-        return waiting.filter(~HAS_FIRST_STAGE | Q(ingested_attempt__isnull=False)).exclude(INSEPARABLE)
-    return waiting
+def may_take(worker: ComputeWorker, run: Run) -> bool:
+    """Whether what comes next of this run is for a worker of this role."""
+    return run.needs in MAY_TAKE[ComputeWorker.Role(worker.role)]
 
 
 def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetime) -> QuerySet[Run]:

@@ -165,7 +165,7 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
                 ignore_conflicts=True,
             )  # fmt: skip
     for name in {name for _, name, _, _ in lines}:
-        transaction.on_commit(partial(wake, Queue(name=name).bell))
+        transaction.on_commit(partial(wake, Queue(name=name).wakeup_queue))
 
 
 def turn_taken(run: Run, *, now: datetime) -> None:

@@ -1,44 +1,36 @@
 """Live logs of runs, bounded: the database keeps the beginning of a stream, the whole of it is a file."""
 
 import re
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from django.conf import settings
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Length
 
 from competitions.runs.models import Run, RunLog
-from competitions.runs.worker_api.results import InvalidResult
+from workers.protocol.calls import LogPiece
 
-MAX_PIECES = 64  # in one heartbeat
-MAX_PIECE_CHARS = 64_000
 # What a program writes to colour and move about a terminal (ECMA-48): a control sequence, a command to the window, one letter.
 ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 KEPT_CONTROLS: Final = "\n\t\r\x1b\x07"  # the last three are taken out by `readable`: a piece may end within a sequence
 CUT_NOTICE = "\n[The live log is cut here; it has reached its limit. The end of the log is in the file to download.]\n"
 
 
-def append_logs(run: Run, pieces: Any) -> int:
-    """Keep new pieces of a run's log; returns how many. A repeated number is ignored. Raises `InvalidResult`."""
-    if not isinstance(pieces, list) or len(pieces) > MAX_PIECES:
-        raise InvalidResult(f"'logs' must be a list of at most {MAX_PIECES} pieces.")
-    checked = [_piece(run, piece) for piece in pieces]
+def append_logs(run: Run, pieces: Iterable[LogPiece]) -> int:
+    """Keep new pieces of a run's log; returns how many. A repeated number is ignored."""
+    rows = [_row(run, piece) for piece in pieces]
     kept = []
-    for stream in {piece.stream for piece in checked}:
-        kept += _within_limit(run, stream, [piece for piece in checked if piece.stream == stream])
+    for stream in {row.stream for row in rows}:
+        kept += _within_limit(run, stream, [row for row in rows if row.stream == stream])
     RunLog.objects.bulk_create(kept, ignore_conflicts=True)
     return len(kept)
 
 
-def _piece(run: Run, piece: Any) -> RunLog:
-    """One checked piece; control characters that no terminal knows are shown as U+FFFD."""
-    if not isinstance(piece, dict) or piece.get("stream") not in RunLog.Stream.values:
-        raise InvalidResult(f"A log piece must name a stream: {', '.join(RunLog.Stream.values)}.")
-    seq, text = piece.get("seq"), piece.get("text")
-    if not isinstance(seq, int) or not 0 <= seq < 2**31 or not isinstance(text, str) or len(text) > MAX_PIECE_CHARS:
-        raise InvalidResult(f"A log piece has a whole 'seq' and a 'text' of at most {MAX_PIECE_CHARS:,} characters.")
-    clean = "".join(char if char.isprintable() or char in KEPT_CONTROLS else "\ufffd" for char in text)
-    return RunLog(run=run, attempt=run.attempt, stream=piece["stream"], seq=seq, text=clean)
+def _row(run: Run, piece: LogPiece) -> RunLog:
+    """The piece as it is kept; control characters that no terminal knows are shown as U+FFFD."""
+    clean = "".join(char if char.isprintable() or char in KEPT_CONTROLS else "\ufffd" for char in piece.text)
+    return RunLog(run=run, attempt=run.attempt, stream=piece.stream, seq=piece.seq, text=clean)
 
 
 def _within_limit(run: Run, stream: str, pieces: list[RunLog]) -> list[RunLog]:

@@ -40,7 +40,7 @@ def fill(site: World, waiting: int, teams: int) -> None:
     )
     Run.objects.bulk_create(
         (
-            Run(submission=submission, task=run.task, team_id=submission.team_id, queue=run.queue,
+            Run(submission=submission, task=run.task, team_id=submission.team_id, queue=run.queue, plan=run.plan, needs=run.needs,
                 queued_at=site.now + timedelta(milliseconds=n), not_before=site.now)
             for n, submission in enumerate(made)
         ), batch_size=5000,
