@@ -143,12 +143,11 @@ if "postgresql" in DATABASES["default"]["ENGINE"]:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- files ----------------------------------------------------------------------------------------------------------
-OBJECTS_DIR = DATA_DIR / "objects"
+STORE_URL = env.str("PODIUM_STORE_URL", default=(DATA_DIR / "objects").as_uri())
+# Internal location from which the front serves the folder of the objects; empty: files pass through the site.
+STORE_FRONT_LOCATION = env.str("PODIUM_STORE_FRONT_LOCATION", default="")
 UPLOADS_DIR = DATA_DIR / "uploads"
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(OBJECTS_DIR)}},
-    # Stored files, named by their digest; any Django storage can stand here.
-    "objects": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(OBJECTS_DIR)}},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 STATIC_URL = "/static/"

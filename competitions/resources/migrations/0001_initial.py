@@ -16,6 +16,27 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="RemovalGuard",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "sent_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="When a message last named it.", null=True
+                    ),
+                ),
+                ("claim_id", models.UUIDField(blank=True, editable=False, null=True)),
+                ("claimed_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="How often it was claimed."),
+                ),
+            ],
+            options={
+                "abstract": False,
+            },
+        ),
+        migrations.CreateModel(
             name="StoredFile",
             fields=[
                 (

@@ -9,7 +9,7 @@ from csp.decorators import csp_exempt
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
@@ -26,7 +26,7 @@ from competitions.leaderboards.models import Leaderboard
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.standing import standing_of
 from competitions.leaderboards.visibility import can_see_board
-from competitions.resources.storage import open_stored
+from competitions.resources.downloads import stored_response
 from competitions.runs.access import hides_programs, log_streams, may_download
 from competitions.runs.logs import log_text
 from competitions.runs.models import Run, RunLog, RunOutput
@@ -190,7 +190,7 @@ def _sees_main_board(user: User, submission: Submission) -> bool:
 
 @require_safe
 @login_required
-def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
+def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     """A file that the newest attempt left."""
     submission = find(request, pk)
     streams = log_streams(person(request), submission.phase)
@@ -202,15 +202,15 @@ def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
         if kept is not None and may_download(
             person(request), submission.phase, kept.name, streams=streams, sees_scores=sees
         ):
-            return FileResponse(open_stored(kept.file), as_attachment=True, filename=f"submission-{pk}-{name}")
+            return stored_response(request, kept.file, file_name=f"submission-{pk}-{name}")
     raise Http404
 
 
 @require_safe
 @login_required
-def source(request: HttpRequest, pk: int) -> FileResponse:
+def source(request: HttpRequest, pk: int) -> HttpResponseBase:
     submission = find(request, pk)
-    return FileResponse(open_stored(submission.file), as_attachment=True, filename=submission.file_name)
+    return stored_response(request, submission.file, file_name=submission.file_name)
 
 
 @require_POST

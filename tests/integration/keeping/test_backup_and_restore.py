@@ -57,7 +57,7 @@ def manifest_of(path: Path) -> dict[str, Any]:
 
 def empty_the_site() -> None:
     call_command("flush", interactive=False, verbosity=0)
-    shutil.rmtree(settings.OBJECTS_DIR)
+    shutil.rmtree(settings.DATA_DIR / "objects")
 
 
 @pytest.mark.parametrize("name", ["site.tar", "folder"])
