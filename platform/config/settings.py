@@ -203,6 +203,7 @@ BACKGROUND_LEASE_S = env.float(
     "PODIUM_BACKGROUND_LEASE_S", default=20
 )  # a process that is silent for longer is taken for dead
 BACKGROUND_ATTEMPTS = env.int("PODIUM_BACKGROUND_ATTEMPTS", default=3)
+ROBOT_WAIT_S = env.float("PODIUM_ROBOT_WAIT_S", default=5)  # how long a call of Codabench's API waits for such work
 CHECK_WALL_S = env.float("PODIUM_CHECK_WALL_S", default=300)
 CHECK_CPU_S = env.int("PODIUM_CHECK_CPU_S", default=120)
 CHECK_MEMORY_BYTES = env.int("PODIUM_CHECK_MEMORY_BYTES", default=2 * 1024**3)
