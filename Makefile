@@ -7,7 +7,7 @@ DEMO ?=
 SUITES ?=
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help demo soak test test-unit lint import-graph bench system venv images secret secrets production wheels clean
+.PHONY: help demo mutants soak test test-unit lint import-graph bench system venv images secret secrets production wheels clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ lint: ## ruff (rules and format), mypy, import-linter, djlint, migrations, lengt
 
 import-graph: venv ## All imports between the domain's packages, as a graph in DOT
 	@PYTHONPATH=platform:client:. .venv/bin/import-linter drawgraph competitions
+
+mutants: venv ## Change the core in small ways and see that a unit test fails each time; ONLY='competitions.runs.dispatch.*' for some
+	@scripts/mutants.sh $(ONLY)
 
 bench: venv ## Speed, by hand: prints ratios, asserts nothing; ONLY=path for one file
 	@scripts/system.sh test

@@ -1,4 +1,4 @@
-"""Imports of bundles: a row takes the file, a background process makes the competition, a page and a call show how far it is."""
+"""Imports and clones: a row asks, a background process makes the competition or the task, a page and a call show how far it is."""
 
 import uuid
 from datetime import datetime
@@ -10,25 +10,22 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import User
+from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import InvalidBundle, Note, Report
+from competitions.bundles.refusals import OrganizersOnly, OriginalGone
+from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from core.background import jobs
 from core.background.rows import claim, claim_kept
-from core.refusals import NotAllowed, Refusal
+from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
 IMPORT_JOB: Final = "bundle-import"
-
-
-class OrganizersOnly(NotAllowed):
-    code = "organizers_only"
-
-    def __init__(self) -> None:
-        super().__init__("Only organizers import competitions. Ask an administrator for the rights of an organizer.")
 
 
 class _ClaimLost(Exception):
@@ -39,11 +36,24 @@ def import_begin(
     *, owner: User, stored: StoredFile, file_name: str, now: datetime, queue: Queue | None = None
 ) -> BundleImport:
     """Note a bundle that has arrived, and have it imported in the background. Raises `OrganizersOnly`."""
+    return _begin(owner, now, file=stored, file_name=file_name[-255:], queue=queue)
+
+
+def task_import_begin(*, owner: User, stored: StoredFile, file_name: str, now: datetime) -> BundleImport:
+    """Have a task made of a zip in the background. Raises `OrganizersOnly`."""
+    return _begin(owner, now, kind=BundleImport.Kind.TASK, file=stored, file_name=file_name[-255:])
+
+
+def clone_begin(*, competition: Competition, by: User, now: datetime) -> BundleImport:
+    """Have an equal competition made in the background, a draft of `by`. Raises `OrganizersOnly`."""
+    name = f"Clone of {competition.title}"[:255]
+    return _begin(by, now, kind=BundleImport.Kind.CLONE, original=competition, file_name=name, queue=competition.queue)
+
+
+def _begin(owner: User, now: datetime, **fields: Any) -> BundleImport:
     if not owner.is_staff:
         raise OrganizersOnly
-    job = BundleImport.objects.create(
-        owner=owner, file=stored, file_name=file_name[-255:], queue=queue, created_at=now, changed_at=now
-    )
+    job = BundleImport.objects.create(owner=owner, created_at=now, changed_at=now, **fields)
     jobs.send_after_commit(IMPORT_JOB, job.pk)
     return job
 
@@ -73,11 +83,7 @@ IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform)
 def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
     failed = partial(_over, job.pk, claim_id, state=BundleImport.State.FAILED)
     try:
-        with local_copy(job.file) as path:
-            bundle_import(
-                source=path, owner=job.owner, queue=job.queue, now=timezone.now(), progress=partial(_step, job.pk, claim_id),
-                record=partial(_made, job.pk, claim_id),
-            )  # fmt: skip
+        _make(job, claim_id)
     except InvalidBundle as error:
         failed(report=error.report.as_json())
     except Refusal as refusal:  # such as no room left for the files
@@ -87,6 +93,25 @@ def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
     except Exception:
         failed(report=Report().as_json())
         raise
+
+
+def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
+    """The competition or the task, recorded in the row by the transaction that makes it."""
+    progress, record = partial(_step, job.pk, claim_id), partial(_made, job.pk, claim_id)
+    if job.file is None:
+        progress("Copying")
+        original = Competition.objects.managed_by(job.owner).filter(pk=job.original_id or 0).first()
+        if original is None:
+            raise OriginalGone
+        competition_clone(competition=original, by=job.owner, now=timezone.now(), progress=progress, record=record)
+        return
+    with local_copy(job.file) as path:
+        if job.kind == BundleImport.Kind.TASK:
+            task_import(source=path, owner=job.owner, record=partial(_task_made, job.pk, claim_id))
+            return
+        bundle_import(
+            source=path, owner=job.owner, queue=job.queue, now=timezone.now(), progress=progress, record=record
+        )
 
 
 def _step(pk: int, claim_id: uuid.UUID, step: str) -> None:
@@ -100,6 +125,12 @@ def _made(pk: int, claim_id: uuid.UUID, imported: Imported) -> None:
     """Inside the transaction that makes the competition: it is there exactly when this says so. Raises `_ClaimLost`."""
     state, report = BundleImport.State.FINISHED, imported.report.as_json()
     if not _over(pk, claim_id, state=state, report=report, competition=imported.competition):
+        raise _ClaimLost
+
+
+def _task_made(pk: int, claim_id: uuid.UUID, task: Task) -> None:
+    """As `_made`. Raises `_ClaimLost`."""
+    if not _over(pk, claim_id, state=BundleImport.State.FINISHED, task=task):
         raise _ClaimLost
 
 

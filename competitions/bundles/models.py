@@ -1,16 +1,22 @@
-"""Imports of bundles, so that a browser or a robot can ask how far one has come, and read its report later."""
+"""Imports and exports of bundles, so that a browser or a robot can ask how far one has come, and what became of it."""
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from core.background.rows import ClaimedRow
 
 
 class BundleImport(ClaimedRow):
-    """One bundle that somebody sent, and what became of it."""
+    """Something that a background process makes of a bundle, and what became of it."""
+
+    class Kind(models.TextChoices):
+        COMPETITION = "competition", "competition"  # of a bundle that somebody sent
+        CLONE = "clone", "clone"  # of a competition of this site
+        TASK = "task", "task"  # of a zip with one task
 
     class State(models.TextChoices):
         WAITING = "waiting", "waiting"
@@ -19,18 +25,27 @@ class BundleImport(ClaimedRow):
         FAILED = "failed", "refused"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bundle_imports")
-    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.COMPETITION)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    original = models.ForeignKey(Competition, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     file_name = models.CharField(max_length=255)
     queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     step = models.CharField(max_length=200, blank=True)
     report = models.JSONField(default=dict, blank=True)
     competition = models.ForeignKey(Competition, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    task = models.ForeignKey(Task, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 
     class Meta:
         ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="bundle_import_file_unless_clone",
+                condition=Q(kind="clone", file=None) | (~Q(kind="clone") & Q(file__isnull=False)),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.file_name}: {self.get_state_display()}"
@@ -38,3 +53,40 @@ class BundleImport(ClaimedRow):
     @property
     def is_over(self) -> bool:
         return self.state in (self.State.FINISHED, self.State.FAILED)
+
+
+class BundleExport(ClaimedRow):
+    """A competition that somebody wants as a bundle, and the file once it is written."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "being written"
+        FINISHED = "finished", "ready"
+        FAILED = "failed", "failed"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bundle_exports")
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="+")
+    with_files = models.BooleanField(default=True, help_text="Programs and data inside, not named by key.")
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="bundle_export_file_iff_finished",
+                condition=Q(state="finished", file__isnull=False) | (~Q(state="finished") & Q(file=None)),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.file_name}: {self.get_state_display()}"
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.competition.slug}{'' if self.with_files else '-keys'}.zip"
+
+    @property
+    def is_over(self) -> bool:
+        return self.state != self.State.WAITING

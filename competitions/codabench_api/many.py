@@ -195,7 +195,7 @@ class CompetitionFiles(RobotView):
     def get(self, request: Request, pk: int) -> Response:
         user = self.person()
         competition = get_object_or_404(Competition.objects.managed_by(user), pk=pk)
-        sent = BundleImport.objects.filter(competition=competition).first()
+        sent = BundleImport.objects.filter(competition=competition, kind=BundleImport.Kind.COMPETITION).first()
         dumps = [
             {
                 "name": name,

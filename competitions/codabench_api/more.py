@@ -4,10 +4,10 @@ import csv
 import io
 import zipfile
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django.conf import settings
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.text import slugify
@@ -16,13 +16,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
-from competitions.bundles.cloning import exported
-from competitions.bundles.importing.tasks import task_import
+from competitions.bundles.exports import export_begin, export_recent
+from competitions.bundles.imports import task_import_begin
+from competitions.bundles.models import BundleImport
+from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.shapes import board_shape, task_shape
+from competitions.codabench_api.uploads import report_of
+from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import Sealed, may_know_of, may_see_scores
@@ -30,12 +34,19 @@ from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import fact_columns
 from competitions.leaderboards.reading.board import all_rows
-from competitions.resources.storage import spooled
+from competitions.resources.downloads import stored_response
+from competitions.resources.uploads import upload_whole
 from competitions.resources.versions import storage_used
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from core.numbers import is_number
 from core.refusals import NotAllowed
 from core.spreadsheets import safe_cell
+
+ASK_AGAIN_S: Final = 5
+EXPORT_WAITS: Final = "The bundle is still being written. Ask again in a few seconds."
+EXPORT_FAILED: Final = (
+    "The bundle could not be written by a fault of this site. Ask again in a minute, or tell the administrators."
+)
 
 
 def visible_board(reader: Reader, phase: Phase) -> Leaderboard:
@@ -108,9 +119,12 @@ def _as_csv(found: Mapping[str, list[dict[str, Any]]]) -> str:
 
 
 def _zipped(found: Mapping[str, list[dict[str, Any]]]) -> bytes:
-    """A CSV for each phase; its name in the archive is in letters that every system takes, with a number before it."""
+    """A CSV for each phase, as it is: a request compresses nothing.
+
+    Its name in the archive is in letters that every system takes, with a number before it.
+    """
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w") as archive:
         for number, (name, rows) in enumerate(found.items(), start=1):
             archive.writestr(f"{number}-{slugify(name)[:60] or 'phase'}.csv", _as_csv({name: rows}))
     return packed.getvalue()
@@ -170,9 +184,16 @@ class UploadTask(RobotView):
         file = request.FILES.get("file") if hasattr(request.FILES, "get") else None
         if file is None:
             raise BadForm("Send the zip as the field `file`.")
-        with spooled(file.chunks()) as path:
-            made = task_import(source=path, owner=user)
-        return Response(task_shape(made), status=201)
+        now = timezone.now()
+        sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
+        assert sent.file is not None, "it came in one piece"
+        job = task_import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
+        over = wait_until_over(job)
+        if over.task is not None:
+            return Response(task_shape(over.task), status=201)
+        if over.state == BundleImport.State.FAILED:
+            raise InvalidBundle(report_of(over))
+        return Response({"status": "Starting", "status_id": job.pk}, status=202)
 
 
 class Queues(RobotView):
@@ -220,14 +241,24 @@ class Dump(RobotView):
         user = self.person()
         competition = get_object_or_404(Competition.objects.managed_by(user), pk=pk)
         keys = self.word("keys_instead_of_files").lower() in ("true", "1", "on")
+        export_begin(competition=competition, by=user, with_files=not keys, now=timezone.now())
         url = address(cast("HttpRequest", request), "codabench:dump-file", competition.pk, int(keys), user.pk)
         return Response({"status": "Success", "url": url}, status=201)
 
 
 @require_safe
-def dump_file(request: HttpRequest, token: str) -> FileResponse:
-    """The bundle, for whoever was given its address, as long as who asked for it organizes the competition."""
+def dump_file(request: HttpRequest, token: str) -> HttpResponseBase:
+    """The bundle, for whoever was given its address, as long as who asked for it organizes the competition.
+
+    While a background process still writes it, the answer is 503 with the pause after which to ask again, so that no script
+    takes anything else for the zip.
+    """
     competition, keys, user = read_address(token, "codabench:dump-file") or (0, 0, 0)
-    managed = Competition.objects.managed_by(get_object_or_404(User, pk=user, is_active=True))
-    found = get_object_or_404(managed, pk=competition)
-    return FileResponse(exported(found, with_files=not keys), as_attachment=True, filename=f"{found.slug}.zip")
+    owner = get_object_or_404(User, pk=user, is_active=True)
+    dumped = get_object_or_404(Competition.objects.managed_by(owner), pk=competition)
+    export = export_recent(competition=dumped, by=owner, with_files=not keys, now=timezone.now())
+    export = wait_until_over(export)
+    if export.file is not None:
+        return stored_response(request, export.file, file_name=export.file_name)
+    detail = EXPORT_FAILED if export.is_over else EXPORT_WAITS
+    return JsonResponse({"detail": detail}, status=503, headers={"Retry-After": str(ASK_AGAIN_S)})

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from accounts.models import Scope
 from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleImport
-from competitions.bundles.reading.faults import Note
+from competitions.bundles.reading.faults import Note, Report
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.resources.models import Upload
@@ -88,15 +88,20 @@ class BundleCompleted(RobotView):
 
 
 class CreationStatus(RobotView):
-    """What became of a bundle."""
+    """What became of a bundle, or of a task that was sent as a zip."""
 
     def get(self, request: Request, pk: int) -> Response:
-        job = get_object_or_404(BundleImport, pk=pk, owner=self.person())
+        job = get_object_or_404(BundleImport.objects.select_related("task"), pk=pk, owner=self.person())
         words = {BundleImport.State.FINISHED: "Finished", BundleImport.State.FAILED: "Failed"}
-        faults = [str(Note(**fault)) for fault in job.report.get("faults", [])]
-        if job.state == BundleImport.State.FAILED and not faults:
-            faults = [BROKEN_OFF]
+        details = "\n".join(map(str, report_of(job).faults)) or job.step or None
         return Response({
-            "status": words.get(BundleImport.State(job.state), "Starting"), "details": "\n".join(faults) or job.step or None,
-            "resulting_competition": job.competition_id,
+            "status": words.get(BundleImport.State(job.state), "Starting"), "details": details,
+            "resulting_competition": job.competition_id, "resulting_task": str(job.task.key) if job.task else None,
         })  # fmt: skip
+
+
+def report_of(job: BundleImport) -> Report:
+    """Why an import came to nothing; without faults where it did not."""
+    faults = [Note(**fault) for fault in job.report.get("faults", [])]
+    is_ours = job.state == BundleImport.State.FAILED and not faults
+    return Report(faults=[Note(BROKEN_OFF, file=job.file_name)] if is_ours else faults)

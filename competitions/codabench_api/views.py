@@ -7,7 +7,7 @@ example scripts (competition details, example submission, submission details, re
 import json
 from typing import cast
 
-from django.http import FileResponse, HttpRequest
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -23,8 +23,8 @@ from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView,
 from competitions.codabench_api.enrolment import enrol, may_submit
 from competitions.codabench_api.files import read_address
 from competitions.codabench_api.sign_in import sign_in
+from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
-from competitions.resources.storage import open_stored
 from competitions.runs.models import RunOutput
 from competitions.runs.reruns import submission_repeat
 from competitions.runs.services import submission_cancel
@@ -225,16 +225,16 @@ class Tasks(RobotView):
 
 
 @require_safe
-def file(request: HttpRequest, token: str) -> FileResponse:
+def file(request: HttpRequest, token: str) -> HttpResponseBase:
     """A submission's own file, for whoever was given its address."""
     what = read_address(token, "codabench:file")
     submission = get_object_or_404(Submission, pk=what[0] if what else 0)
-    return FileResponse(open_stored(submission.file), as_attachment=True, filename=submission.file_name)
+    return stored_response(request, submission.file, file_name=submission.file_name)
 
 
 @require_safe
-def output(request: HttpRequest, token: str) -> FileResponse:
+def output(request: HttpRequest, token: str) -> HttpResponseBase:
     """A file or log of a run, for whoever was given its address; what is sealed meanwhile was never given."""
     what = read_address(token, "codabench:output")
     kept = get_object_or_404(RunOutput.objects.select_related("file"), pk=what[0] if what else 0)
-    return FileResponse(open_stored(kept.file), as_attachment=True, filename=kept.name)
+    return stored_response(request, kept.file, file_name=kept.name)

@@ -3,13 +3,15 @@
 import uuid
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.fields.related import ForeignObjectRel
+
+from core.background.rows import ClaimedRow
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -41,10 +43,14 @@ class StoredFile(models.Model):
     def __str__(self) -> str:
         return f"sha256:{self.sha256[:12]}… ({self.size_bytes} bytes)"
 
-    @property
-    def storage_name(self) -> str:
-        """Name in the object storage, spread over 65,536 folders."""
-        return f"{self.sha256[:2]}/{self.sha256[2:4]}/{self.sha256}"
+
+class RemovalGuard(ClaimedRow):
+    """One row for the whole site. Whoever claims it, as a backup does, keeps stored files from being removed on any host."""
+
+    THE_ONE: Final = 1
+
+    def __str__(self) -> str:
+        return f"claimed until {self.claimed_until}" if self.claimed_until else "free"
 
 
 class ResourceQuerySet(models.QuerySet["Resource"]):

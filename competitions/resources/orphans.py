@@ -5,22 +5,25 @@ the same bytes again takes the mark off before anything relies on them, and a re
 lock: so of the two only one happens, in either order.
 """
 
-import fcntl
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import structlog
 from django.conf import settings
-from django.core.files.storage import FileSystemStorage, storages
 from django.db import transaction
 from django.db.models import Exists, OuterRef, ProtectedError, Q, QuerySet
+from django.utils import timezone
 
-from competitions.resources.models import StoredFile, Upload, pointers_at
-from competitions.resources.storage import arriving_folder
+from competitions.resources.models import RemovalGuard, StoredFile, Upload, pointers_at
+from competitions.resources.stores import object_store
+from competitions.resources.stores.base import StoredObject
+from core.background.rows import claim, claim_kept
+from core.refusals import Conflict
 
 log = structlog.get_logger(__name__)
 GRACE: Final = timedelta(days=7)  # somebody may want back what pointed at it
@@ -41,11 +44,8 @@ def remove_orphans(*, now: datetime, limit: int = BATCH) -> int:
     marked = StoredFile.objects.filter(unneeded_since__isnull=False)
     marked.filter(_pointed_at()).update(unneeded_since=None)
     mark_unneeded(StoredFile.objects.filter(unneeded_since=None), now=now, limit=limit)
-    with _alone() as may_remove:
-        if not may_remove:
-            return 0
-        due = marked.filter(unneeded_since__lte=now - GRACE).order_by("unneeded_since")[:limit]
-        return sum(_removed(file, now - GRACE) for file in list(due))
+    due = marked.filter(unneeded_since__lte=now - GRACE).order_by("unneeded_since")[:limit]
+    return sum(_removed(file, now - GRACE) for file in list(due))
 
 
 def mark_unneeded(files: QuerySet[StoredFile], *, now: datetime, limit: int = BATCH) -> int:
@@ -65,48 +65,80 @@ def _pointed_at() -> Q:
 def _removed(file: StoredFile, marked_before: datetime) -> bool:
     with transaction.atomic():
         marked = StoredFile.objects.select_for_update().filter(pk=file.pk, unneeded_since__lte=marked_before)
-        if marked.first() is None:
+        if not _may_remove() or marked.first() is None:
             return False
         try:
             StoredFile.objects.filter(pk=file.pk).delete()
         except ProtectedError:  # somebody points at it again
             return False
         # Inside the transaction: whoever stores the same bytes waits for this row, and looks for the object afterwards.
-        storages["objects"].delete(file.storage_name)
+        object_store().delete(file.sha256)
     log.info("orphan_removed", sha256=file.sha256, size_bytes=file.size_bytes)
     return True
 
 
+class BackupRunning(Conflict):
+    code = "backup_running"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A backup of this site is being made, here or on another host. Wait for it; one that was killed is forgotten within a minute."
+        )
+
+
 @contextmanager
 def nothing_is_removed() -> Iterator[None]:
-    """While this lasts, no stored file is removed by a process that shares the data folder: for a backup."""
-    with _lock_file().open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        yield
+    """While this lasts, no host of the site removes a stored file: for a backup. Raises `BackupRunning` where one is made already.
+
+    The claim waits for removals that hold the row, and is renewed until the end of the block; it runs out by itself when the
+    process is killed.
+    """
+    lease_s = settings.BACKGROUND_LEASE_S
+    rows = RemovalGuard.objects.all()
+    RemovalGuard.objects.get_or_create(pk=RemovalGuard.THE_ONE)
+    claim_id = claim(rows, RemovalGuard.THE_ONE, now=timezone.now(), lease_s=lease_s)
+    if claim_id is None:
+        raise BackupRunning
+    try:
+        with claim_kept(rows, claim_id, lease_s=lease_s):
+            yield
+    finally:
+        rows.filter(claim_id=claim_id).update(claimed_until=None)
 
 
-@contextmanager
-def _alone() -> Iterator[bool]:
-    """True inside unless `nothing_is_removed` lasts."""
-    with _lock_file().open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-
-
-def _lock_file() -> Path:
-    folder = Path(settings.DATA_DIR)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / "removal.lock"
+def _may_remove() -> bool:
+    """Whether nobody keeps files from being removed; stays true until the end of the transaction, as whoever claims waits for it."""
+    guard, _ = RemovalGuard.objects.select_for_update().get_or_create(pk=RemovalGuard.THE_ONE)
+    return guard.claimed_until is None or guard.claimed_until <= timezone.now()
 
 
 def remove_leavings(*, now: datetime) -> int:
     """Remove what processes that were killed left half written, and parts of uploads that are gone; returns how many."""
-    before = (now - LEFT_AFTER).timestamp()
-    return sum(_cleared(path, before) for path in [*_half_uploads(), *_half_objects()])
+    before = now - LEFT_AFTER
+    return sum(_cleared(path, before.timestamp()) for path in _half_uploads()) + object_store().remove_unfinished(
+        before=before
+    )
+
+
+def adopt_rowless(*, now: datetime) -> int:
+    """Give objects whose writer was killed before it made their row one that nothing needs; returns how many.
+
+    They then go like any other orphan; whoever stores the same bytes meanwhile keeps them.
+    """
+    settled = (each for each in object_store().objects() if each.modified_at <= now - LEFT_AFTER)
+    return sum(_adopt(batch, now) for batch in iter(lambda: list(islice(settled, BATCH)), []))
+
+
+def _adopt(batch: list[StoredObject], now: datetime) -> int:
+    digests = [each.digest for each in batch]
+    known = set(StoredFile.objects.filter(pk__in=digests).values_list("pk", flat=True))
+    rowless = [
+        StoredFile(sha256=each.digest, size_bytes=each.size_bytes, unneeded_since=now)
+        for each in batch
+        if each.digest not in known
+    ]
+    StoredFile.objects.bulk_create(rowless, ignore_conflicts=True)
+    return len(rowless)
 
 
 def _half_uploads() -> Iterable[Path]:
@@ -117,11 +149,6 @@ def _half_uploads() -> Iterable[Path]:
     there = list(folder.iterdir())
     known = {str(key) for key in Upload.objects.values_list("key", flat=True)}
     return [path for path in there if path.name not in known]
-
-
-def _half_objects() -> Iterable[Path]:
-    storage = storages["objects"]
-    return arriving_folder(storage).iterdir() if isinstance(storage, FileSystemStorage) else []
 
 
 def _cleared(path: Path, before: float) -> bool:

@@ -1,4 +1,8 @@
-"""Resumable uploads: begin, append, finish. What was accepted is on disk before it is acknowledged."""
+"""Resumable uploads: begin, append, finish. What was accepted is on disk before it is acknowledged.
+
+No lock file guards an upload: `received_bytes` in its row moves on for one of two racing requests, on whatever hosts they are. Its parts
+lie in `UPLOADS_DIR`, which hosts of one site share.
+"""
 
 import errno
 import itertools
@@ -20,6 +24,7 @@ from django.db.models import F
 from accounts.models import User
 from competitions.resources.models import StoredFile, Upload, UploadFailures
 from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
+from competitions.resources.stores.base import StoreFull
 from core.refusals import Conflict, Refusal
 
 log = structlog.get_logger(__name__)
@@ -186,8 +191,8 @@ def _until_the_client_leaves(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _disk_errors() -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except (OSError, StoreFull) as error:
+        if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         count_failures("storage_full")
         raise StorageFull from error

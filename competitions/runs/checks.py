@@ -64,7 +64,7 @@ def check_perform(pk: int) -> None:
     _send_next(check.submission.team)
 
 
-CHECK = jobs.Job(CHECK_JOB, waiting=waiting_checks, perform=check_perform)
+CHECK = jobs.Job(CHECK_JOB, waiting=waiting_checks, perform=check_perform, asked_at="requested_at")
 
 
 @transaction.atomic

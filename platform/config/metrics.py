@@ -17,8 +17,10 @@ from prometheus_client.registry import Collector
 
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Upload, UploadFailures
+from competitions.resources.stores import object_store
 from competitions.runs.models import Attempt, Run
 from competitions.submissions.states import HELD, State
+from core.background.jobs import jobs
 from core.models import StepFailures
 
 
@@ -35,6 +37,8 @@ class SiteCollector(Collector):
         yield from self.workers()
         yield from self.uploads()
         yield self.reconciler()
+        yield from self.background()
+        yield from self.store()
 
     def queues(self) -> Iterator[Metric]:
         depth = GaugeMetricFamily("podium_queue_depth", "Runs that wait.", labels=["queue"])
@@ -102,6 +106,26 @@ class SiteCollector(Collector):
         for row in StepFailures.objects.all():
             failed.add_metric([row.step], row.count)
         return failed
+
+    def background(self) -> Iterator[Metric]:
+        waiting = GaugeMetricFamily(
+            "podium_background_waiting", "Rows that ask for background work, or are worked on.", labels=["job"]
+        )
+        age = GaugeMetricFamily(
+            "podium_background_oldest_age_seconds", "Age of the row that has asked longest.", labels=["job"]
+        )
+        for job in jobs():
+            found = job.waiting().aggregate(n=Count("*"), since=Min(job.asked_at))
+            waiting.add_metric([job.name], found["n"])
+            age.add_metric([job.name], max((self.now - found["since"]).total_seconds(), 0) if found["since"] else 0)
+        yield waiting
+        yield age
+
+    def store(self) -> Iterator[Metric]:
+        """Nothing where the store has no end."""
+        if (room := object_store().capacity()) is not None:
+            yield GaugeMetricFamily("podium_store_total_bytes", "Size of the object store.", value=room.total_bytes)
+            yield GaugeMetricFamily("podium_store_free_bytes", "Free room in the object store.", value=room.free_bytes)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:

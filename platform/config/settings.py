@@ -143,12 +143,11 @@ if "postgresql" in DATABASES["default"]["ENGINE"]:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- files ----------------------------------------------------------------------------------------------------------
-OBJECTS_DIR = DATA_DIR / "objects"
+STORE_URL = env.str("PODIUM_STORE_URL", default=(DATA_DIR / "objects").as_uri())
+# Internal location from which the front serves the folder of the objects; empty: files pass through the site.
+STORE_FRONT_LOCATION = env.str("PODIUM_STORE_FRONT_LOCATION", default="")
 UPLOADS_DIR = DATA_DIR / "uploads"
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(OBJECTS_DIR)}},
-    # Stored files, named by their digest; any Django storage can stand here.
-    "objects": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(OBJECTS_DIR)}},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 STATIC_URL = "/static/"
@@ -204,6 +203,7 @@ BACKGROUND_LEASE_S = env.float(
     "PODIUM_BACKGROUND_LEASE_S", default=20
 )  # a process that is silent for longer is taken for dead
 BACKGROUND_ATTEMPTS = env.int("PODIUM_BACKGROUND_ATTEMPTS", default=3)
+ROBOT_WAIT_S = env.float("PODIUM_ROBOT_WAIT_S", default=5)  # how long a call of Codabench's API waits for such work
 CHECK_WALL_S = env.float("PODIUM_CHECK_WALL_S", default=300)
 CHECK_CPU_S = env.int("PODIUM_CHECK_CPU_S", default=120)
 CHECK_MEMORY_BYTES = env.int("PODIUM_CHECK_MEMORY_BYTES", default=2 * 1024**3)

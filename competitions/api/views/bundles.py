@@ -1,12 +1,12 @@
 """Bundles by API: import one, export a competition as one."""
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from django.http import FileResponse
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -14,11 +14,13 @@ from rest_framework.response import Response
 
 from accounts.models import Scope
 from competitions.api.views.base import ApiView
-from competitions.bundles.cloning import exported
+from competitions.bundles.exports import export_begin
 from competitions.bundles.importing.references import queue_named
-from competitions.bundles.imports import OrganizersOnly, import_begin
-from competitions.bundles.models import BundleImport
+from competitions.bundles.imports import import_begin
+from competitions.bundles.models import BundleExport, BundleImport
+from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.models import Competition
+from competitions.resources.downloads import stored_response
 from competitions.resources.uploads import upload_whole
 
 IMPORTS_SHOWN: Final = 20
@@ -56,8 +58,8 @@ class Bundles(ApiView):
     @extend_schema(operation_id="bundles_imports", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
         """The asker's last imports, newest first: how far each has come, and the report of those that are over."""
-        imports = BundleImport.objects.filter(owner=self.person()).select_related("competition")
-        return Response([import_shape(job) for job in imports[:IMPORTS_SHOWN]])
+        imports = BundleImport.objects.filter(owner=self.person()).exclude(kind=BundleImport.Kind.TASK)
+        return Response([import_shape(job) for job in imports.select_related("competition")[:IMPORTS_SHOWN]])
 
 
 class BundleImported(ApiView):
@@ -80,15 +82,58 @@ def import_shape(job: BundleImport) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class CompetitionBundle(ApiView):
-    """A competition as a bundle of version 2, for its organizers."""
+class ExportIn(serializers.Serializer[None]):
+    """Whether programs and data are in the bundle, or keys in their place."""
 
-    @extend_schema(
-        operation_id="bundles_export",
-        parameters=[OpenApiParameter("files", str, description="`all` (default), or `keys` for keys in their place.")],
-        responses={(200, "application/zip"): OpenApiTypes.BINARY},
-    )
-    def get(self, request: Request, slug: str) -> FileResponse:
-        competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
-        file = exported(competition, with_files=request.query_params.get("files", "all") != "keys")
-        return FileResponse(file, as_attachment=True, filename=f"{slug}.zip")
+    files = serializers.ChoiceField(choices=["all", "keys"], default="all")
+
+
+class CompetitionBundle(ApiView):
+    """Have a competition written as a bundle of version 2, for its organizers; a background process does it."""
+
+    serializer_class = ExportIn
+    write_scope = Scope.ORGANIZE
+
+    @extend_schema(operation_id="bundles_export", request=ExportIn, responses={202: OpenApiTypes.OBJECT})
+    def post(self, request: Request, slug: str) -> Response:
+        user = self.person()
+        competition = get_object_or_404(Competition.objects.managed_by(user), slug=slug)
+        wanted = ExportIn(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        with_files = wanted.validated_data["files"] == "all"
+        export = export_begin(competition=competition, by=user, with_files=with_files, now=timezone.now())
+        return Response(export_shape(export), status=202, headers={"Location": f"/api/v1/exports/{export.pk}/"})
+
+
+class ExportView(ApiView):
+    """Base: an export of the asker's, as long as they organize the competition."""
+
+    def export(self, pk: int) -> BundleExport:
+        managed = Competition.objects.managed_by(self.person())
+        exports = BundleExport.objects.filter(owner=self.person(), competition__in=managed)
+        return get_object_or_404(exports.select_related("competition", "file"), pk=pk)
+
+
+class Exported(ExportView):
+    """Whether an export is ready, and where its file is, which is kept for a day."""
+
+    @extend_schema(operation_id="bundles_export_retrieve", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(export_shape(self.export(pk)))
+
+
+class ExportedFile(ExportView):
+    """The bundle, once it is written."""
+
+    @extend_schema(operation_id="bundles_export_file", responses={(200, "application/zip"): OpenApiTypes.BINARY})
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
+        export = self.export(pk)
+        if export.file is None:
+            raise Http404
+        return stored_response(cast("HttpRequest", request), export.file, file_name=export.file_name)
+
+
+def export_shape(export: BundleExport) -> dict[str, Any]:
+    """An export, and where its file is once it is written."""
+    url = f"/api/v1/exports/{export.pk}/file/" if export.file_id else None
+    return {"id": export.pk, "file_name": export.file_name, "state": export.state, "url": url}

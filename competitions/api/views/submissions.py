@@ -1,10 +1,10 @@
 """Submissions: make, list, follow, cancel, download."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import Prefetch, QuerySet
-from django.http import FileResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -24,8 +24,8 @@ from competitions.disclosure.receipts import disclosed_receipt
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
+from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
-from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run
 from competitions.runs.queue.ranking import queue_places
@@ -236,9 +236,9 @@ class SubmissionDownload(SubmissionView):
     """The file as it was sent in."""
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
-    def get(self, request: Request, pk: int) -> FileResponse:
+    def get(self, request: Request, pk: int) -> HttpResponseBase:
         submission = self.submission(pk)
-        return FileResponse(open_stored(submission.file), as_attachment=True, filename=submission.file_name)
+        return stored_response(cast("HttpRequest", request), submission.file, file_name=submission.file_name)
 
 
 class Limits(ApiView):

@@ -27,11 +27,11 @@ from competitions.resources.versions import require_room
 Progress = Callable[[str], None]
 
 
-def _quiet(step: str) -> None:
+def quiet(step: str) -> None:
     """Nobody watches."""
 
 
-def _unrecorded(imported: "Imported") -> None:
+def unrecorded(imported: "Imported") -> None:
     """Nobody keeps a record of it."""
 
 
@@ -49,8 +49,8 @@ def bundle_import(
     owner: User,
     now: datetime,
     queue: Queue | None = None,
-    progress: Progress = _quiet,
-    record: "Callable[[Imported], None]" = _unrecorded,
+    progress: Progress = quiet,
+    record: "Callable[[Imported], None]" = unrecorded,
 ) -> Imported:
     """Import a bundle given as a zip or a folder; its owner becomes its organizer.
 

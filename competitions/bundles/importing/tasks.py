@@ -1,18 +1,19 @@
 """A task by itself: a zip with a `task.yaml` that names its programs and data, as zips inside or by key."""
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from django.db import transaction
 
 from accounts.models import User
-from competitions.bundles.imports import OrganizersOnly
 from competitions.bundles.reading.archive import LIMITS, opened
 from competitions.bundles.reading.document import Document, read_document
 from competitions.bundles.reading.faults import InvalidBundle, Report, invalid
 from competitions.bundles.reading.reader import command_fault, is_key
 from competitions.bundles.reading.schema import TASK_FILES
+from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.models import Task
 from competitions.resources.archives import check_zip
 from competitions.resources.models import Resource
@@ -24,9 +25,14 @@ TASK_YAML: Final = "task.yaml"
 KNOWN: Final = {"name", "description", "is_public", "ingestion_only_during_scoring", *TASK_FILES}
 
 
-def task_import(*, source: Path, owner: User) -> Task:
+def _unrecorded(task: Task) -> None:
+    """Nobody keeps a record of it."""
+
+
+def task_import(*, source: Path, owner: User, record: Callable[[Task], None] = _unrecorded) -> Task:
     """Make a task of the zip, all of it or nothing; it belongs to no competition until one uses it.
 
+    `record` is called inside the transaction that makes it; if it raises, nothing was made.
     Raises `OrganizersOnly`, or `InvalidBundle` with every fault.
     """
     if not owner.is_staff:
@@ -39,7 +45,9 @@ def task_import(*, source: Path, owner: User) -> Task:
         made.check()
         require_room(owner, sum(part.stat().st_size for part in files.folder.rglob("*") if part.is_file()))
         with transaction.atomic():
-            return made.create(Path(scratch))
+            task = made.create(Path(scratch))
+            record(task)
+    return task
 
 
 class _TaskReader:

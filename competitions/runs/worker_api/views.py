@@ -14,16 +14,17 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
+from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
 from competitions.resources.signing import read_file_token
-from competitions.resources.storage import CHUNK_BYTES, open_stored, spooled, store_path
+from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import append_logs
@@ -254,7 +255,7 @@ def file(request: HttpRequest, token: str) -> HttpResponseBase:
     stored = grant and StoredFile.objects.filter(sha256=grant.sha256).first()
     if not grant or not stored or not Run.objects.filter(lease_id=grant.lease_id, state__in=HELD).exists():
         raise Unauthorized("This file URL has expired or its run is over.")
-    return FileResponse(open_stored(stored), content_type="application/octet-stream")
+    return stored_response(request, stored)
 
 
 def _read_body(request: HttpRequest, limit_bytes: int) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -15,8 +15,8 @@ from competitions.catalog.models import Announcement, Competition, Page, Phase, 
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
+from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource
-from competitions.resources.storage import open_stored
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
@@ -103,7 +103,7 @@ def _files(phases: Any) -> list[dict[str, Any]]:
 
 @require_safe
 @login_required
-def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> FileResponse:
+def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> HttpResponseBase:
     """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
@@ -113,16 +113,17 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Fil
     if not visited.is_organizer:
         assert isinstance(request.user, User), "login_required"
         require_registration(user=request.user, competition=visited.competition)
-    return FileResponse(open_stored(resource.file), as_attachment=True, filename=resource.file_name)
+    return stored_response(request, resource.file, file_name=resource.file_name)
 
 
 @require_safe
-def logo(request: HttpRequest, slug: str) -> FileResponse:
+def logo(request: HttpRequest, slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
     if visited.competition.logo is None:
         raise Http404
-    response = FileResponse(open_stored(visited.competition.logo), content_type="image/png")
-    response.headers["Cache-Control"] = "public, max-age=3600"
+    response = stored_response(request, visited.competition.logo, content_type="image/png")
+    if response.status_code == 200:  # a redirect to the store is valid for less than that
+        response.headers["Cache-Control"] = "public, max-age=3600"
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 

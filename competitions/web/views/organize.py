@@ -1,18 +1,20 @@
-"""The organizer's page for bundles: import with progress and report, export, and clone."""
+"""The organizer's pages for bundles: import, export and clone, each done in the background while a page shows how far it is."""
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from competitions.bundles.cloning import competition_clone, exported
-from competitions.bundles.imports import OrganizersOnly, import_begin
-from competitions.bundles.models import BundleImport
+from competitions.bundles.exports import export_begin
+from competitions.bundles.imports import clone_begin, import_begin
+from competitions.bundles.models import BundleExport, BundleImport
+from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
+from competitions.resources.downloads import stored_response
 from competitions.resources.uploads import upload_whole
 from competitions.web.views.submissions import NoFile
 from competitions.web.views.teams import person
@@ -40,7 +42,8 @@ def _queues(user: User) -> list[Queue]:
 def bundles(request: HttpRequest) -> HttpResponse:
     user = _organizer(request)
     context = {
-        "imports": BundleImport.objects.filter(owner=user).select_related("competition")[:20],
+        "imports": _imports(user)[:20],
+        "exports": BundleExport.objects.filter(owner=user).select_related("competition")[:20],
         "managed": Competition.objects.managed_by(user)[:100],
         "queues": _queues(user),
     }
@@ -66,8 +69,13 @@ def bundle_send(request: HttpRequest) -> HttpResponse:
 
 
 def _job(request: HttpRequest, pk: int) -> BundleImport:
-    jobs = BundleImport.objects.select_related("competition", "file", "queue", "owner")
-    return get_object_or_404(jobs, pk=pk, owner=_organizer(request))
+    return get_object_or_404(_imports(_organizer(request)), pk=pk)
+
+
+def _imports(user: User) -> QuerySet[BundleImport]:
+    """Those that make a competition; tasks are sent by robots, which ask for themselves."""
+    jobs = BundleImport.objects.filter(owner=user).exclude(kind=BundleImport.Kind.TASK)
+    return jobs.select_related("competition")
 
 
 @require_safe
@@ -83,23 +91,50 @@ def bundle_status(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "web/_bundle_status.html", {"job": _job(request, pk)})
 
 
+@require_POST
+@login_required
+def bundle_export(request: HttpRequest, slug: str) -> HttpResponse:
+    """Have the competition written as a zip: with its files, or with keys in their place."""
+    competition, files = _managed(request, slug), request.POST.get("files", "all")
+    if files not in ("all", "keys"):
+        raise Http404
+    export = export_begin(
+        competition=competition, by=_organizer(request), with_files=files == "all", now=timezone.now()
+    )
+    return redirect("web:bundle-export-page", export.pk)
+
+
+def _export(request: HttpRequest, pk: int) -> BundleExport:
+    """An export of the asker's, as long as they organize the competition."""
+    user = _organizer(request)
+    exports = BundleExport.objects.filter(owner=user, competition__in=Competition.objects.managed_by(user))
+    return get_object_or_404(exports.select_related("competition", "file"), pk=pk)
+
+
 @require_safe
 @login_required
-def bundle_export(request: HttpRequest, slug: str) -> FileResponse:
-    """The competition as a zip: with its files, or with keys in their place."""
-    competition = _managed(request, slug)
-    wanted = request.GET.get("files", "all")
-    if wanted not in ("all", "keys"):
+def bundle_export_page(request: HttpRequest, pk: int) -> HttpResponse:
+    return render(request, "web/bundle_export.html", {"export": _export(request, pk)})
+
+
+@require_safe
+@login_required
+def bundle_export_status(request: HttpRequest, pk: int) -> HttpResponse:
+    """Whether it is ready, served alone; it asks again until it is over."""
+    return render(request, "web/_bundle_export_status.html", {"export": _export(request, pk)})
+
+
+@require_safe
+@login_required
+def bundle_export_file(request: HttpRequest, pk: int) -> HttpResponseBase:
+    export = _export(request, pk)
+    if export.file is None:
         raise Http404
-    file = exported(competition, with_files=wanted == "all")
-    return FileResponse(
-        file, as_attachment=True, filename=f"{competition.slug}{'' if wanted == 'all' else '-keys'}.zip"
-    )
+    return stored_response(request, export.file, file_name=export.file_name)
 
 
 @require_POST
 @login_required
 def bundle_clone(request: HttpRequest, slug: str) -> HttpResponse:
-    copy = competition_clone(competition=_managed(request, slug), by=_organizer(request), now=timezone.now())
-    messages.success(request, f"“{copy}” is a draft of its own now.")
-    return redirect("web:overview", copy.slug)
+    job = clone_begin(competition=_managed(request, slug), by=_organizer(request), now=timezone.now())
+    return redirect("web:bundle-import", job.pk)

@@ -7,7 +7,7 @@ from csp.decorators import csp_exempt
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
@@ -25,7 +25,7 @@ from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
-from competitions.resources.storage import open_stored
+from competitions.resources.downloads import stored_response
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
@@ -176,7 +176,7 @@ def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, Any]:
 
 @require_safe
 @login_required
-def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
+def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     """A file that the newest attempt left."""
     submission = find(request, pk)
     if not may_download(reader_of(person(request)), submission.phase, name):
@@ -184,15 +184,15 @@ def output(request: HttpRequest, pk: int, name: str) -> FileResponse:
     for run in submission.runs.all():
         outputs = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name)
         if (kept := outputs.select_related("file").last()) is not None:
-            return FileResponse(open_stored(kept.file), as_attachment=True, filename=f"submission-{pk}-{name}")
+            return stored_response(request, kept.file, file_name=f"submission-{pk}-{name}")
     raise Http404
 
 
 @require_safe
 @login_required
-def source(request: HttpRequest, pk: int) -> FileResponse:
+def source(request: HttpRequest, pk: int) -> HttpResponseBase:
     submission = find(request, pk)
-    return FileResponse(open_stored(submission.file), as_attachment=True, filename=submission.file_name)
+    return stored_response(request, submission.file, file_name=submission.file_name)
 
 
 @require_POST

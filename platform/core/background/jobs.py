@@ -28,11 +28,15 @@ RESENT_AT_ONCE: Final = 200
 
 @dataclass(frozen=True)
 class Job:
-    """One kind of work. `waiting` gives the rows that ask for it, claimed or not; `perform` does it for one, if it still asks."""
+    """One kind of work. `waiting` gives the rows that ask for it, claimed or not; `perform` does it for one, if it still asks.
+
+    `asked_at` is the field that says since when a row asks.
+    """
 
     name: str
     waiting: Callable[[], QuerySet[Any]]
     perform: Callable[[int], None]
+    asked_at: str = "created_at"
 
 
 _jobs: dict[str, Job] = {}

@@ -228,9 +228,17 @@ def test_a_submission_is_scored_by_the_worker_of_the_stack(
     stack: Stack, competition: tuple[dict[str, Any], Path], kind: str, file: str
 ) -> None:
     made, baselines = competition
-    shown = outcome(stack, made, submit(stack, made, kind, baselines / file))
+    submission = submit(stack, made, kind, baselines / file)
+    shown = outcome(stack, made, submission)
     assert shown["status"] == "finished", f"{shown}\n{stack.compose('logs', '--tail', '40', 'worker', 'web')}"
     assert 0.1 < float(shown["scores"]["mae"]) < 2.0
+    headers = {"Authorization": f"Bearer {made['token']}", "Range": "bytes=5-14"}
+    part = requests.get(f"{stack.url}/api/v1/submissions/{submission}/download/", headers=headers, timeout=10)
+    assert (part.status_code, part.content) == (206, (baselines / file).read_bytes()[5:15]), "the front serves the file"
+
+
+def test_nobody_reaches_stored_files_past_the_site(stack: Stack) -> None:
+    assert requests.get(f"{stack.url}/_objects/", timeout=10).status_code == 404
 
 
 def test_what_was_submitted_is_still_there_when_the_stack_was_taken_down_and_up_again(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.storage import storages
 from django.test import Client
 
 from accounts.models import User
@@ -19,6 +18,7 @@ from competitions.catalog.models import Competition
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import StoredFile
+from competitions.resources.stores import object_store
 from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
 from competitions.runs.worker_api import jobs
@@ -115,7 +115,7 @@ def _local(job: dict[str, Any]) -> dict[str, Any]:
         for mount in stage["mounts"]:
             if "file" in mount:
                 stored = StoredFile.objects.get(sha256=mount["file"]["sha256"])
-                mount["file"]["url"] = storages["objects"].path(stored.storage_name)
+                mount["file"]["url"] = str(object_store().local_path(stored.sha256))
     return job
 
 

@@ -57,7 +57,7 @@ def manifest_of(path: Path) -> dict[str, Any]:
 
 def empty_the_site() -> None:
     call_command("flush", interactive=False, verbosity=0)
-    shutil.rmtree(settings.OBJECTS_DIR)
+    shutil.rmtree(settings.DATA_DIR / "objects")
 
 
 @pytest.mark.parametrize("name", ["site.tar", "folder"])
@@ -172,7 +172,7 @@ def test_a_backup_travels_to_the_other_database_and_back(
 def test_numbers_that_were_first_written_on_sqlite_arrive_on_postgresql(
     site: World, tmp_path: Path, embedded: Callable[..., str]
 ) -> None:
-    program = f"from competitions.submissions.models import Run; Run.objects.update(meters={ODD_NUMBERS!r})"
+    program = f"from competitions.runs.models import Run; Run.objects.update(meters={ODD_NUMBERS!r})"
     backup(tmp_path / "first.tar", now=site.now)
     embedded("restore", str(tmp_path / "first.tar"))
     embedded("shell", "-c", program)

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.files.storage import FileSystemStorage
 from django.db import connection
 from django.utils import timezone
 
@@ -16,6 +15,7 @@ from competitions.resources import orphans
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import open_stored, store_bytes
+from competitions.resources.stores.disk import DiskStore
 from tests.faults.parts import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,20 +60,20 @@ def test_bytes_that_are_sent_again_while_they_are_removed_are_kept(
                 lambda: somebody_waits_for_a_lock() or not storing.is_alive(), 30, "the other one stored, or waits"
             )
 
-    removed, deleted = orphans._removed, FileSystemStorage.delete
+    removed, deleted = orphans._removed, DiskStore.delete
 
     def remove(*arguments: Any) -> bool:
         begin()
         return removed(*arguments)
 
-    def delete(storage: FileSystemStorage, name: str) -> None:
+    def delete(store: DiskStore, digest: str) -> None:
         begin()
-        deleted(storage, name)
+        deleted(store, digest)
 
     if moment == "before the row goes":
         monkeypatch.setattr(orphans, "_removed", remove)
     else:
-        monkeypatch.setattr(FileSystemStorage, "delete", delete)
+        monkeypatch.setattr(DiskStore, "delete", delete)
     remove_orphans(now=now + GRACE + timedelta(seconds=1))
     storing.join(30)
     with open_stored(StoredFile.objects.get(pk=storing.stored.pk)) as kept:

@@ -14,8 +14,8 @@ import examples.ogb_lsc
 import examples.ogbn_arxiv
 import examples.openbiolink2021
 from accounts.models import User
-from competitions.bundles.cloning import exported
 from competitions.bundles.importing.importer import bundle_import
+from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
@@ -50,8 +50,7 @@ def sent_by_the_first_site(bundle: Path, target: Path) -> dict[str, Any]:
     """Import and export; then nothing of this site is left but the exported file and the rows that it had."""
     with transaction.atomic():
         rows = rows_of(made(bundle))
-        with exported(Competition.objects.get(), with_files=True) as file:
-            target.write_bytes(file.read())
+        bundle_write(competition=Competition.objects.get(), target=target, with_files=True)
         transaction.set_rollback(True)
     return rows
 

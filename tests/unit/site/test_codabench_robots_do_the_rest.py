@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import Scope, User, token_create
 from competitions.bundles.importing.tasks import task_import
+from competitions.bundles.models import BundleExport
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Leaderboard, Phase, Task
 from competitions.factsheets.models import Question
@@ -23,6 +25,7 @@ from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
+from tests.background import run_background
 from tests.worlds import NOON, World, person, resource, zip_of
 
 
@@ -80,7 +83,11 @@ def test_rows_of_a_board_have_the_answers_that_are_for_everybody(site: World) ->
 
 def test_a_dump_is_fetched_from_the_address_that_its_organizer_got(site: World) -> None:
     said = robot(site, site.organizer).post(f"/api/competitions/{site.competition.pk}/create_dump/").json()
+    early = Client().get(urlsplit(said["url"]).path)
+    assert (early.status_code, early["Retry-After"]) == (503, "5"), "nobody takes it for the zip"
+    run_background()
     response = Client().get(urlsplit(said["url"]).path)
+    assert BundleExport.objects.count() == 1, "asked again, it is the same one"
     content = b"".join(response.streaming_content)  # type: ignore[attr-defined]
     response.close()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -98,6 +105,14 @@ def task_zip(path: Path, said: dict[str, Any], **files: bytes) -> Path:
     return path
 
 
+@pytest.fixture
+def background_meanwhile(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A background process works while a call waits."""
+    settings.ROBOT_WAIT_S = 0.1
+    monkeypatch.setattr("competitions.codabench_api.waiting.time.sleep", lambda seconds: run_background())
+
+
+@pytest.mark.usefixtures("background_meanwhile")
 def test_a_task_is_made_of_a_zip(site: World, tmp_path: Path) -> None:
     labels = resource(site.organizer, Resource.Kind.REFERENCE_DATA, b"x")
     said = {
@@ -108,7 +123,7 @@ def test_a_task_is_made_of_a_zip(site: World, tmp_path: Path) -> None:
     answer = robot(site, site.organizer).post(
         "/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)}
     )
-    assert answer.status_code == 201
+    assert answer.status_code == 201, "as on Codabench, where it is made within the call"
     made = Task.objects.get(key=answer.json()["key"])
     assert (made.name, made.competition, made.owner, made.reference_data) == ("Alone", None, site.organizer, labels)
     assert made in Task.objects.usable_by(person(is_staff=True))
@@ -176,9 +191,31 @@ def test_get_files_says_where_the_competition_is_dumped(site: World) -> None:
         f"{site.competition.slug}-keys.zip",
     ]
     response = Client().get(urlsplit(said["dumps"][1]["url"]).path)
+    assert response.status_code == 503
+    run_background()
+    response = Client().get(urlsplit(said["dumps"][1]["url"]).path)
     with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:  # type: ignore[attr-defined]
         assert "competition.yaml" in archive.namelist()
     response.close()
+
+
+@pytest.mark.usefixtures("background_meanwhile")
+def test_what_is_wrong_with_a_task_is_said_to_the_robot(site: World) -> None:
+    sent = SimpleUploadedFile("task.zip", zip_of({"x": "y"}))
+    answer = robot(site, site.organizer).post("/api/tasks/upload_task/", {"file": sent})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_bundle")
+    assert "no task.yaml" in answer.json()["detail"]
+
+
+def test_a_robot_asks_later_for_a_task_that_took_long(site: World, tmp_path: Path) -> None:
+    said = {"name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}}
+    content = task_zip(tmp_path / "task.zip", said, program=PROGRAM).read_bytes()
+    script = robot(site, site.organizer)
+    answer = script.post("/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)})
+    assert (answer.status_code, answer.json()["status"]) == (202, "Starting")
+    run_background()
+    told = script.get(f"/api/competitions/{answer.json()['status_id']}/creation_status/").json()
+    assert (told["status"], told["resulting_task"]) == ("Finished", str(Task.objects.get(name="Alone").key))
 
 
 def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
 from datetime import timedelta
 from pathlib import Path
@@ -18,12 +19,13 @@ from hypothesis import strategies as st
 
 from accounts.models import Scope, token_create
 from competitions.bundles import cli
-from competitions.bundles.cloning import competition_clone, exported
+from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.imports import _ClaimLost, _step, import_perform, waiting_imports
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import Report
 from competitions.bundles.reading.reader import NO_TERMS
+from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
 from competitions.resources.models import Resource
@@ -40,8 +42,10 @@ from tests.worlds import NOON, World
 
 
 def parts(competition: Competition, *, with_files: bool = True) -> dict[str, bytes]:
-    with exported(competition, with_files=with_files) as file, zipfile.ZipFile(file) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+    with tempfile.TemporaryDirectory() as folder:
+        path = bundle_write(competition=competition, target=Path(folder) / "a.zip", with_files=with_files)
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
 
 
 def imported(site: World, source: Path) -> Competition:
@@ -214,11 +218,20 @@ def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: World, tmp
 def test_export_and_clone_in_the_browser(site: World, tmp_path: Path) -> None:
     competition = imported(site, write(tmp_path / "a", second()))
     visitor = client_of(site.organizer)
-    for query in ("", "?files=keys"):
-        response = visitor.get(f"/organize/competitions/{competition.slug}/export/{query}")
+    for files, name in (("all", "small.zip"), ("keys", "small-keys.zip")):
+        page = visitor.post(f"/organize/competitions/{competition.slug}/export/", {"files": files})["Location"]
+        assert "is being written" in body_of(visitor.get(page))
+        assert visitor.get(page + "file/").status_code == 404
+        run_background()
+        assert f"Download {name}" in body_of(visitor.get(page + "status/"))
+        response = visitor.get(page + "file/")
+        assert response["Content-Disposition"] == f'attachment; filename="{name}"'
         assert zipfile.is_zipfile(io.BytesIO(b"".join(response.streaming_content)))  # type: ignore[attr-defined]
         response.close()
-    assert visitor.post(f"/organize/competitions/{competition.slug}/clone/")["Location"] == "/competitions/small-2/"
+    page = visitor.post(f"/organize/competitions/{competition.slug}/clone/")["Location"]
+    assert "is cloned next" in body_of(visitor.get(page))
+    run_background()
+    assert "/competitions/small-2/" in body_of(visitor.get(page + "status/"))
 
 
 def test_a_program_imports_and_exports_by_the_api(site: World, tmp_path: Path) -> None:
@@ -236,9 +249,12 @@ def test_a_program_imports_and_exports_by_the_api(site: World, tmp_path: Path) -
     assert job["url"] == "/competitions/small/"
     assert job["report"]["created"]
     assert (job["state"], job["file_name"], job["slug"]) == ("finished", "a.zip", "small")
-    export = Client().get("/api/v1/competitions/small/bundle/", headers=headers)
-    assert export.status_code == 200
-    body_of(export)
+    export = Client().post("/api/v1/competitions/small/bundle/", {"files": "keys"}, headers=headers)
+    assert (export.status_code, export.json()["state"], export.json()["url"]) == (202, "waiting", None)
+    run_background()
+    ready = Client().get(export["Location"], headers=headers).json()
+    assert (ready["state"], ready["file_name"]) == ("finished", "small-keys.zip")
+    assert body_of(Client().get(ready["url"], headers=headers)).startswith("PK")
     bad = packed(write(tmp_path / "b", changed("title", ...)), tmp_path / "b.zip").read_bytes()
     sent = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
     run_background()

@@ -10,8 +10,8 @@ import pytest
 from django.db import models
 from django.db.models import Model
 
-from competitions.bundles.cloning import exported
 from competitions.bundles.importing.importer import bundle_import
+from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Column, Competition, Leaderboard, Page, Phase
 from competitions.factsheets.models import Question
 from competitions.teams.models import RegistrationQuestion
@@ -70,8 +70,9 @@ def test_how_a_board_grows_travels_and_the_data_sets_of_teams_do_not(site: World
     Phase.objects.filter(pk=phase.pk).update(max_datasets=17, max_datasets_per_team=2)
     site.sealed.delete()
     joined(site)
-    with exported(Competition.objects.get(pk=site.competition.pk), with_files=True) as file:
-        (tmp_path / "bundle.zip").write_bytes(file.read())
+    bundle_write(
+        competition=Competition.objects.get(pk=site.competition.pk), target=tmp_path / "bundle.zip", with_files=True
+    )
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
     made = copy.phases.get()
     assert made.dataset_check is not None
@@ -101,7 +102,6 @@ def test_every_setting_of_every_row_travels(site: World, tmp_path: Path) -> None
     varied(Question(competition=competition, phase=phase))
     varied(RegistrationQuestion(competition=competition))
     competition.tasks.exclude(phases=phase).delete()
-    with exported(competition, with_files=True) as file:
-        (tmp_path / "bundle.zip").write_bytes(file.read())
+    bundle_write(competition=competition, target=tmp_path / "bundle.zip", with_files=True)
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
     assert rows_of(copy) == rows_of(Competition.objects.get(pk=competition.pk))

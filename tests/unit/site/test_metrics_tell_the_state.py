@@ -6,8 +6,10 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from competitions.bundles.exports import export_begin
 from competitions.resources.uploads import remove_expired_uploads, upload_begin
 from competitions.runs.upkeep import expire_leases
+from tests.background import run_background
 from tests.worlds import World
 
 TOKEN = "scrape-me"
@@ -66,3 +68,22 @@ def test_without_the_token_there_is_nothing(site: World, token: str) -> None:
 def test_without_a_token_in_the_settings_there_are_no_metrics(site: World, settings: object) -> None:
     settings.METRICS_TOKEN = ""  # type: ignore[attr-defined]
     assert Client().get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404
+
+
+def test_background_work_that_waits_is_counted_with_its_age(site: World) -> None:
+    export_begin(competition=site.competition, by=site.organizer, with_files=True, now=site.now - timedelta(seconds=90))
+    said = scrape()
+    assert 'podium_background_waiting{job="bundle-export"} 1.0' in said
+    assert 'podium_background_waiting{job="file-check"} 0.0' in said
+    age = re.search(r'podium_background_oldest_age_seconds{job="bundle-export"} ([\d.]+)', said)
+    assert age is not None
+    assert 90 <= float(age[1]) < 150
+    run_background()
+    assert 'podium_background_oldest_age_seconds{job="bundle-export"} 0.0' in scrape()
+
+
+def test_the_room_in_the_object_store_is_told(site: World) -> None:
+    free, total = (re.search(rf"podium_store_{name}_bytes ([\d.e+]+)", scrape()) for name in ("free", "total"))
+    assert free is not None
+    assert total is not None
+    assert 0 < float(free[1]) <= float(total[1])

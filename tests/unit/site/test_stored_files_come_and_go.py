@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
+import uuid
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.conf import settings
-from django.core.files.storage import FileSystemStorage, storages
+import time_machine
+from django.conf import LazySettings
 
-from competitions.resources.models import Resource, StoredFile
-from competitions.resources.orphans import GRACE, LEFT_AFTER, remove_leavings, remove_orphans
-from competitions.resources.storage import arriving_folder, open_stored, spooled, store_bytes, store_path
+from competitions.resources.models import RemovalGuard, Resource, StoredFile
+from competitions.resources.orphans import (
+    GRACE,
+    LEFT_AFTER,
+    BackupRunning,
+    adopt_rowless,
+    nothing_is_removed,
+    remove_leavings,
+    remove_orphans,
+)
+from competitions.resources.storage import open_stored, spooled, store_bytes, store_path
+from competitions.resources.stores import object_store
+from competitions.resources.stores.disk import UNFINISHED
 from competitions.resources.uploads import upload_begin
 from tests.worlds import World, person
+
+
+@pytest.fixture(autouse=True)
+def own_folders(settings: LazySettings, tmp_path: Path) -> None:
+    """Folders without what other tests left."""
+    settings.STORE_URL, settings.UPLOADS_DIR = (tmp_path / "objects").as_uri(), tmp_path / "uploads"
 
 
 def test_what_nothing_has_pointed_at_for_a_week_is_removed_and_nothing_else(site: World) -> None:
@@ -55,22 +74,21 @@ def test_every_object_is_on_the_disk_before_its_row_exists(site: World, monkeypa
     fsync = os.fsync
 
     def seen(descriptor: int) -> None:
-        synced.add(os.fstat(descriptor).st_ino)
-        assert not StoredFile.objects.filter(size_bytes=12_345).exists()
+        if not StoredFile.objects.filter(size_bytes=12_345).exists():
+            synced.add(os.fstat(descriptor).st_ino)
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", seen)
     with spooled([b"a" * 12_345]) as path:
         linked = store_path(path, link=True)
-    placed = Path(storages["objects"].path(linked.storage_name))
+    placed = object_store().local_path(linked.sha256)
+    assert placed is not None
     assert {placed.stat().st_ino, placed.parent.stat().st_ino} <= synced
 
 
-def test_what_killed_processes_left_half_written_is_removed_after_two_days(site: World) -> None:
+def test_what_killed_processes_left_half_written_is_removed_after_two_days(site: World, tmp_path: Path) -> None:
     upload = upload_begin(user=site.member(), file_name="x.zip", size_bytes=10, now=site.now)
-    storage = storages["objects"]
-    assert isinstance(storage, FileSystemStorage)
-    uploads, arriving = Path(settings.UPLOADS_DIR), arriving_folder(storage)
+    uploads, arriving = tmp_path / "uploads", tmp_path / "objects" / UNFINISHED
     (uploads / "no-such-upload").mkdir()
     left = [uploads / "spool-abc", uploads / "no-such-upload" / "0", arriving / "tmpabc"]
     for path in left:
@@ -81,3 +99,49 @@ def test_what_killed_processes_left_half_written_is_removed_after_two_days(site:
     assert remove_leavings(now=site.now + LEFT_AFTER + timedelta(seconds=1)) == 3
     assert not any(path.exists() for path in left)
     assert upload.folder.is_dir()
+
+
+def test_an_object_whose_writer_was_killed_before_its_row_goes_like_any_orphan(site: World) -> None:
+    content = b"its row was never made"
+    digest = hashlib.sha256(content).hexdigest()
+    object_store().put(digest, io.BytesIO(content))
+    path = object_store().local_path(digest)
+    assert path is not None
+    os.utime(path, (site.now.timestamp(),) * 2)
+    assert adopt_rowless(now=site.now + LEFT_AFTER - timedelta(minutes=1)) == 0, "its row may still come"
+    seen_at = site.now + LEFT_AFTER
+    assert adopt_rowless(now=seen_at) == 1
+    assert adopt_rowless(now=seen_at) == 0
+    assert remove_orphans(now=seen_at + GRACE) == 1
+    assert not object_store().exists(digest)
+
+
+def test_bytes_that_come_again_after_their_object_was_adopted_are_kept(site: World) -> None:
+    content = b"its row comes late"
+    digest = hashlib.sha256(content).hexdigest()
+    object_store().put(digest, io.BytesIO(content))
+    path = object_store().local_path(digest)
+    assert path is not None
+    os.utime(path, (site.now.timestamp(),) * 2)
+    assert adopt_rowless(now=site.now + LEFT_AFTER) == 1
+    stored = store_bytes(content)
+    assert remove_orphans(now=site.now + LEFT_AFTER + GRACE) == 0
+    open_stored(stored).close()
+
+
+def test_only_one_backup_is_made_at_a_time_on_whatever_hosts(site: World) -> None:
+    with nothing_is_removed(), pytest.raises(BackupRunning, match="Wait for it"), nothing_is_removed():
+        pytest.fail("two backups were made at once")
+    with nothing_is_removed():
+        """Free again."""
+
+
+def test_a_backup_that_was_killed_holds_up_removals_only_until_its_claim_runs_out(site: World) -> None:
+    store_bytes(b"nobody wants this")
+    remove_orphans(now=site.now)
+    RemovalGuard.objects.create(
+        pk=RemovalGuard.THE_ONE, claim_id=uuid.uuid4(), claimed_until=site.now + timedelta(seconds=20)
+    )
+    assert remove_orphans(now=site.now + GRACE) == 0
+    with time_machine.travel(site.now + timedelta(seconds=21)):
+        assert remove_orphans(now=site.now + GRACE) == 1

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.files.storage import storages
 
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
+from competitions.resources.stores import object_store
 from competitions.runs.models import Run, RunLog, RunOutput
 from competitions.runs.records.retention import remove_old
 from tests.worlds import World, world
@@ -38,10 +38,10 @@ def test_old_logs_and_outputs_go_and_scores_and_receipts_stay(site: World, setti
     assert remove_old(now=site.now + LATER) == 2
     remove_orphans(now=site.now + LATER)
     remove_orphans(now=site.now + LATER + GRACE)
-    assert not storages["objects"].exists(kept.storage_name)
+    assert not object_store().exists(kept.sha256)
     run = Run.objects.get()
     assert (run.scores, bool(run.receipt["inputs"])) == ({"mae": 0.5}, True)
-    assert storages["objects"].exists(run.submission.file.storage_name)
+    assert object_store().exists(run.submission.file_id)
 
 
 def test_what_runs_keeps_its_log(site: World, settings: Any) -> None:

@@ -1,0 +1,102 @@
+"""Exports: a row asks for a bundle, a background process writes it as a stored file, which is kept for a day."""
+
+import tempfile
+import uuid
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from accounts.models import User
+from competitions.bundles.models import BundleExport
+from competitions.bundles.writer import bundle_write
+from competitions.catalog.models import Competition
+from competitions.resources.models import StoredFile
+from competitions.resources.orphans import GRACE, mark_unneeded
+from competitions.resources.storage import store_path
+from core.background import jobs
+from core.background.rows import claim, claim_kept
+
+log = structlog.get_logger(__name__)
+EXPORT_JOB: Final = "bundle-export"
+KEPT: Final = timedelta(days=1)
+STILL_NEW: Final = timedelta(minutes=1)
+
+
+def export_begin(*, competition: Competition, by: User, with_files: bool, now: datetime) -> BundleExport:
+    """Have a bundle written in the background; one that the same person waits for already is not asked for twice."""
+    waiting = waiting_exports().filter(owner=by, competition=competition, with_files=with_files).first()
+    if waiting is not None:
+        return waiting
+    export = BundleExport.objects.create(
+        owner=by, competition=competition, with_files=with_files, created_at=now, changed_at=now
+    )
+    jobs.send_after_commit(EXPORT_JOB, export.pk)
+    return export
+
+
+def export_recent(*, competition: Competition, by: User, with_files: bool, now: datetime) -> BundleExport:
+    """The person's export that waits or was over within the last minute, else a new one: for an address that is asked again and again."""
+    recent = BundleExport.objects.filter(owner=by, competition=competition, with_files=with_files)
+    recent = recent.filter(Q(state=BundleExport.State.WAITING) | Q(changed_at__gte=now - STILL_NEW))
+    return recent.first() or export_begin(competition=competition, by=by, with_files=with_files, now=now)
+
+
+def waiting_exports() -> QuerySet[BundleExport]:
+    """Exports that somebody must write, or is writing."""
+    return BundleExport.objects.filter(state=BundleExport.State.WAITING)
+
+
+def export_perform(pk: int) -> None:
+    """Write the bundle; nothing when it is there, nobody wants it any more, or another process writes it."""
+    claim_id = claim(waiting_exports(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+    export = BundleExport.objects.select_related("competition").filter(pk=pk, claim_id=claim_id).first()
+    if claim_id is None or export is None:
+        return
+    if export.attempts > settings.BACKGROUND_ATTEMPTS:
+        _over(export, claim_id, state=BundleExport.State.FAILED)
+        log.error("export_given_up", bundle_export=pk)
+        return
+    with claim_kept(waiting_exports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
+        _export(export, claim_id)
+
+
+EXPORT = jobs.Job(EXPORT_JOB, waiting=waiting_exports, perform=export_perform)
+
+
+def _export(export: BundleExport, claim_id: uuid.UUID) -> None:
+    try:
+        file = _written(export)
+    except Exception:
+        _over(export, claim_id, state=BundleExport.State.FAILED)
+        raise
+    if not _over(export, claim_id, state=BundleExport.State.FINISHED, file=file):
+        log.warning("export_taken_over", bundle_export=export.pk)
+
+
+def _written(export: BundleExport) -> StoredFile:
+    folder = Path(settings.UPLOADS_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="export-") as scratch:
+        target = Path(scratch) / "bundle.zip"
+        bundle_write(competition=export.competition, target=target, with_files=export.with_files)
+        return store_path(target, link=True)
+
+
+def _over(export: BundleExport, claim_id: uuid.UUID, **result: Any) -> bool:
+    mine = waiting_exports().filter(pk=export.pk, claim_id=claim_id)
+    return bool(mine.update(claimed_until=None, changed_at=timezone.now(), **result))
+
+
+def remove_old_exports(*, now: datetime) -> int:
+    """For the reconciler: forget exports a day after they were over, and their files at once; returns how many."""
+    old = BundleExport.objects.exclude(state=BundleExport.State.WAITING).filter(changed_at__lte=now - KEPT)
+    files = list(old.exclude(file=None).values_list("file", flat=True))
+    removed, _ = old.delete()
+    # Nobody wants one back: it can be written again.
+    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now - GRACE, limit=len(files))
+    return removed

@@ -1,0 +1,52 @@
+"""Answers that hand out a stored file: through a web thread only where nobody else can."""
+
+from datetime import timedelta
+from mimetypes import guess_type
+from typing import Final
+
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.utils.http import content_disposition_header
+
+from competitions.resources.models import StoredFile
+from competitions.resources.stores import object_store
+from competitions.resources.stores.base import Attachment, ObjectStore
+
+URL_VALID: Final = timedelta(minutes=15)  # to begin the download in, not to end it
+FRONT_HEADER, FRONT_VALUE = "X-Sendfile-Type", "X-Accel-Redirect"  # what a front sends that serves files for the site
+
+
+def stored_response(
+    request: HttpRequest, stored: StoredFile, *, file_name: str = "", content_type: str = ""
+) -> HttpResponseBase:
+    """The file for a reader whose right to it was decided: by the store's own address, by the front, or through the site.
+
+    With a `file_name` a browser saves it under that name, else it shows it in place.
+    """
+    store, attachment = object_store(), Attachment(content_type or _type_of(file_name), file_name)
+    if (url := store.signed_url(stored.sha256, attachment, valid_for=URL_VALID)) is not None:
+        return HttpResponseRedirect(url, headers={"Cache-Control": "no-store"})
+    return _by_the_front(request, store, stored, attachment) or FileResponse(
+        store.open(stored.sha256),
+        as_attachment=bool(file_name),
+        filename=file_name,
+        content_type=attachment.content_type,
+    )
+
+
+def _by_the_front(
+    request: HttpRequest, store: ObjectStore, stored: StoredFile, attachment: Attachment
+) -> HttpResponse | None:
+    """Headers from which the front serves the file; None for a request that came by no such front, as workers' may."""
+    location = store.front_location(stored.sha256)
+    if location is None or request.headers.get(FRONT_HEADER) != FRONT_VALUE:
+        return None
+    response = HttpResponse(content_type=attachment.content_type, headers={FRONT_VALUE: location})
+    disposition = content_disposition_header(bool(attachment.file_name), attachment.file_name)
+    if disposition:
+        response.headers["Content-Disposition"] = disposition
+    return response
+
+
+def _type_of(file_name: str) -> str:
+    kind, encoding = guess_type(file_name)
+    return kind if kind and not encoding else "application/octet-stream"

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Mutates the core (the list is in pyproject.toml) in a copy of the checkout and lists the mutants that no unit test notices.
+#
+#   scripts/mutants.sh [NAME...]     names as mutmut prints them, with * for any part
+#
+# Without names: all but what dispatch does beside leases. docs/testing.md says why a mutant may survive.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+python=$PWD/.venv/bin/python
+names=("$@")
+if [ $# -eq 0 ]; then
+    names=('competitions.runs.transitions.*' 'competitions.runs.queue.ranking.*' 'competitions.submissions.quota.*')
+    for function in lease_end require_lease held_run _locked _held run_heartbeat run_release run_complete; do
+        names+=("competitions.runs.dispatch.x_${function}__*")
+    done
+fi
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy"
+cd "$copy"
+"$python" -W ignore -m mutmut run --max-children "${PODIUM_MUTANTS_AT_ONCE:-2}" "${names[@]}" | tr '\r' '\n' | tail -n 1
+echo
+"$python" -W ignore -m mutmut results | grep -v 'not checked' | sed 's/^ *//; s/: .*//' | while read -r name; do
+    echo "--- $name"
+    "$python" -W ignore -m mutmut show "$name" | grep '^[-+]' | grep -v '^\(---\|+++\)'
+done

@@ -1,0 +1,144 @@
+"""The one code that moves a run: for the one caller who names the run's attempt and state, by the table, and by nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import product
+from uuid import uuid4
+
+import pytest
+
+from competitions.runs.models import Run, RunEvent, TeamTurn
+from competitions.runs.transitions import NEXT, IllegalMove, run_move, run_reopen, submission_status
+from competitions.submissions.models import Submission
+from competitions.submissions.states import FINAL, HELD, Reason, State
+from tests.worlds import NOON, World
+
+pytestmark = pytest.mark.django_db
+
+
+def moved(run: Run, source: State, target: State, site: World, **changes: object) -> bool:
+    attempt = changes.pop("attempt", run.attempt)
+    assert isinstance(attempt, int)
+    return run_move(
+        run_id=run.pk, attempt=attempt, source=source, target=target, actor="test", now=site.now, **changes  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def waiting(site: World) -> Run:
+    return site.submit().runs.get()
+
+
+@pytest.mark.parametrize("attempt", [0, 2])
+def test_who_names_another_attempt_moves_nothing(site: World, attempt: int) -> None:
+    run = waiting(site)
+    before = RunEvent.objects.count()
+    assert not moved(run, State.QUEUED, State.CANCELLED, site, attempt=attempt)
+    run.refresh_from_db()
+    assert (run.state, RunEvent.objects.count()) == (State.QUEUED, before)
+    assert moved(run, State.QUEUED, State.CANCELLED, site)
+
+
+def test_who_names_another_state_moves_nothing(site: World) -> None:
+    run = waiting(site)
+    assert not moved(run, State.SCORING, State.FINISHED, site)
+    run.refresh_from_db()
+    assert run.state == State.QUEUED
+
+
+def test_another_run_of_the_same_attempt_and_state_stays(site: World) -> None:
+    run, other = waiting(site), waiting(site)
+    assert moved(run, State.QUEUED, State.CANCELLED, site)
+    other.refresh_from_db()
+    assert other.state == State.QUEUED
+
+
+def test_what_the_table_does_not_have_is_a_fault_of_the_program() -> None:
+    for source, target in product(State, State):
+        if target not in NEXT.get(source, ()):
+            with pytest.raises(IllegalMove, match=f"from {source} to {target}"):
+                run_move(run_id=uuid4(), attempt=1, source=source, target=target, actor="test", now=NOON)
+
+
+def test_the_table_lets_runs_only_go_on_be_tried_again_or_end() -> None:
+    order = [State.CHECKING, State.QUEUED, State.LEASED, State.PREPARING, State.INGESTING, State.SCORING]
+    assert set(NEXT) == set(order)
+    assert not set(NEXT) & set(FINAL)
+    for source, targets in NEXT.items():
+        assert {State.FAILED, State.CANCELLED} <= set(targets)
+        assert State.FINISHED not in targets or source in HELD
+        onward = {state for state in targets if state in order and state != State.QUEUED}
+        assert all(order.index(state) > order.index(source) for state in onward)
+    assert NEXT[State.CHECKING] == (State.QUEUED, State.CANCELLED, State.FAILED)
+    assert NEXT[State.QUEUED] == (State.LEASED, State.CANCELLED, State.FAILED)
+    assert State.PREPARING in NEXT[State.LEASED]
+    assert State.INGESTING in NEXT[State.PREPARING]
+    assert State.SCORING in NEXT[State.INGESTING]
+
+
+def test_a_move_is_on_record(site: World) -> None:
+    run = waiting(site)
+    assert moved(run, State.QUEUED, State.CANCELLED, site, note="x" * 2000)
+    event = RunEvent.objects.latest("pk")
+    assert (event.run, event.attempt, event.source, event.target) == (run, 1, State.QUEUED, State.CANCELLED)
+    assert (event.actor, event.note, event.at) == ("test", "x" * 1000, site.now)
+
+
+def test_only_a_held_run_has_a_lease(site: World) -> None:
+    site.submit()
+    run = site.claim(at=site.now)
+    assert moved(run, State.LEASED, State.PREPARING, site)
+    run.refresh_from_db()
+    assert run.lease_id is not None
+    assert moved(run, State.PREPARING, State.QUEUED, site, next_attempt=True)
+    run.refresh_from_db()
+    assert Run.objects.filter(pk=run.pk, lease_id=None, lease_expires_at=None, attempt=2, finished_at=None).exists()
+    assert TeamTurn.objects.filter(team=site.team, waiting_since__isnull=False).exists(), "it waits again"
+
+
+def test_an_end_has_its_time_unless_the_caller_knows_another(site: World) -> None:
+    run, other = waiting(site), waiting(site)
+    assert moved(run, State.QUEUED, State.CANCELLED, site)
+    earlier = site.now - timedelta(minutes=5)
+    assert moved(other, State.QUEUED, State.CANCELLED, site, finished_at=earlier)
+    assert Run.objects.get(pk=run.pk).finished_at == site.now
+    assert Run.objects.get(pk=other.pk).finished_at == earlier
+
+
+def test_a_run_that_is_not_over_is_not_opened_again(site: World) -> None:
+    run = waiting(site)
+    assert not run_reopen(run=run, actor="test", now=site.now)
+    assert moved(run, State.QUEUED, State.FAILED, site, reason=Reason.SCORING_ERROR)
+    run.refresh_from_db()
+    stale = Run(pk=run.pk, attempt=2, submission=run.submission)
+    assert not run_reopen(run=stale, actor="test", now=site.now), "another attempt was meant"
+    assert run_reopen(run=run, actor="test", now=site.now, note="again")
+    assert not run_reopen(run=run, actor="test", now=site.now), "once"
+    run.refresh_from_db()
+    assert (run.state, run.attempt, run.reason, run.finished_at) == (State.QUEUED, 2, "", None)
+    assert RunEvent.objects.latest("pk").note == "again"
+    submission = Submission.objects.get(pk=run.submission_id)
+    assert (submission.status, submission.finished_at) == (State.QUEUED, None)
+
+
+@pytest.mark.parametrize(
+    ("states", "status"),
+    [
+        ((State.QUEUED, State.FINISHED), State.QUEUED),
+        ((State.CHECKING, State.QUEUED), State.CHECKING),
+        ((State.QUEUED, State.LEASED), State.QUEUED),
+        ((State.SCORING, State.INGESTING), State.INGESTING),
+        ((State.PREPARING, State.LEASED), State.LEASED),
+        ((State.INGESTING, State.PREPARING), State.PREPARING),
+        ((State.FINISHED, State.SCORING), State.SCORING),
+        ((State.FINISHED, State.FINISHED), State.FINISHED),
+        ((State.FAILED, State.SCORING), State.SCORING),
+        ((State.FAILED, State.FINISHED), State.FAILED),
+        ((State.CANCELLED, State.FINISHED), State.CANCELLED),
+        ((State.CANCELLED, State.FAILED), State.FAILED),
+        ((State.CANCELLED, State.QUEUED), State.QUEUED),
+    ],
+)
+def test_the_least_advanced_run_says_how_far_a_submission_is(states: tuple[State, ...], status: State) -> None:
+    runs = [Run(state=state, reason=Reason.TIME_LIMIT if state == State.FAILED else "") for state in states]
+    assert submission_status(runs) == (status, Reason.TIME_LIMIT if status == State.FAILED else "")

@@ -1,0 +1,3 @@
+from tests.unit.site.conftest import rung, site
+
+__all__ = ["rung", "site"]

@@ -1,0 +1,75 @@
+"""What a team has left of each limit of a phase, and when it gets more."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from competitions.catalog.models import Phase
+from competitions.submissions.models import Submission
+from competitions.submissions.quota import Allowance, allowances
+from tests.worlds import World
+
+MIDNIGHT = datetime(2030, 5, 2, tzinfo=UTC)  # a Thursday begins
+MONDAY = datetime(2030, 4, 29, tzinfo=UTC)
+
+
+def limits(site: World, *, day: int | None = None, week: int | None = None, total: int | None = None) -> Phase:
+    phase = site.phase
+    phase.max_submissions_per_day, phase.max_submissions_per_week, phase.max_submissions = day, week, total
+    return phase
+
+
+def received(site: World, *moments: datetime) -> None:
+    for moment in moments:
+        Submission.objects.filter(pk=site.submit().pk).update(received_at=moment)
+
+
+def used(site: World, phase: Phase, now: datetime) -> list[int]:
+    return [each.used for each in allowances(team_id=site.team.pk, phase=phase, now=now)]
+
+
+def test_each_limit_that_is_set_is_told_narrowest_first(site: World) -> None:
+    phase, now = (
+        limits(site, day=2, week=5, total=9),
+        MIDNIGHT + timedelta(hours=10, minutes=30, seconds=5, microseconds=7),
+    )
+    assert allowances(team_id=site.team.pk, phase=phase, now=now) == [
+        Allowance("of today", 2, 0, MIDNIGHT + timedelta(days=1)),
+        Allowance("of this week", 5, 0, MONDAY + timedelta(days=7)),
+        Allowance("of this phase", 9, 0, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "periods"),
+    [({}, []), ({"day": 0}, ["of today"]), ({"week": 1}, ["of this week"]), ({"total": 1}, ["of this phase"])],
+)
+def test_a_limit_that_is_not_set_is_none(site: World, given: dict[str, int], periods: list[str]) -> None:
+    told = allowances(team_id=site.team.pk, phase=limits(site, **given), now=MIDNIGHT)
+    assert [each.period for each in told] == periods
+
+
+def test_days_begin_at_midnight_and_weeks_on_monday_utc(site: World) -> None:
+    moment = timedelta(microseconds=1)
+    phase = limits(site, day=9, week=9, total=9)
+    received(site, MONDAY - moment, MONDAY, MIDNIGHT - moment, MIDNIGHT)
+    late = MIDNIGHT + timedelta(hours=23, minutes=59, seconds=59, microseconds=999_999)
+    assert used(site, phase, MIDNIGHT) == used(site, phase, late) == [1, 3, 4]
+    assert used(site, phase, MIDNIGHT - moment) == [2, 3, 4]
+    assert used(site, phase, MONDAY + timedelta(days=7)) == [0, 0, 4]
+
+
+def test_only_what_this_team_was_charged_for_in_this_phase_counts(site: World) -> None:
+    phase, now = limits(site, total=9), site.now
+    received(site, now)
+    Submission.objects.filter(pk=site.submit().pk).update(is_charged=False)
+    site.submit(team=site.join("Other"))
+    site.submit(phase=site.sealed)
+    assert used(site, phase, now) == [1]
+
+
+@pytest.mark.parametrize(("number", "left"), [(0, 2), (1, 1), (2, 0), (3, 0)])
+def test_what_is_left_is_never_less_than_nothing(number: int, left: int) -> None:
+    assert Allowance("of today", 2, number, None).left == left
