@@ -10,6 +10,7 @@ from accounts.models import User
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.compute.models import Queue
 from competitions.runs.models import Run
+from competitions.runs.ranking import enter_queue
 from competitions.submissions.models import Dataset
 from competitions.submissions.states import State
 from tests.browser import seeding
@@ -76,6 +77,7 @@ def _fail_by_the_platform(site: World) -> None:
     last = Dataset.objects.filter(submission__phase=site.phase).latest("pk")
     run = Run.objects.filter(task=last.task_id, state=State.QUEUED).earliest("pk")
     Run.objects.filter(pk=run.pk).update(priority=1)
+    enter_queue(Run.objects.filter(pk=run.pk), now=site.now)
     with override_settings(MAX_ATTEMPTS=1):
         work(site, {(run.submission.team.name, last.name): "infrastructure"}, limit=1)
 

@@ -16,7 +16,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from django.conf import settings
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
 from docker.errors import APIError
 
 from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
@@ -129,9 +129,9 @@ class Cluster:
 
     def submit(self, count: int = 3, *, seconds: float = 1.2) -> dict[uuid.UUID, float]:
         """Queue code submissions, each with an answer of its own; the expected score by run."""
-        from competitions.compute.wakeups import wake
         from competitions.resources.storage import store_bytes
         from competitions.runs.models import Run
+        from competitions.runs.ranking import enter_queue
         from competitions.submissions.models import Submission
         from tests.worlds import zip_of
 
@@ -143,7 +143,7 @@ class Cluster:
             now = datetime.now(UTC)
             made = Submission.objects.create(
                 phase=self.phase, team=self.team, submitted_by=self.user, kind="code", file=stored, file_name="code.zip",
-                received_at=now, created_at=now,
+                received_at=now, created_at=now, checked_at=now,
             )  # fmt: skip
             run = Run.objects.create(
                 submission=made,
@@ -154,7 +154,8 @@ class Cluster:
                 not_before=now,
             )
             expected[run.pk] = answer
-        wake(self.queue.bell)
+        with transaction.atomic():
+            enter_queue(Run.objects.filter(pk__in=expected), now=datetime.now(UTC))
         return expected
 
     def states(self, runs: dict[uuid.UUID, float]) -> dict[uuid.UUID, str]:

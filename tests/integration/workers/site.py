@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.compute.models import Queue, queue_issue_token
-from competitions.compute.wakeups import wake
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run
+from competitions.runs.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
@@ -70,11 +71,11 @@ class SmallSite:
         )
 
     def submit(self, source: str = ANSWER, count: int = 1) -> list[Run]:
-        """Queue code submissions and ring."""
+        """Queue code submissions and wake the workers."""
         return self._submit(Kind.CODE, {"main.py": source, "metadata.yaml": METADATA}, count)
 
     def submit_predictions(self) -> list[Run]:
-        """Queue a submission of predictions and ring."""
+        """Queue a submission of predictions and wake the workers."""
         return self._submit(Kind.PREDICTION, {"answer.txt": "0.25"}, 1)
 
     def _submit(self, kind: Kind, files: dict[str, str | bytes], count: int) -> list[Run]:
@@ -84,7 +85,7 @@ class SmallSite:
         for _ in range(count):
             submission = Submission.objects.create(
                 phase=self.phase, team=self.team, submitted_by=self.user, kind=kind, file=stored,
-                file_name=f"{kind}.zip", received_at=now, created_at=now,
+                file_name=f"{kind}.zip", received_at=now, created_at=now, checked_at=now,
             )  # fmt: skip
             runs.append(
                 Run.objects.create(
@@ -96,7 +97,8 @@ class SmallSite:
                     not_before=now,
                 )
             )
-        wake(self.queue.bell)
+        with transaction.atomic():
+            enter_queue(Run.objects.filter(pk__in=[run.pk for run in runs]), now=now)
         return runs
 
 
