@@ -5,22 +5,18 @@
     scoring.describe("lsc-pcqm4mv2")       # task, metrics, inputs, sizes, source
     scoring.evaluate("lsc-pcqm4mv2", {"y_true": labels, "y_pred": predictions})
 
-Files of predictions: `scoring.submissions`. Command line: ``python -m scoring --help``.
+Files of predictions: `scoring.formats.submissions`. Command line: ``python -m scoring --help``.
 """
 
-from scoring.binary import average_precision, pooled_roc_auc, roc_auc
-from scoring.classification import accuracy, balanced_accuracy, paper_accuracy
 from scoring.errors import CODES, ScoringInputError
 from scoring.evaluators import describe, evaluate, metric_names, names
-from scoring.links import hits_at_k, mean_reciprocal_rank, ranks
-from scoring.regression import mean_absolute_error, root_mean_squared_error
+from scoring.metrics.binary import average_precision, pooled_roc_auc, roc_auc
+from scoring.metrics.classification import accuracy, balanced_accuracy, paper_accuracy
+from scoring.metrics.links import hits_at_k, mean_reciprocal_rank, ranks
+from scoring.metrics.regression import mean_absolute_error, root_mean_squared_error
+from scoring.metrics.sequences import f1_subtokens
+from scoring.metrics.topk import candidate_mean_reciprocal_rank, hits_at_10, top10_mean_reciprocal_rank
 from scoring.samples import per_sample
-from scoring.sequences import f1_subtokens
-from scoring.topk import (
-    candidate_mean_reciprocal_rank,
-    hits_at_10,
-    top10_mean_reciprocal_rank,
-)
 
 __all__ = [
     "CODES",

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from scoring import seed_results, submissions
 from scoring.errors import ScoringInputError
 from scoring.evaluators import describe, evaluate, metric_names, names
-from scoring.files import load_inputs
+from scoring.formats import seed_results, submissions
+from scoring.formats.files import load_inputs
 
 INVALID: Final = 2
 

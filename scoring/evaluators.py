@@ -10,15 +10,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.arrays import numeric, require_columns, take
-from scoring.binary import average_precision, pooled_roc_auc, roc_auc
 from scoring.catalogue import DATASETS, METRICS, Description
-from scoring.classification import accuracy, balanced_accuracy, paper_accuracy
 from scoring.errors import ScoringInputError
-from scoring.links import hits_at_k, ranks
-from scoring.regression import mean_absolute_error, root_mean_squared_error
-from scoring.sequences import f1_subtokens
-from scoring.topk import candidate_mean_reciprocal_rank, hits_at_10, top10_mean_reciprocal_rank
+from scoring.metrics.arrays import numeric, require_columns, take
+from scoring.metrics.binary import average_precision, pooled_roc_auc, roc_auc
+from scoring.metrics.classification import accuracy, balanced_accuracy, paper_accuracy
+from scoring.metrics.links import hits_at_k, ranks
+from scoring.metrics.regression import mean_absolute_error, root_mean_squared_error
+from scoring.metrics.sequences import f1_subtokens
+from scoring.metrics.topk import candidate_mean_reciprocal_rank, hits_at_10, top10_mean_reciprocal_rank
 
 Inputs: TypeAlias = Mapping[str, Any]
 Evaluator: TypeAlias = Callable[[Inputs], dict[str, float]]
@@ -65,7 +65,7 @@ def evaluate(name: str, inputs: Inputs) -> dict[str, float]:
     inputs : mapping of str to array
         The arrays that `describe(name)["inputs"]` lists; others are ignored. They are not modified. Numbers of rows are
         compared with each other, not with the official splits: that is done where files are read
-        (`scoring.submissions`).
+        (`scoring.formats.submissions`).
 
     Returns
     -------

@@ -16,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring import reference, seed_results, submissions
+from scoring import reference
 from scoring.errors import CODES, ScoringInputError
 from scoring.evaluators import evaluate
+from scoring.formats import seed_results, submissions
 from scoring.reference import Reference
 from scoring.samples import per_sample
 
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry of a scoring program: ``score.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``. The exit code.
 
     >>> import tempfile
-    >>> from scoring.submissions import write
+    >>> from scoring.formats.submissions import write
     >>> with tempfile.TemporaryDirectory() as root:
     ...     ref, res, output = (Path(root) / name for name in ("input/ref", "input/res", "output"))
     ...     res.mkdir(parents=True)
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def main_results(argv: Sequence[str] | None = None) -> int:
-    """As `main`, for self-computed results of several seeds (`scoring.seed_results`).
+    """As `main`, for self-computed results of several seeds (`scoring.formats.seed_results`).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as root:
@@ -94,7 +95,7 @@ def score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
     is read. Raises `Refused`, or `ScoringInputError` where the reference is at fault.
 
     >>> import tempfile
-    >>> from scoring.submissions import write
+    >>> from scoring.formats.submissions import write
     >>> with tempfile.TemporaryDirectory() as root:
     ...     ref, res, output = (Path(root) / name for name in ("input/ref", "input/res", "output"))
     ...     res.mkdir(parents=True)
@@ -116,7 +117,7 @@ def score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
 
 
 def score_results(ref: Path, res: Path, output: Path) -> dict[str, float]:
-    """Mean and unbiased standard deviation of the self-computed results in `res`; see `scoring.seed_results`.
+    """Mean and unbiased standard deviation of the self-computed results in `res`; see `scoring.formats.seed_results`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as root:

@@ -20,11 +20,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.arrays import numeric, take
 from scoring.catalogue import DATASETS
 from scoring.errors import ScoringInputError
 from scoring.evaluators import describe, metric_names
-from scoring.layouts import Layout, Member, layout
+from scoring.formats.layouts import Layout, Member, layout
+from scoring.metrics.arrays import numeric, take
 
 FORMAT: Final = 1
 DESCRIPTION: Final = "reference.json"
@@ -81,7 +81,7 @@ def write(
     folder : path
         Made if it is missing.
     dataset : str
-        The evaluator's name; it must have an official file of predictions (`scoring.layouts.splits`).
+        The evaluator's name; it must have an official file of predictions (`scoring.formats.layouts.splits`).
     labels : mapping of split to mapping of array name to array
         The reference arrays per split; their numbers of rows become the numbers of rows of the uploads.
     per_sample : bool

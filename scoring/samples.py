@@ -8,14 +8,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.arrays import AnyArray, compared_as, labelled, numeric, take, torch_common_dtype
 from scoring.catalogue import DATASETS
 from scoring.errors import ScoringInputError
 from scoring.evaluators import evaluate, rank_items
-from scoring.links import positives_above
-from scoring.regression import absolute_errors
-from scoring.sequences import f1_subtokens_per_sample
-from scoring.topk import candidate_reciprocal_ranks, hits_in_top10, top10_reciprocal_ranks
+from scoring.metrics.arrays import AnyArray, compared_as, labelled, numeric, take, torch_common_dtype
+from scoring.metrics.links import positives_above
+from scoring.metrics.regression import absolute_errors
+from scoring.metrics.sequences import f1_subtokens_per_sample
+from scoring.metrics.topk import candidate_reciprocal_ranks, hits_in_top10, top10_reciprocal_ranks
 
 Inputs: TypeAlias = Mapping[str, Any]
 Samples: TypeAlias = dict[str, NDArray[np.float32]]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scoring.catalogue import DATASETS, RANKED_EDGES
 from scoring.errors import ScoringInputError
 from scoring.evaluators import describe
-from scoring.topk import CANDIDATES, K
+from scoring.metrics.topk import CANDIDATES, K
 
 Arrays: TypeAlias = dict[str, Any]
 

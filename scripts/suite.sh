@@ -16,6 +16,7 @@ run_doctests() {
 case ${1:?which suite} in
 lint) exec scripts/lint.sh ;;
 unit) run_pytest -n "${PYTEST_PROCESSES:-2}" tests/unit && run_doctests ;;
-integration | hostile | faults | browser) run_pytest "tests/$1" ;;
+integration) run_pytest tests/contract tests/integration ;;
+hostile | faults | browser) run_pytest "tests/$1" ;;
 *) echo "suite: no suite is called $1" >&2; exit 2 ;;
 esac

@@ -11,11 +11,11 @@ from competitions.leaderboards.growing.missing_runs import boards_fill, datasets
 from competitions.leaderboards.models import Entry
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team
+from tests.answers import read_result
 from tests.background import run_background
 from tests.worlds import World, lease, zip_of
 

@@ -25,12 +25,12 @@ from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import register, team_create
+from tests.answers import read_result
 from tests.background import run_background
 
 NOON = datetime(2030, 5, 1, 12, tzinfo=UTC)

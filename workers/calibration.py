@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from workers import __version__
-from workers.agent.gpus import choose_gpus, find_gpus
-from workers.agent.state import write_durably
-from workers.sandbox.engine import Engine
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.limits import GIB, MIB, Limits, host_cores, host_memory_bytes
+from workers.agent.host.gpus import choose_gpus, find_gpus
+from workers.agent.runs.state import write_durably
+from workers.engines import engine_for
+from workers.errors import SandboxError
+from workers.protocol.hosts import Calibration
+from workers.protocol.jobs import PullPolicy
+from workers.protocol.limits import GIB, MIB, Limits
+from workers.protocol.messages import read_message
+from workers.sandbox.limits import host_cores, host_memory_bytes
 from workers.sandbox.output_volume import loop_mounts_work
 from workers.selftest import Probe, Tester
 
@@ -123,9 +127,9 @@ def calibrate(
     SandboxError
         The engine or an image is not there, or a load failed; the message ends with what it said.
     """
-    connection = Engine(engine)
+    connection = engine_for(engine or "")
     facts = connection.facts()
-    digest = connection.image_digest(image)
+    digest = connection.ensure_image(image, PullPolicy.NEVER).digest
     source = find_gpus()
     chosen = choose_gpus(source, gpus)
     with tempfile.TemporaryDirectory(prefix="podium-calibrate-", dir=data_dir) as name:
@@ -165,10 +169,9 @@ def _once(tester: Tester, source: str, gpu_uuid: str | None) -> dict[str, float]
     return {str(name): float(seconds) for name, seconds in said.items()}
 
 
-def kept_calibration(data_dir: Path) -> dict[str, Any]:
+def kept_calibration(data_dir: Path) -> Calibration:
     """What the last calibration on this host found; empty when there was none."""
     try:
-        kept: dict[str, Any] = json.loads((data_dir / FILE_NAME).read_text())
+        return read_message(Calibration, json.loads((data_dir / FILE_NAME).read_text()))
     except (OSError, ValueError):
-        return {}
-    return kept
+        return Calibration()

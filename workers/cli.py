@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workers import __version__
-from workers.agent.client import SiteError
 from workers.agent.config import (
     DEFAULT_IMAGE,
     ISOLATIONS,
@@ -28,9 +27,10 @@ from workers.agent.config import (
     from_environment,
     read_token,
 )
-from workers.agent.gpus import GpuError
-from workers.agent.logs import set_up_logging
-from workers.sandbox.errors import SandboxError
+from workers.agent.host.gpus import GpuError
+from workers.agent.runs.logs import set_up_logging
+from workers.agent.site.client import SiteError
+from workers.errors import SandboxError
 
 TRUE_WORDS = ("1", "true", "yes", "on")
 

@@ -7,19 +7,20 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER
-from workers.sandbox.cgroup import StageCgroup
+from workers.engines import engine_for
+from workers.engines.base import Engine, EngineFacts
+from workers.engines.spec import StageSpec
+from workers.engines.users import Runner
+from workers.errors import OutputRefused, SandboxError
+from workers.protocol.jobs import PullPolicy
+from workers.protocol.limits import MIB, Limits
 from workers.sandbox.collect import list_output
-from workers.sandbox.container import StageSpec
-from workers.sandbox.engine import Engine, EngineFacts
-from workers.sandbox.errors import OutputRefused, SandboxError
-from workers.sandbox.limits import MIB, Limits
 from workers.sandbox.output_volume import OutputVolume, loop_mounts_work
 from workers.sandbox.stage import Evidence, StageRun
-from workers.sandbox.users import Runner
 
 LIMITS = Limits(
     wall_s=20, memory_bytes=128 * MIB, cpus=1.0, pids=64, output_bytes=8 * MIB, output_files=64, tmp_bytes=8 * MIB,
@@ -133,7 +134,7 @@ PROBES = (
     Probe("memory", "x = []\nwhile True:\n    x.append(bytearray(8 << 20))", lambda seen: seen.evidence.oom_killed),
     Probe(
         "wall clock", "import time\ntime.sleep(60)", lambda seen: seen.evidence.killed_by == "time_limit" and seen.took_s < 4,
-        replace(LIMITS, wall_s=1),
+        LIMITS.model_copy(update={"wall_s": 1}),
     ),
     Probe("output size", FILL, lambda seen: seen.evidence.output_full, needs_quota=True),
     Probe("number of output files", FILES, lambda seen: seen.evidence.output_no_inodes, needs_quota=True),
@@ -153,7 +154,7 @@ PROBES = (
     Probe("paths of the host", HOST_PATHS, lambda seen: "LIMIT [] 0" in seen.log),
     Probe(
         "metering", "x = sum(n * n for n in range(5_000_000))",
-        lambda seen: (seen.evidence.cgroup.cpu_s or 0) > 0.05 and (seen.evidence.cgroup.memory_peak_bytes or 0) > MIB,
+        lambda seen: (seen.evidence.usage.cpu_s or 0) > 0.05 and (seen.evidence.usage.memory_peak_bytes or 0) > MIB,
     ),
 )  # fmt: skip
 
@@ -195,12 +196,11 @@ class Tester:
     def _stage(self, probe: Probe, gpu_uuid: str | None) -> StageRun:
         unique = uuid.uuid4().hex
         limits = probe.limits
-        runner = Runner(offset=self._facts.first_user)
+        runner = Runner(offset=self._facts.user_offset)
         volume = OutputVolume(
             self._folder, unique, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._quota,
             owner=runner.host_uid,
         )  # fmt: skip
-        cgroup = StageCgroup(unique, version=self._facts.cgroup_version, driver=self._facts.cgroup_driver)
         spec = StageSpec(
             name=f"podium-self-test-{unique}",
             image=self._image,
@@ -209,20 +209,20 @@ class Tester:
             output=volume.path,
             limits=limits,
             labels={LABEL_WORKER: "self-test"},
-            cgroup_parent=cgroup.parent,
+            group=unique,
             gpu_uuid=gpu_uuid,
             runner=runner,
             plain_files=probe.plain_files,
-            image_facts=self._engine.image_facts(self._image),
+            image_facts=self._engine.ensure_image(self._image, PullPolicy.NEVER),
         )
-        return StageRun("self-test", self._engine, spec, volume, cgroup)
+        return StageRun("self-test", self._engine, spec, volume)
 
 
 def user_namespaces_words(facts: EngineFacts) -> str:
     """One line on whether users inside containers are others outside."""
     if facts.user_namespaces:
         return (
-            f"User namespaces: yes, user 0 of a container is user {facts.first_user} of this host. All containers share the inotify "
+            f"User namespaces: yes, user 0 of a container is user {facts.user_offset} of this host. All containers share the inotify "
             f"instances of one user: set fs.inotify.max_user_instances to 1048576"
         )
     return "User namespaces: no (userns-remap in daemon.json); each slot has a user of its own, without rights"
@@ -236,15 +236,13 @@ def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
     SandboxError
         The engine or the image is not there.
     """
-    connection = Engine(engine)
+    connection = engine_for(engine or "")
     facts = connection.facts()
-    if not connection.has_image(image):
+    if connection.find_image(image) is None:
         raise SandboxError(
             "image_missing", f"{image} is not on this host; make it with `python -m workers.images ensure`"
         )
-    print(
-        f"Docker Engine {facts.version}, cgroup {facts.cgroup_version} ({facts.cgroup_driver}), kernel {facts.kernel}"
-    )
+    print(f"{facts.name} {facts.version}, cgroup {facts.cgroup_version} ({facts.cgroup_driver}), kernel {facts.kernel}")
     print(user_namespaces_words(facts))
     with tempfile.TemporaryDirectory(prefix="podium-self-test-", dir=data_dir) as name:
         folder = Path(name)

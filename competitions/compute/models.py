@@ -83,7 +83,7 @@ class Queue(models.Model):
         return self.name
 
     @property
-    def bell(self) -> str:
+    def wakeup_queue(self) -> str:
         """Name of the Celery queue that wakes this queue's workers."""
         return f"compute.{self.name}"
 

@@ -23,7 +23,7 @@ from competitions.disclosure.readers import reader_of
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.runs.bulk import cost_of, runs_move_to_queue
 from competitions.runs.models import Run, RunEvent
-from competitions.runs.outdated import outdated_submissions
+from competitions.runs.records.outdated import outdated_submissions
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate

@@ -11,8 +11,8 @@ class RunsConfig(AppConfig):
         from competitions.runs import impact  # noqa: F401  # adds its checks
         from competitions.runs.checks import CHECK
         from competitions.runs.merging import submissions_follow_merge
-        from competitions.runs.ranking import turns_repair
-        from competitions.runs.retention import remove_old
+        from competitions.runs.queue.ranking import turns_repair
+        from competitions.runs.records.retention import remove_old
         from competitions.runs.services import queue_accepted
         from competitions.runs.upkeep import LEASES, expire_leases, wake_waiting_queues
         from competitions.submissions.signals import submission_accepted

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from competitions.compute.models import Queue
 from competitions.runs.models import Run, RunEvent
-from competitions.runs.ranking import enter_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, State
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from competitions.resources.storage import local_copy
 from competitions.runs.models import Run
+from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.transitions import run_move
 from competitions.submissions.check_requests import CHECK_JOB, require_checks_left
 from competitions.submissions.models import FileCheck, Program, Submission
@@ -150,7 +151,7 @@ def _is_wanted(claim_id: uuid.UUID) -> bool:
 @transaction.atomic
 def _decide(check: FileCheck, claim_id: uuid.UUID, verdict: Verdict, *, now: datetime) -> bool:
     """Write the verdict down and move the runs, for the one process whose claim is still good."""
-    held = Run.objects.select_for_update(of=("self",)).select_related("queue")
+    held = Run.objects.select_for_update(of=("self",)).select_related("queue", "task")
     runs = list(held.filter(submission=check.submission_id, state=State.CHECKING).order_by("pk"))
     mine = waiting_checks().filter(pk=check.pk, claim_id=claim_id)
     if not mine.update(outcome=verdict.outcome, finished_at=now, claimed_until=None):
@@ -171,10 +172,12 @@ def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now:
     kind = submission.kind if submission.is_verification else recognised.kind
     Submission.objects.filter(pk=submission.pk).update(kind=kind, program=recognised.program, checked_at=now)
     gpus = submission.phase.gpus if kind != Kind.PREDICTION else 0
+    submission.kind, submission.program = kind, recognised.program
     for run in runs:
+        plan = plan_for(submission, run.task)
         run_move(
             run_id=run.pk, attempt=run.attempt, source=State.CHECKING, target=State.QUEUED, actor=ACTOR, now=now,
-            queued_at=now, not_before=now, gpus=gpus,
+            queued_at=now, not_before=now, gpus=gpus, plan=stored_plan(plan), needs=plan.needs,
         )  # fmt: skip
 
 

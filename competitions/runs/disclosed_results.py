@@ -18,7 +18,7 @@ def disclosed_result(run: Run, result: Result) -> Result:
         code=result.code,
         detail=result.detail,
         meters=result.meters,
-        stages=frozenset(str(stage.get("name")) for stage in result.stages),
+        stages=frozenset(stage.name for stage in result.stages),
     )
     disclosed = disclosed_outcome(run.submission.phase, outcome)
     if disclosed.detail != outcome.detail:

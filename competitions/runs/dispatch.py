@@ -15,15 +15,18 @@ from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Resource
 from competitions.runs.disclosed_results import disclosed_heartbeat, disclosed_result
-from competitions.runs.matching import INSEPARABLE, fitting_runs
 from competitions.runs.models import Attempt, Run, RunOutput
-from competitions.runs.ranking import next_teams, turn_taken
-from competitions.runs.receipts import receipt_of_inputs
+from competitions.runs.planning import plan_anew
+from competitions.runs.queue.matching import fitting_runs, may_take
+from competitions.runs.queue.ranking import next_teams, turn_taken
+from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
 from competitions.runs.transitions import run_move
 from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.states import HELD, Reason, State
+from workers.protocol.images import ImageNameInvalid, parse_image
+from workers.protocol.plan import Needs
 
 log = structlog.get_logger(__name__)
 FOR_A_JOB: Final = ("submission__phase__competition", "submission__file", "task")
@@ -94,22 +97,36 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
         if connection.features.has_select_for_update_skip_locked:
             candidates = candidates.select_for_update(skip_locked=True, of=("self",))
         while (run := candidates.first()) is not None:
-            image = run.submission.phase.image_name
-            if worker.queue.allows_image(image):
+            plan_anew(run)  # one that has become another kind of worker's is no candidate any more
+            if may_take(worker, run) and not _refused_for_its_image(run, worker.queue, now):
                 return run
-            _image_forbidden(run, worker.queue, image, now)
     return None
 
 
-def _image_forbidden(run: Run, queue: Queue, image: str, now: datetime) -> None:
-    detail = f"The image {image} is not allowed on the queue {queue.name}; allowed are: {queue.allowed_images_text}."
-    _not_on_this_queue(run, "image_forbidden", detail, now)
+def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
+    """Whether the run was ended, because its image is none that a worker of this queue may have."""
+    image = run.submission.phase.image_name
+    if not queue.allows_image(image):
+        detail = (
+            f"The image {image} is not allowed on the queue {queue.name}; allowed are: {queue.allowed_images_text}."
+        )
+        _not_on_this_queue(run, "image_forbidden", detail, now)
+        return True
+    try:
+        parse_image(image)
+    except ImageNameInvalid as error:
+        _not_on_this_queue(run, "image_invalid", str(error), now)
+        return True
+    return False
 
 
 def _end_inseparable(queue: Queue, now: datetime) -> None:
     """No worker of a queue that keeps scoring apart may ever run these: they must not wait for ever."""
-    waiting = Run.objects.select_for_update(of=("self",)).filter(INSEPARABLE, queue=queue, state=State.QUEUED)
-    for run in waiting.order_by("pk")[:100]:
+    waiting = Run.objects.select_for_update(of=("self",)).filter(needs=Needs.TOGETHER, queue=queue, state=State.QUEUED)
+    for run in waiting.select_related("submission__phase", "task").order_by("pk")[:100]:
+        plan_anew(run)
+        if run.needs != Needs.TOGETHER:
+            continue
         detail = (
             f"Its ingestion program runs beside the scoring program, and the queue {queue.name} keeps scoring on workers of "
             "its own. Move the competition to another queue."
@@ -253,7 +270,8 @@ def _ingested(run: Run, result: Result, now: datetime) -> State:
     record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.QUEUED, actor=actor_of(run), now=now,
-        note="ingested; scoring is next", ingested_attempt=run.attempt, meters=result.meters, worker=None, started_at=None,
+        note="ingested; scoring is next", ingested_attempt=run.attempt, needs=Needs.SCORING,
+        meters=result.meters, worker=None, started_at=None,
         receipt=run.receipt | {"ingestion": result.receipt | {"outputs": outputs}}, next_attempt=True,
     )  # fmt: skip
     return State.QUEUED

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from competitions.catalog.models import Phase
 from competitions.runs.models import Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import MergeOverQuota
 from competitions.teams.models import Team

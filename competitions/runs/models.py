@@ -14,6 +14,7 @@ from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, Reason, State
 from competitions.teams.models import Team
+from workers.protocol.plan import Needs
 
 FILLING_PRIORITY: Final = -(2**15)  # of runs that fill a growing board: behind everything else
 NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)  # sorts before every turn
@@ -45,6 +46,11 @@ class Run(models.Model):
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True, help_text="When the current stage's container started.")
     finished_at = models.DateTimeField(null=True, blank=True)
+    plan = models.JSONField(default=dict, editable=False, help_text="Its stages, as planned when it was queued.")
+    needs = models.CharField(
+        max_length=10, choices=[(need.value, need.value) for need in Needs], default=Needs.SCORING, editable=False,
+        help_text="What comes next by its plan: which workers may take it.",
+    )  # fmt: skip
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     code = models.CharField(max_length=60, blank=True)
     detail = models.CharField(max_length=1000, blank=True)

@@ -11,7 +11,7 @@ from competitions.catalog.models import Phase, Task
 from competitions.resources.models import StoredFile
 from competitions.runs import refusals
 from competitions.runs.models import Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.planning import runs_add
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.check_requests import check_cancel, check_request
 from competitions.submissions.models import Submission
@@ -29,19 +29,10 @@ def queue_accepted(
 
 def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
     """Make a new submission's runs, one for each task. A file that was found right before is queued at once, others are checked."""
-    phase = submission.phase
     state = State.QUEUED if submission.checked_at else State.CHECKING
-    Run.objects.bulk_create(
-        Run(
-            submission=submission, task=task, team=submission.team, queue=phase.competition.queue, priority=phase.priority, state=state,
-            gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now,
-        )
-        for task in tasks
-    )  # fmt: skip
+    runs_add(submission=submission, tasks=tasks, priority=submission.phase.priority, now=now, state=state)
     if state == State.CHECKING:
         check_request(submission=submission, now=now)
-    else:
-        enter_queue(Run.objects.filter(submission=submission), now=now)
 
 
 @transaction.atomic
@@ -102,6 +93,8 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
 def _locked_runs(submission: Submission) -> list[Run]:
     """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
     rows = (
-        Run.objects.select_for_update(of=("self",)).select_related("queue", "submission").filter(submission=submission)
+        Run.objects.select_for_update(of=("self",))
+        .select_related("queue", "submission__phase", "task")
+        .filter(submission=submission)
     )
     return list(rows.order_by("pk"))

@@ -7,7 +7,8 @@ from uuid import UUID
 from django.db import transaction
 
 from competitions.runs.models import Run, RunEvent
-from competitions.runs.ranking import enter_queue
+from competitions.runs.planning import plan_for, stored_plan
+from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
@@ -75,7 +76,9 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
     """
     target = State.QUEUED if run.fills_board or run.submission.checked_at else State.CHECKING
     ended = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=FINAL)
+    plan = plan_for(run.submission, run.task)
     moved = ended.update(
+        plan=stored_plan(plan), needs=plan.needs,
         state=target, attempt=run.attempt + 1, faults=0, queued_at=now, not_before=now, reason="", code="", detail="",
         finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None, ingested_attempt=None,
     )  # fmt: skip

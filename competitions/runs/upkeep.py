@@ -61,4 +61,4 @@ def wake_waiting_queues(*, now: datetime) -> int:
     """
     waiting = Run.objects.filter(queue=OuterRef("pk"), state=State.QUEUED, not_before__lte=now)
     queues = Queue.objects.filter(Exists(waiting), is_paused=False)
-    return sum(1 for _ in takewhile(lambda queue: wake(queue.bell), queues))
+    return sum(1 for _ in takewhile(lambda queue: wake(queue.wakeup_queue), queues))

@@ -127,7 +127,8 @@ def _check_names(contract: Contract, names: list[str]) -> None:
 
 def _check_prediction(contract: Contract, path: Path, *, values: bool) -> None:
     """An official file of the data set and split that the phase names; without `values` its headers alone."""
-    from scoring import ScoringInputError, submissions
+    from scoring import ScoringInputError
+    from scoring.formats import submissions
 
     wanted = contract.prediction_format or {}
     rows = wanted.get("rows")

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from competitions.runs.models import Run
-from competitions.runs.queue_position import QueuePosition, expected_start
+from competitions.runs.queue.positions import QueuePosition, expected_start
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, REASONS, Reason, State
 

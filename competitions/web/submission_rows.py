@@ -18,7 +18,7 @@ from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, with_scores
 from competitions.runs.models import Run
-from competitions.runs.queue_position import QueuePosition, queue_positions
+from competitions.runs.queue.positions import QueuePosition, queue_positions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.web.progress import Progress, progress_of

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
-from scoring import ScoringInputError, submissions
-from scoring.layouts import official_filename
+from scoring import ScoringInputError
+from scoring.formats import submissions
+from scoring.formats.layouts import official_filename
 
 MAX_TEXT_BYTES: Final = 256 * 1024 * 1024
 UNREADABLE: Final = (

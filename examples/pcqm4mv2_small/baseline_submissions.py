@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from examples.baselines import Baseline
 from scoring import reference
-from scoring.submissions import official_filename
+from scoring.formats.submissions import official_filename
 
 from .bundle import DATASET, SLUG, TEST_SPLITS
 

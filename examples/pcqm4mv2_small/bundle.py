@@ -19,7 +19,7 @@ import yaml
 
 import scoring
 from scoring import reference
-from scoring.submissions import official_filename
+from scoring.formats.submissions import official_filename
 
 from .generate import DEFAULT_SEED, SMALL, Sizes, Split, generate, write_labelled, write_smiles
 from .target import NOISE_EV

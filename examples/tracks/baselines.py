@@ -9,7 +9,7 @@ from pathlib import Path
 from examples.baselines import Baseline
 from examples.tracks.bundle import run_baseline
 from examples.tracks.track import Track
-from scoring.layouts import owner_of
+from scoring.formats.layouts import owner_of
 from scoring.program import score_predictions, score_results
 
 EXACT = 1e-4  # boards show four digits

@@ -16,7 +16,7 @@ import yaml
 import scoring
 from examples.tracks.track import BoardColumn, Data, Question, Size, Track, TrackPhase
 from scoring import reference
-from scoring.submissions import official_filename
+from scoring.formats.submissions import official_filename
 
 PROGRAMS = Path(scoring.__file__).resolve().parent / "programs"
 DEFAULT_IMAGE = "podium/runtime:1"

@@ -10,7 +10,7 @@ from accounts.models import User
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.compute.models import Queue
 from competitions.runs.models import Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Dataset
 from competitions.submissions.states import State
 from tests.browser import seeding

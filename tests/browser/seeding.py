@@ -111,7 +111,7 @@ class Place:
         from competitions.compute.models import ComputeWorker
         from competitions.runs import dispatch
         from competitions.runs.models import Run
-        from competitions.runs.worker_api.results import read_result
+        from tests.answers import read_result
 
         at = submission.created_at + timedelta(seconds=20)
         worker, _ = ComputeWorker.objects.get_or_create(

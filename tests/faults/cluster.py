@@ -130,12 +130,11 @@ class Cluster:
     def submit(self, count: int = 3, *, seconds: float = 1.2) -> dict[uuid.UUID, float]:
         """Queue code submissions, each with an answer of its own; the expected score by run."""
         from competitions.resources.storage import store_bytes
-        from competitions.runs.models import Run
-        from competitions.runs.ranking import enter_queue
+        from competitions.runs.planning import runs_add
         from competitions.submissions.models import Submission
         from tests.worlds import zip_of
 
-        expected = {}
+        expected: dict[uuid.UUID, float] = {}
         for _ in range(count):
             answer = next(self._numbers) / 1000
             source = PROGRAM.format(seconds=seconds, answer=answer)
@@ -145,17 +144,9 @@ class Cluster:
                 phase=self.phase, team=self.team, submitted_by=self.user, kind="code", file=stored, file_name="code.zip",
                 received_at=now, created_at=now, checked_at=now,
             )  # fmt: skip
-            run = Run.objects.create(
-                submission=made,
-                task=self.phase.tasks.get(),
-                team=self.team,
-                queue=self.queue,
-                queued_at=now,
-                not_before=now,
-            )
-            expected[run.pk] = answer
-        with transaction.atomic():
-            enter_queue(Run.objects.filter(pk__in=expected), now=datetime.now(UTC))
+            with transaction.atomic():
+                runs = runs_add(submission=made, tasks=self.phase.tasks.all(), priority=0, now=now)
+            expected |= {run.pk: answer for run in runs}
         return expected
 
     def states(self, runs: dict[uuid.UUID, float]) -> dict[uuid.UUID, str]:

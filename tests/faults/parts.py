@@ -29,8 +29,8 @@ from tests.services import (
     spawn,
     start_postgres,
 )
-from workers.sandbox.engine import Engine
-from workers.sandbox.errors import SandboxError
+from workers.engines.docker.client import DockerEngine
+from workers.errors import SandboxError
 
 IMAGE = "debian:bookworm-slim"
 
@@ -151,11 +151,11 @@ class Broker:
 
 
 class OwnEngine:
-    """A Docker Engine of this suite's own, so that the one that everybody uses is never touched."""
+    """A Docker DockerEngine of this suite's own, so that the one that everybody uses is never touched."""
 
     def __init__(self, folder: Path) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="podium-engine-"))  # a socket's path must be short
-        self._client: Engine | None = None
+        self._client: DockerEngine | None = None
         self.url = f"unix://{self._root}/docker.sock"
         argv = [
             # In a network of its own: a daemon without a bridge removes `docker0`, which is the other engine's.
@@ -188,10 +188,10 @@ class OwnEngine:
         move = f"docker save {IMAGE} | docker -H {self.url} load --quiet"
         subprocess.run(["bash", "-o", "pipefail", "-c", move], check=True, capture_output=True)
 
-    def client(self) -> Engine:
+    def client(self) -> DockerEngine:
         """The connection to it; a new one after it was killed."""
         if self._client is None:
-            self._client = Engine(self.url)
+            self._client = DockerEngine(self.url)
         return self._client
 
     def _disconnect(self) -> None:

@@ -137,7 +137,7 @@ def test_the_broker_stops_and_comes_back_empty(cluster: Cluster, number: int) ->
         cluster.holder(one.runs, *HELD)
         cluster.broker.kill()
         one.hit()
-        one.runs |= cluster.submit(2)  # no bell rings for these
+        one.runs |= cluster.submit(2)  # nobody is woken for these
         time.sleep(3)
         cluster.broker.start()
 
@@ -149,7 +149,7 @@ def test_wake_up_messages_are_lost_repeated_and_out_of_order(cluster: Cluster, n
     with trial(cluster, "wake-up messages repeated 100 times") as one:
         one.hit()
         for _ in range(100):
-            wake(cluster.queue.bell)
+            wake(cluster.queue.wakeup_queue)
 
 
 @repeated

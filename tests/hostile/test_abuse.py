@@ -16,7 +16,7 @@ import pytest
 from tests.hostile.programs import escapes, outputs, resources, truth
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, SECRET, Bench, Outcome
-from workers.sandbox.users import FIRST_UID
+from workers.engines.users import FIRST_UID
 
 Check = Callable[[Outcome], bool]
 
@@ -237,7 +237,7 @@ def test_a_daemon_writes_nothing_after_the_recorded_end(bench: Bench) -> None:
     size = alive.stat().st_size
     time.sleep(0.2)
     assert alive.stat().st_size == size > 0
-    finished = execution.result({})["stages"][0]["finished_at"]
+    finished = execution.result({}).stages[0].finished_at
     assert alive.stat().st_mtime <= datetime.fromisoformat(finished).timestamp() + 0.1
     assert bench.see_through(execution).result["stages"][0]["exit_code"] == 0
 

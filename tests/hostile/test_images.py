@@ -10,7 +10,8 @@ import pytest
 
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, Bench, Outcome
-from workers.sandbox.errors import SandboxError
+from workers.errors import SandboxError
+from workers.protocol.jobs import PullPolicy
 
 BuildImage = Callable[[str], str]
 FILL = """
@@ -53,16 +54,14 @@ def build_image(bench: Bench, runtime_image: str) -> Iterator[BuildImage]:
         tag = f"podium-test/{bench.worker.key}:{len(built)}"
         unique = uuid.uuid4().hex  # tests beside this one remove images of the same content
         text = f"FROM {runtime_image}\nLABEL podium.test={unique}\nUSER root\n{lines}\n".encode()
-        for line in bench.worker.engine.api.build(
-            fileobj=io.BytesIO(text), tag=tag, rm=True, decode=True, network_mode="none"
-        ):
+        for line in bench.docker.build(fileobj=io.BytesIO(text), tag=tag, rm=True, decode=True, network_mode="none"):
             assert "error" not in line, line
         built.append(tag)
         return tag
 
     yield build
     for tag in built:
-        bench.worker.engine.api.remove_image(tag, force=True)
+        bench.docker.remove_image(tag, force=True)
 
 
 def run_in(bench: Bench, image: str, source: str, **limits: float) -> Outcome:
@@ -72,7 +71,7 @@ def run_in(bench: Bench, image: str, source: str, **limits: float) -> Outcome:
     execution = bench.prepared(job)
     for stage in execution.staged.stages.values():
         if stage.container:
-            mounts = bench.worker.engine.api.inspect_container(stage.container)["Mounts"]
+            mounts = bench.docker.inspect_container(stage.container)["Mounts"]
             assert [mount for mount in mounts if mount["Type"] == "volume"] == []
     return bench.see_through(execution)
 
@@ -130,7 +129,9 @@ def test_an_image_without_a_shell_runs_with_two_streams(
     image = build_image("RUN rm /bin/sh")
     outcome = run_in(bench, image, "import sys\nprint('out')\nprint('err', file=sys.stderr)\n" + ANSWER)
     assert sorted(outcome.log.splitlines()) == ["err", "out"]
-    assert not bench.worker.engine.image_facts(image).has_shell
+    facts = bench.worker.engine.find_image(image)
+    assert facts is not None
+    assert not facts.has_shell
 
 
 def test_both_streams_of_a_program_keep_their_order(bench: Bench) -> None:
@@ -153,4 +154,4 @@ def test_a_command_that_the_image_does_not_have_is_its_authors_failure(bench: Be
 
 def test_a_missing_image_is_no_image(bench: Bench) -> None:
     with pytest.raises(SandboxError, match="none-such"):
-        bench.worker.engine.image_facts("podium-test/none-such:1")
+        bench.worker.engine.ensure_image("podium-test/none-such:1", PullPolicy.NEVER)

@@ -11,8 +11,8 @@ import pytest
 from tests.hostile.programs import neighbours
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, Bench
-from workers.agent.execution import RunExecution
-from workers.sandbox.users import slot_uid
+from workers.agent.runs.execution import RunExecution
+from workers.engines.users import slot_uid
 
 WAIT_S = 10.0
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.hostile.programs import shared
 from tests.integration.workers.harness import Bench, Outcome
-from workers.agent.context import GVISOR
-from workers.sandbox import container
-from workers.sandbox.seccomp import seccomp_profile
+from workers.engines.base import GVISOR
+from workers.engines.docker import config
+from workers.engines.docker.seccomp import seccomp_profile
 
 LABEL = "0.9321"
 
@@ -56,7 +56,7 @@ def test_honest_predictions_in_the_shared_folder_are_scored(either_way: Bench) -
 
 
 def test_the_mount_alone_follows_no_link(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container, "seccomp_profile", lambda *, plain_files: seccomp_profile(plain_files=False))
+    monkeypatch.setattr(config, "seccomp_profile", lambda *, plain_files: seccomp_profile(plain_files=False))
     outcome = bench.run(job_beside(bench, shared.LINK_TO_LABELS))
     assert "symlink MADE" in outcome.log, "the control: without the filter there is a link to follow"
     assert outcome.result["scores"] == {"score": -1.0}, scorer_log(outcome)
@@ -64,7 +64,7 @@ def test_the_mount_alone_follows_no_link(bench: Bench, monkeypatch: pytest.Monke
 
 
 def test_without_both_the_label_would_be_scored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container, "seccomp_profile", lambda *, plain_files: seccomp_profile(plain_files=False))
+    monkeypatch.setattr(config, "seccomp_profile", lambda *, plain_files: seccomp_profile(plain_files=False))
     monkeypatch.setattr(bench.worker, "quota", False)
     outcome = bench.run(job_beside(bench, shared.LINK_TO_LABELS))
     assert outcome.result["scores"] == {"score": float(LABEL)}, "the control: this is what the other tests keep out"

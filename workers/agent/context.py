@@ -7,15 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from workers.agent.cache import StagingCache
-from workers.agent.client import SiteClient
-from workers.agent.gpus import GpuSource
-from workers.sandbox.engine import Engine, EngineFacts
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.gpus import GpuSource
+from workers.agent.site.client import SiteClient
+from workers.engines.base import Engine, EngineFacts
+from workers.protocol.hosts import Host, SlotFault
 
 LABEL_WORKER = "podium.worker"
-GVISOR = "runsc"
 UPLOAD_THREADS = 4
 
 
@@ -30,13 +29,13 @@ class Worker:
     client: SiteClient
     cache: StagingCache
     gpus: GpuSource
-    host: dict[str, Any]
+    host: Host
     quota: bool
     allow_network: bool = False
     runtime: str = ""
     slots: int = 1
     patience_s: float = 600.0
-    slot_faults: dict[int, dict[str, Any]] = field(default_factory=dict)
+    slot_faults: dict[int, SlotFault] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(UPLOAD_THREADS, "upload"))
 

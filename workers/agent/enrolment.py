@@ -6,15 +6,16 @@ import hashlib
 import json
 import logging
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from workers import __version__
 from workers.agent.context import Worker
-from workers.agent.state import write_durably
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.seccomp import seccomp_profile
+from workers.agent.runs.state import write_durably
+from workers.errors import SandboxError
+from workers.protocol.hosts import SelfTest
+from workers.protocol.messages import read_message
 from workers.selftest import Tester, examine
 
 log = logging.getLogger("podium.worker")
@@ -24,15 +25,15 @@ FILE_NAME = "self-test.json"
 class LimitsDoNotHold(SandboxError):
     """This host must not run submissions; the message names the limits."""
 
-    def __init__(self, failed: list[str]) -> None:
+    def __init__(self, failed: Sequence[str]) -> None:
         super().__init__(
             "limits_do_not_hold",
             f"on this host these limits do not hold: {', '.join(failed)}. It does not register; `podium-worker self-test` says more.",
         )
 
 
-def enrol(worker: Worker, *, when: str, image: str) -> dict[str, Any]:
-    """The record that is sent when registering: `at`, `holds`, `fails`; empty when nothing was tried.
+def enrol(worker: Worker, *, when: str, image: str) -> SelfTest:
+    """The record that is sent when registering; empty when nothing was tried.
 
     `when` is `once` (again after a change of kernel, engine, image, seccomp profile or worker), `always` or `never`.
 
@@ -42,43 +43,43 @@ def enrol(worker: Worker, *, when: str, image: str) -> dict[str, Any]:
         A limit does not hold.
     """
     if when == "never":
-        return {}
+        return SelfTest()
     found = worker.engine.find_image(image)
     if found is None:
         log.warning("self_test_not_run", extra={"detail": f"the image {image} is not on this host"})
-        return {}
-    record = _kept(worker, found) if when == "once" else None
-    record = record or _tried(worker, image, found)
-    if record["fails"]:
-        raise LimitsDoNotHold(record["fails"])
+        return SelfTest()
+    record = _kept(worker, found.digest) if when == "once" else None
+    record = record or _tried(worker, image, found.digest)
+    if record.fails:
+        raise LimitsDoNotHold(record.fails)
     return record
 
 
 def _state_of_host(worker: Worker, image_digest: str) -> str:
-    facts = (worker.facts, image_digest, worker.quota, __version__, seccomp_profile())
+    facts = (worker.facts, image_digest, worker.quota, __version__)
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def _kept(worker: Worker, image_digest: str) -> dict[str, Any] | None:
+def _kept(worker: Worker, image_digest: str) -> SelfTest | None:
     try:
-        record: dict[str, Any] = json.loads((worker.data_dir / FILE_NAME).read_text())
+        record = read_message(SelfTest, json.loads((worker.data_dir / FILE_NAME).read_text()))
     except (OSError, ValueError):
         return None
-    same = record.get("state") == _state_of_host(worker, image_digest) and not record.get("fails")
+    same = record.state == _state_of_host(worker, image_digest) and not record.fails
     return record if same else None
 
 
-def _tried(worker: Worker, image: str, image_digest: str) -> dict[str, Any]:
+def _tried(worker: Worker, image: str, image_digest: str) -> SelfTest:
     with tempfile.TemporaryDirectory(prefix="self-test-", dir=worker.data_dir) as name:
         folder = Path(name)
         tester = Tester(worker.engine, worker.facts, folder, image, quota=worker.quota)
         results = list(examine(tester))
-    record = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "holds": [result.name for result in results if result.holds],
-        "fails": [result.name for result in results if not result.holds],
-        "state": _state_of_host(worker, image_digest),
-    }
-    write_durably(worker.data_dir / FILE_NAME, json.dumps(record))
-    log.info("self_test_done", extra={"count": len(results), "detail": ", ".join(record["fails"]) or "all limits hold"})
+    record = SelfTest(
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        holds=tuple(result.name for result in results if result.holds),
+        fails=tuple(result.name for result in results if not result.holds),
+        state=_state_of_host(worker, image_digest),
+    )
+    write_durably(worker.data_dir / FILE_NAME, record.model_dump_json())
+    log.info("self_test_done", extra={"count": len(results), "detail": ", ".join(record.fails) or "all limits hold"})
     return record

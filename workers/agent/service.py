@@ -10,28 +10,31 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from workers import __version__
-from workers.agent.bell import Bell, BellListener
-from workers.agent.cache import StagingCache
-from workers.agent.claiming import Claimer
-from workers.agent.client import SiteClient, SiteUnreachable
 from workers.agent.config import Config, ConfigError
-from workers.agent.context import GVISOR, LABEL_WORKER, Worker
+from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.enrolment import enrol
-from workers.agent.gpus import Gpu, GpuSource, choose_gpus, find_gpus
-from workers.agent.handling import HeldRuns, RunHandling
-from workers.agent.host import host_record
-from workers.agent.janitor import remove_run_folder, sweep
-from workers.agent.lanes import LANES, Lane
-from workers.agent.logs import about
-from workers.agent.protocol import PROTOCOL_VERSION, JobInvalid
-from workers.agent.slots import Slot, share_cores
-from workers.agent.state import RunFolder
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.facts import host_record
+from workers.agent.host.gpus import Gpu, GpuSource, choose_gpus, find_gpus
+from workers.agent.host.janitor import remove_run_folder, sweep
+from workers.agent.host.lanes import LANES, Lane
+from workers.agent.host.slots import Slot, share_cores
+from workers.agent.runs.handling import HeldRuns, RunHandling
+from workers.agent.runs.logs import about
+from workers.agent.runs.state import RunFolder
+from workers.agent.site.claiming import Claimer
+from workers.agent.site.client import SiteClient, SiteUnreachable
+from workers.agent.site.wakeups import WakeupListener, Wakeups
 from workers.calibration import kept_calibration
-from workers.sandbox.engine import Engine, EngineFacts
-from workers.sandbox.errors import SandboxError
+from workers.engines import engine_for
+from workers.engines.base import GVISOR, EngineFacts
+from workers.errors import SandboxError
+from workers.protocol.calls import Register, Registered, Role
+from workers.protocol.hosts import SelfTest, SlotFacts
+from workers.protocol.versions import PROTOCOL_VERSION
 from workers.sandbox.output_volume import loop_mounts_work
 
 log = logging.getLogger("podium.worker")
@@ -54,7 +57,7 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
     (data_dir / "runs").mkdir(parents=True, exist_ok=True)
     for private in (data_dir, data_dir / "runs"):
         private.chmod(0o700)
-    engine = Engine(config.engine or None)
+    engine = engine_for(config.engine)
     facts = engine.facts()
     quota = loop_mounts_work(data_dir)
     if config.require_quota and not quota:
@@ -71,7 +74,7 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
         client=SiteClient(config.site, config.token, verify=config.ca_file or True),
         cache=StagingCache(data_dir / "cache", max_bytes=config.cache_bytes, reserve_bytes=config.reserve_bytes),
         gpus=source,
-        host=host_record(facts, chosen, quota=quota) | {"runtime": config.runtime or "default"},
+        host=host_record(facts, chosen, quota=quota, runtime=config.runtime),
         quota=quota,
         allow_network=config.allow_network,
         runtime=config.runtime,
@@ -101,21 +104,22 @@ class Service:
     def __init__(self, config: Config, worker: Worker, gpus: Sequence[Gpu]) -> None:
         self._config = config
         self._worker = worker
-        self._bell = Bell()
+        self._wakeups = Wakeups()
         self._held = HeldRuns()
         shares = share_cores(sorted(os.sched_getaffinity(0)), worker.slots)
         self._slots = [
             Slot(worker, number, gpus[number].uuid if number < len(gpus) else None, cores)
             for number, cores in enumerate(shares)
         ]
-        worker.host["slots"] = [{"gpu_uuid": slot.gpu_uuid, "cores": list(slot.cores)} for slot in self._slots]
+        facts = tuple(SlotFacts(gpu_uuid=slot.gpu_uuid, cores=slot.cores) for slot in self._slots)
+        worker.host = worker.host.model_copy(update={"slots": facts})
         self._lock: IO[str] | None = None
-        self._self_test: dict[str, Any] = {}
+        self._self_test = SelfTest()
 
     def stop(self) -> None:
         """Claim nothing more; containers that run are left for the next process to adopt."""
         self._worker.stopping.set()
-        self._bell.ring()
+        self._wakeups.wake()
 
     def run(self) -> None:
         """Until stopped. Raises `ConfigError`, `LimitsDoNotHold` or `NotWelcome` when the worker cannot start."""
@@ -125,14 +129,15 @@ class Service:
         adopters = self._adopt_all()
         claimer = Claimer(
             self._worker,
-            self._bell,
-            worker_id=str(registered["worker_id"]),
-            poll_s=float(registered.get("poll_s", 2)),
+            self._wakeups,
+            worker_id=registered.worker_id,
+            poll_s=registered.poll_s,
             reserve_bytes=self._config.reserve_bytes,
         )
         sweep(self._worker, self._held.snapshot)
         if self._config.broker:
-            BellListener(self._config.broker, str(registered["bell"]), self._bell, self._worker.stopping).start()
+            stopping = self._worker.stopping
+            WakeupListener(self._config.broker, registered.wakeup_queue, self._wakeups, stopping).start()
         lanes = [Lane(slot, claimer, self._held, self.stop, n) for slot in self._slots for n in range(LANES)]
         for thread in [*adopters, *lanes]:
             thread.start()
@@ -141,23 +146,17 @@ class Service:
             sweep(self._worker, self._held.snapshot)
         self._wind_down(lanes)
 
-    def _register(self) -> dict[str, Any]:
+    def _register(self) -> Registered:
         """Register, waiting for a site that is not up yet."""
         worker = self._worker
-        body = {
-            "protocol": PROTOCOL_VERSION,
-            "name": worker.name,
-            "instance": str(uuid.uuid4()),
-            "version": __version__,
-            "slots": len(self._slots),
-            "host": worker.host,
-            "role": self._config.role,
-            "self_test": self._self_test,
-            "calibration": kept_calibration(worker.data_dir),
-        }
+        message = Register(
+            protocol=PROTOCOL_VERSION, name=worker.name, instance=str(uuid.uuid4()), version=__version__,
+            slots=len(self._slots), host=worker.host,
+            role=Role(self._config.role), self_test=self._self_test, calibration=kept_calibration(worker.data_dir),
+        )  # fmt: skip
         while True:
             try:
-                return worker.client.register(body)
+                return worker.client.register(message)
             except SiteUnreachable as error:
                 log.warning("site_unreachable", extra={"detail": str(error)[:200]})
             if worker.stopping.wait(REGISTER_PAUSE_S):
@@ -169,7 +168,7 @@ class Service:
         for path in sorted(self._worker.runs.iterdir()):
             try:
                 folder, job = RunFolder.load(self._worker.runs, path.name)
-            except (OSError, ValueError, KeyError, JobInvalid) as error:
+            except (OSError, ValueError, KeyError) as error:
                 log.warning("run_folder_unreadable", extra={"lease": path.name, "detail": str(error)[:200]})
                 remove_run_folder(path)
                 continue
@@ -204,8 +203,8 @@ class Service:
             return True
         engine = self._worker.engine
         try:
-            containers = engine.labelled({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
-            return not containers or not all(engine.inspect(container).never_started for container in containers)
+            containers = engine.list({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
+            return not containers or not all(engine.observe(container).never_started for container in containers)
         except SandboxError:
             return True
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from workers.sandbox.errors import OutputRefused, SandboxError
+from workers.errors import OutputRefused, SandboxError
 
 MAX_DEPTH = 32
 MAX_PATH_BYTES = 1024

@@ -7,8 +7,8 @@ import contextlib
 import threading
 from pathlib import Path
 
-from workers.sandbox.engine import Engine
-from workers.sandbox.errors import SandboxError
+from workers.engines.base import Engine
+from workers.errors import SandboxError
 from workers.sandbox.overwrites import Overwrites
 
 TAIL_MESSAGES = 400
@@ -44,7 +44,7 @@ class StageLog:
     def _follow(self) -> None:
         # The log is a convenience, never evidence: without an engine there is none, and the run goes on.
         with contextlib.suppress(SandboxError, OSError, ValueError):
-            stream = self._engine.log_stream(self._container, follow=True)
+            stream = self._engine.collect(self._container, follow=True)
             kept, followed = Overwrites(), 0
             try:
                 for chunk in stream:
@@ -90,7 +90,7 @@ class StageLog:
     def _read_again(self) -> None:
         """Engines end a follower without a last line that has no line break; a plain read has it."""
         whole, kept, followed = bytearray(), Overwrites(), 0
-        for chunk in self._engine.log_stream(self._container, follow=False):
+        for chunk in self._engine.collect(self._container, follow=False):
             whole += kept.pass_on(chunk)
             followed += len(chunk)
             if len(whole) > self._head_limit or followed > MAX_FOLLOWED_BYTES:
@@ -105,7 +105,7 @@ class StageLog:
     def _read_tail(self) -> bytes:
         end, kept = b"", Overwrites()
         limit = self._limit - self._head_limit
-        for chunk in self._engine.log_stream(self._container, follow=False, tail=TAIL_MESSAGES):
+        for chunk in self._engine.collect(self._container, follow=False, tail=TAIL_MESSAGES):
             end = (end + kept.pass_on(chunk))[-limit:]
         return (end + kept.rest())[-limit:]
 

@@ -12,9 +12,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from workers.engines.users import DEFAULT_UID
+from workers.errors import SandboxError
 from workers.sandbox.collect import FOLDER_FLAGS, MAX_DEPTH
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.users import DEFAULT_UID
 
 log = logging.getLogger("podium.worker")
 

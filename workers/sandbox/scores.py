@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
+from workers.errors import OutputRefused, SandboxError
 from workers.sandbox.collect import read_bounded
-from workers.sandbox.errors import OutputRefused, SandboxError
 from workers.sandbox.plain_yaml import NoAliases
 
 MAX_SCORES_BYTES = 1 << 20

@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from workers.sandbox.cgroup import CgroupReading, StageCgroup
-from workers.sandbox.container import StageSpec, container_config
-from workers.sandbox.engine import ContainerState, Engine
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.image import unsuitable
+from workers.engines.base import ContainerState, Engine, Usage
+from workers.engines.spec import StageSpec
+from workers.errors import SandboxError
+from workers.protocol.calls import Meters
 from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.watch import Watch
@@ -54,7 +53,7 @@ class NoGpu:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about a stage that has ended: from engine, cgroup, output file system and our own clock."""
+    """What is known about a stage that has ended: from engine, output file system and our own clock."""
 
     name: str
     exit_code: int
@@ -63,7 +62,7 @@ class Evidence:
     started_at: datetime
     finished_at: datetime
     wall_s: float
-    cgroup: CgroupReading
+    usage: Usage
     output_bytes: int
     output_full: bool
     output_no_inodes: bool
@@ -83,7 +82,6 @@ class StageRun:
     engine: Engine
     spec: StageSpec
     volume: OutputVolume
-    cgroup: StageCgroup
     gpu_meter: GpuMeter = field(default_factory=NoGpu)
     container: str = ""
     inputs: WritableInputs | None = None
@@ -109,19 +107,7 @@ class StageRun:
             self.shared.create()
         if self.idle:
             return
-        self.container = self._create()
-
-    def _create(self) -> str:
-        container = self.engine.create(self.spec.name, container_config(self.spec))
-        image = self.spec.image_facts
-        if image.volumes and (uncovered := self.engine.volumes(container)):
-            self.engine.remove(container)
-            raise unsuitable(f"declares the volume {uncovered[0][:200]!r}, which cannot be given a limited place")
-        if not image.has_shell or self.engine.has_shell(container, image.digest):
-            return container
-        self.engine.remove(container)
-        self.spec = replace(self.spec, image_facts=replace(image, has_shell=False))
-        return self.engine.create(self.spec.name, container_config(self.spec))
+        self.container = self.engine.prepare(self.spec)
 
     def fill(self, extra: Mapping[str, bytes]) -> None:
         """Copy what the stage begins with, unless it was started already; `extra` are files among its inputs.
@@ -149,7 +135,7 @@ class StageRun:
         """
         if self.idle and self.volume.exists():
             return
-        state = self.engine.inspect(self.spec.name)
+        state = self.engine.adopt(self.spec.name)
         if not self.volume.exists():
             raise SandboxError("output_missing", f"the output of {self.spec.name} is gone")
         self.container = state.id
@@ -188,7 +174,7 @@ class StageRun:
         limit_bytes = self.spec.limits.log_bytes
         self.log = StageLog(self.engine, self.container, limit_bytes=limit_bytes, sent_bytes=self.log_sent_bytes)
         self.log.start()
-        if self.adopted and (state := self.engine.inspect(self.container)).ended:
+        if self.adopted and (state := self.engine.observe(self.container)).ended:
             return self._evidence(state, self.killed_before, None)  # it ended while nobody watched
         watch = self._start_watch(started, on_kill)
         try:
@@ -196,7 +182,7 @@ class StageRun:
         finally:
             watch.ended()
         elapsed = None if self.adopted else time.monotonic() - started
-        state = self.engine.inspect(self.container)
+        state = self.engine.observe(self.container)
         if lost_engine and not (state.ended and state.exit_code == 0):
             raise SandboxError("engine_lost", "the container engine went away while the container ran")
         return self._evidence(state, watch.killed_by or self.killed_before, elapsed)
@@ -235,7 +221,7 @@ class StageRun:
         while True:
             time.sleep(LOST_ENGINE_ROUND_S)
             try:
-                return self.engine.inspect(self.container)
+                return self.engine.observe(self.container)
             except SandboxError as error:
                 if error.code != "engine_unreachable" or time.monotonic() > until:
                     raise
@@ -258,12 +244,12 @@ class StageRun:
         if killed_by == "time_limit" and state.exit_code == 0 and not over:
             killed_by = None  # it ended by itself just before the kill
         self._refuse_foreign_kill(state, killed_by)
-        usage = self.volume.usage()
+        output = self.volume.usage()
         return Evidence(
             name=self.name, exit_code=state.exit_code, oom_killed=state.oom_killed, killed_by=killed_by,
-            started_at=state.started_at, finished_at=state.finished_at, wall_s=wall, cgroup=self.cgroup.read(),
-            output_bytes=usage.used_bytes, output_full=usage.full, output_no_inodes=usage.no_inodes,
-            bytes_written=self.volume.bytes_written(usage), gpu=self.gpu_meter.reading(),
+            started_at=state.started_at, finished_at=state.finished_at, wall_s=wall, usage=self.engine.usage(self.spec.group),
+            output_bytes=output.used_bytes, output_full=output.full, output_no_inodes=output.no_inodes,
+            bytes_written=self.volume.bytes_written(output), gpu=self.gpu_meter.reading(),
         )  # fmt: skip
 
     def _refuse_foreign_kill(self, state: ContainerState, killed_by: str | None) -> None:
@@ -275,9 +261,9 @@ class StageRun:
                 "killed_from_outside", f"somebody killed the container {self.spec.name} through the engine"
             )
 
-    def meters(self) -> dict[str, Any]:
+    def meters(self) -> Meters:
         """The figures so far, for the page."""
-        reading = self.cgroup.read()
+        reading = self.engine.usage(self.spec.group)
         wall = 0.0 if self.started_monotonic is None else time.monotonic() - self.started_monotonic
         gpu = self.gpu_meter.reading()
         used: int | None = None
@@ -285,11 +271,11 @@ class StageRun:
         with contextlib.suppress(OSError):  # its file system may be going away
             usage = self.volume.usage()
             used, written = usage.used_bytes, self.volume.bytes_written(usage)
-        return {
-            "wall_s": round(wall, 3), "cpu_s": reading.cpu_s, "memory_bytes": reading.memory_bytes,
-            "memory_peak_bytes": reading.memory_peak_bytes, "output_bytes": used, "bytes_written": written,
-            "gpu_s": gpu["gpu_s"], "gpu_memory_peak_bytes": gpu["gpu_memory_peak_bytes"], "gpu_energy_j": gpu["gpu_energy_j"],
-        }  # fmt: skip
+        return Meters(
+            wall_s=round(wall, 3), cpu_s=reading.cpu_s, memory_bytes=reading.memory_bytes,
+            memory_peak_bytes=reading.memory_peak_bytes, output_bytes=used, bytes_written=written,
+            gpu_s=gpu["gpu_s"], gpu_memory_peak_bytes=gpu["gpu_memory_peak_bytes"], gpu_energy_j=gpu["gpu_energy_j"],
+        )  # fmt: skip
 
     def write_log(self, path: Path) -> None:
         """Write the bounded log of a stage that has ended."""
@@ -298,11 +284,12 @@ class StageRun:
             self.log.write(path)
 
     def destroy(self) -> None:
-        """Remove container, output and cgroup. Safe to call twice, and on what was never made."""
+        """Remove container and output, and forget what they used. Safe to call twice, and on what was never made."""
         with contextlib.suppress(SandboxError):  # the janitor finds it by its labels
             self.engine.remove(self.spec.name)
         self.volume.destroy()
         for volume in (self.inputs, self.shared):
             if volume is not None:
                 volume.destroy()
-        self.cgroup.remove()
+        with contextlib.suppress(SandboxError):
+            self.engine.release(self.spec.group)

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.limits import Limits
+from workers.errors import SandboxError
+from workers.protocol.limits import Limits
+from workers.protocol.results import Outcome, Reason, Verdict
 from workers.sandbox.scores import REFUSAL_EXIT_CODE, Refusal
 from workers.sandbox.stage import Evidence
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """Why a run ended without scores: the protocol's `outcome`, `reason`, `code`, and one sentence for a person."""
-
-    outcome: str
-    reason: str | None
-    code: str
-    detail: str
+CANCELLED = Verdict(outcome=Outcome.CANCELLED, code="cancelled", detail="The run was cancelled.")
 
 
 def failed(reason: str, code: str, detail: str) -> Verdict:
     """A failure."""
-    return Verdict("failed", reason, code, detail)
+    return Verdict(outcome=Outcome.FAILED, reason=Reason(reason), code=code, detail=detail)
 
 
 def ingestion_verdict(evidence: Evidence, limits: Limits) -> Verdict | None:
@@ -41,7 +33,7 @@ def _ended_from_outside(evidence: Evidence, limits: Limits) -> Verdict | None:
                 "disk_limit", "output_full", f"The output grew beyond its limit of {limits.output_bytes} bytes."
             )
         case "cancelled":
-            return Verdict("cancelled", None, "cancelled", "The run was cancelled.")
+            return CANCELLED
     return None
 
 
@@ -75,7 +67,7 @@ def exit_words(code: int) -> str:
 def scoring_verdict(evidence: Evidence, limits: Limits, refusal: Refusal | None) -> Verdict | None:
     """The verdict on the scoring stage; None when it ended well. Only a refusal is the participant's."""
     if evidence.killed_by == "cancelled":
-        return Verdict("cancelled", None, "cancelled", "The run was cancelled.")
+        return CANCELLED
     if evidence.exit_code == REFUSAL_EXIT_CODE and refusal is not None and evidence.killed_by is None:
         return failed("output_invalid", refusal.code, refusal.message)
     inner = ingestion_verdict(evidence, limits)
@@ -86,4 +78,4 @@ def scoring_verdict(evidence: Evidence, limits: Limits, refusal: Refusal | None)
 
 def infrastructure(error: SandboxError) -> Verdict:
     """The platform's own failure: retried elsewhere, charged to nobody."""
-    return failed("infrastructure", error.code, error.detail[:1000])
+    return failed("infrastructure", error.code, error.detail)

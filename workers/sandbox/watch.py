@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from workers.sandbox.errors import SandboxError
+from workers.errors import SandboxError
 
 log = logging.getLogger("podium.worker")
 

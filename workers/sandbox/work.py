@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workers.sandbox.container import Mount
-from workers.sandbox.errors import SandboxError
+from workers.engines.spec import Mount
+from workers.engines.users import DEFAULT_UID
+from workers.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
-from workers.sandbox.users import DEFAULT_UID
 
 SPARE_BYTES = 64 << 20  # for lock files, byte code, unpacked helpers
 SPARE_FILES = 2000

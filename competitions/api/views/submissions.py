@@ -27,9 +27,9 @@ from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.models import Upload
 from competitions.resources.storage import open_stored
 from competitions.resources.uploads import upload_whole
-from competitions.runs.logs import log_text
 from competitions.runs.models import Run
-from competitions.runs.ranking import queue_places
+from competitions.runs.queue.ranking import queue_places
+from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw

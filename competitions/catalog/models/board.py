@@ -9,8 +9,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.functional import cached_property
 
-from competitions.catalog.meters import METERED
 from competitions.catalog.models.phase import Phase
+from workers.protocol.calls import METERED
 
 
 class Leaderboard(models.Model):

@@ -12,7 +12,7 @@ import structlog
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.catalog.models import Column, Leaderboard, Phase, Task
 from competitions.disclosure.scores import boards_with_open_rows
 from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.ranking.cells import cell_of
@@ -21,7 +21,7 @@ from competitions.leaderboards.ranking.relative_ranks import average_ranks_refre
 from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.services import boards_locked, version_raise
 from competitions.runs.models import FILLING_PRIORITY, Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.planning import runs_add
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import HELD, Kind, Reason, State
@@ -87,28 +87,23 @@ def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> i
     submission.refresh_from_db(fields=["status", "disqualified_at", "team"])
     if submission.status != State.FINISHED or not submission.may_rank:
         return 0
-    phase, queue = submission.phase, submission.phase.competition.queue
-    on_board = list(Dataset.objects.on_board(phase).filter(task__in=list(tasks)).values_list("task", flat=True))
+    on_board = Task.objects.filter(
+        pk__in=Dataset.objects.on_board(submission.phase).filter(task__in=list(tasks)).values("task")
+    )
     cancelled = Run.objects.select_for_update(of=("self",)).filter(
         submission=submission, task__in=on_board, fills_board=True, state=State.CANCELLED
     )
-    restarted = sum(run_reopen(run=run, actor=ACTOR, now=now, note="counts again") for run in cancelled.order_by("pk"))
-    existing = set(Run.objects.filter(submission=submission, task__in=on_board).values_list("task", flat=True))
-    queued = [
-        Run(
-            submission=submission, task_id=task, team_id=submission.team_id, queue=queue, priority=FILLING_PRIORITY, gpus=phase.gpus,
-            queued_at=now, not_before=now, fills_board=True,
-        )
-        for task in on_board if task not in existing
-    ]  # fmt: skip
-    Run.objects.bulk_create(queued)
-    enter_queue(Run.objects.filter(pk__in=[run.pk for run in queued]), now=now)
+    cancelled = cancelled.select_related("submission__phase", "task").order_by("pk")
+    restarted = sum(run_reopen(run=run, actor=ACTOR, now=now, note="counts again") for run in cancelled)
+    missing = on_board.exclude(runs__submission=submission)
+    queued = runs_add(submission=submission, tasks=missing, priority=FILLING_PRIORITY, now=now, fills_board=True)
     return restarted + len(queued)
 
 
 def cells_rerun(*, dataset: Dataset, actor: str, now: datetime) -> int:
     """Run again what failed on a dataset, and nothing else of its submissions; returns how many runs."""
-    failed = Run.objects.filter(task=dataset.task_id, fills_board=True, state=State.FAILED).select_related("queue")
+    failed = Run.objects.filter(task=dataset.task_id, fills_board=True, state=State.FAILED)
+    failed = failed.select_related("queue", "submission__phase", "task")
     restarted = [
         run
         for run in failed.order_by("pk")

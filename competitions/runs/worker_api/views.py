@@ -6,7 +6,7 @@ Plain Django views: a compute worker is no user, so nothing of users' authentica
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -25,24 +25,19 @@ from competitions.resources.models import StoredFile
 from competitions.resources.signing import read_file_token
 from competitions.resources.storage import CHUNK_BYTES, open_stored, spooled, store_path
 from competitions.runs import dispatch
-from competitions.runs.logs import append_logs
 from competitions.runs.models import Run, RunOutput
+from competitions.runs.records.logs import append_logs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
-from competitions.runs.worker_api.results import (
-    InvalidResult,
-    clean_numbers,
-    mapping,
-    read_host,
-    read_meters,
-    read_result,
-)
+from competitions.runs.worker_api.results import InvalidResult, read_result, understood
 from competitions.submissions.states import HELD, State
 from core.refusals import Refusal
-from core.text import printable
+from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered
+from workers.protocol.messages import M, Message
+from workers.protocol.results import Complete, Output
+from workers.protocol.versions import SPOKEN_BY_THE_SITE
 
 log = structlog.get_logger(__name__)
-PROTOCOL = 1
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 OUTPUT_NAMES = (
     "predictions.zip", "ingestion.zip", "scoring.zip", "detailed_results.html", "submission.log", "ingestion.log", "scoring.log",
@@ -133,88 +128,68 @@ def lease_of(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     return {"run_id": grant[0], "attempt": grant[1], "lease_id": grant[2]}
 
 
-def body_of(request: HttpRequest) -> dict[str, Any]:
+def body_of(request: HttpRequest) -> Any:
     if int(request.headers.get("Content-Length") or 0) > BODY_LIMIT_BYTES:
         raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
     try:
-        body = json.loads(request.body)
+        return json.loads(request.body)
     except (ValueError, RecursionError) as error:
         raise InvalidResult("The body must be JSON.") from error
-    if not isinstance(body, dict):
-        raise InvalidResult("The body must be a JSON object.")
-    return body
 
 
-def integer(body: dict[str, Any], key: str, low: int, high: int) -> int:
-    value = body.get(key, low)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidResult(f"{key!r} must be a whole number from {low} to {high}, not {value!r}.")
-    return value
+def message_of(request: HttpRequest, model: type[M]) -> M:
+    """The body as this message. Raises `InvalidResult` naming the field that is wrong."""
+    return understood(model, body_of(request))
+
+
+def as_json(message: Message) -> dict[str, Any]:
+    """A part of a message as it is kept: what was not said is not there."""
+    return message.model_dump(mode="json", exclude_unset=True)
 
 
 @worker_view("POST")
 def register(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
     body = body_of(request)
-    if body.get("protocol") != PROTOCOL:
+    protocol = body.get("protocol") if isinstance(body, dict) else None
+    if isinstance(body, dict) and protocol not in SPOKEN_BY_THE_SITE:
         raise ProtocolUnsupported(
-            f"This site speaks protocol {PROTOCOL}, the worker {body.get('protocol')!r}. Upgrade the worker."
+            f"This site speaks protocol {SPOKEN_BY_THE_SITE[-1]}, the worker {str(protocol)[:40]}. Upgrade the worker."
         )
-    name = str(body.get("name") or "")[:100]
-    if not name.isprintable() or not name:
-        raise InvalidResult("'name' must be printable text.")
+    said = understood(Register, body)
     now = timezone.now()
     described = {
-        "instance": printable(str(body.get("instance") or ""))[:64],
-        "version": printable(str(body.get("version") or ""))[:50],
-        "slots": integer(body, "slots", 1, 1000),
-        "host": read_host(body),
-        "last_seen_at": now,
-        "role": _role(body),
-        "self_test": clean_numbers(mapping(body, "self_test")),
-        "calibration": clean_numbers(mapping(body, "calibration")),
-    }
+        "instance": said.instance, "version": said.version, "slots": said.slots, "role": said.role, "last_seen_at": now,
+        "host": as_json(said.host), "self_test": as_json(said.self_test), "calibration": as_json(said.calibration),
+    }  # fmt: skip
     worker, _ = ComputeWorker.objects.update_or_create(
-        queue=queue, name=name, defaults=described, create_defaults=described | {"registered_at": now}
+        queue=queue, name=said.name, defaults=described, create_defaults=described | {"registered_at": now}
     )
-    return JsonResponse(
-        {
-            "worker_id": str(worker.key),
-            "queue": queue.name,
-            "bell": queue.bell,
-            "poll_s": settings.WORKER_POLL_S,
-            "lease_s": settings.LEASE_S,
-            "heartbeat_s": settings.HEARTBEAT_S,
-        }
-    )
-
-
-def _role(body: dict[str, Any]) -> str:
-    role = body.get("role", ComputeWorker.Role.BOTH)
-    if role not in ComputeWorker.Role.values:
-        raise InvalidResult(f"'role' is {str(role)[:40]!r}; it must be one of {', '.join(ComputeWorker.Role.values)}.")
-    return str(role)
+    answer = Registered(
+        worker_id=str(worker.key), queue=queue.name, wakeup_queue=queue.wakeup_queue, poll_s=settings.WORKER_POLL_S,
+        lease_s=settings.LEASE_S, heartbeat_s=settings.HEARTBEAT_S,
+    )  # fmt: skip
+    return JsonResponse(answer.in_version(said.protocol))
 
 
 @worker_view("POST")
 def claim(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
-    body = body_of(request)
-    worker = queue.workers.filter(key=_uuid(body.get("worker_id")) or NOBODY).first()
+    asked = message_of(request, Claim)
+    worker = queue.workers.filter(key=_uuid(asked.worker_id) or NOBODY).first()
     if worker is None:
         raise Unauthorized("This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
-    _report(worker, clean_numbers(body.get("slot_faults")), now)
+    _report(worker, [as_json(fault) for fault in asked.slot_faults], now)
     _require_welcome(worker)
-    if integer(body, "free_slots", 0, 1000) == 0:
+    if asked.free_slots == 0:
         return HttpResponse(status=204)
-    claim_id = printable(str(body.get("claim_id") or ""))[:64]
-    run = dispatch.run_claim(worker=worker, free_gpus=integer(body, "free_gpus", 0, 1000), now=now, claim_id=claim_id)
+    run = dispatch.run_claim(worker=worker, free_gpus=asked.free_gpus, now=now, claim_id=asked.claim_id)
     if run is None:
         return HttpResponse(status=204)
     named = {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
     log.info("run_claimed", worker=worker.name, queue=queue.name, address=request.META.get("REMOTE_ADDR"), **named)
-    return JsonResponse(jobs.job_for(run))
+    return JsonResponse(jobs.job_for(run).model_dump(mode="json"))
 
 
 def _require_welcome(worker: ComputeWorker) -> None:
@@ -235,17 +210,16 @@ def _require_welcome(worker: ComputeWorker) -> None:
         )
 
 
-def _report(worker: ComputeWorker, slot_faults: Any, now: datetime) -> None:
+def _report(worker: ComputeWorker, faults: list[dict[str, Any]], now: datetime) -> None:
     """The worker lives; slots that it took out of service are kept for its page, and logged when they change."""
-    faults = slot_faults if isinstance(slot_faults, list) else []
     if faults != worker.slot_faults:
         log.warning("slots_out_of_service" if faults else "slots_in_service", worker=worker.name, faults=faults)
     ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now, slot_faults=faults)
 
 
-def _uuid(value: Any) -> UUID | None:
+def _uuid(value: str) -> UUID | None:
     try:
-        return UUID(str(value))
+        return UUID(value)
     except ValueError:
         return None
 
@@ -253,24 +227,20 @@ def _uuid(value: Any) -> UUID | None:
 @worker_view("POST")
 def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
-    body = body_of(request)
-    state = body.get("state")
-    if state not in HELD:
-        raise InvalidResult(f"'state' is {state!r}; it must be one of {', '.join(HELD)}.")
-    meters: dict[str, Any] = read_meters(body.get("meters") or {})
-    progress = clean_numbers(body.get("progress"))
+    beat = message_of(request, Heartbeat)
+    progress = {"progress": as_json(beat.progress)} if beat.progress else {}
     with transaction.atomic():
         run = dispatch.run_heartbeat(
-            **lease,
-            state=State(state),
-            meters=meters | ({"progress": progress} if progress else {}),
-            now=timezone.now(),
+            **lease, state=State(beat.state), meters=beat.meters.known() | progress, now=timezone.now()
         )
-        append_logs(run, body.get("logs") or [])
+        append_logs(run, beat.logs)
     ComputeWorker.objects.filter(pk=run.worker_id or 0).update(last_seen_at=timezone.now())
-    action = "cancel" if run.cancel_requested_at else "continue"
-    expires = run.lease_expires_at.isoformat() if run.lease_expires_at else None
-    return JsonResponse({"action": action, "drain": False, "lease_expires_at": expires, "files": _renewed(run)})
+    answer = HeartbeatAnswer(
+        action=Action.CANCEL if run.cancel_requested_at else Action.CONTINUE,
+        lease_expires_at=run.lease_expires_at.isoformat() if run.lease_expires_at else None,
+        files=_renewed(run),
+    )
+    return JsonResponse(answer.model_dump(mode="json"))
 
 
 def _renewed(run: Run) -> dict[str, str]:
@@ -328,9 +298,9 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
 @worker_view("POST")
 def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
-    body = body_of(request)
-    result = read_result(body, columns=_columns_asked(run_id))
-    _require_outputs(run_id, lease["attempt"], mapping(body, "outputs"))
+    answer = message_of(request, Complete)
+    result = read_result(answer, columns=_columns_asked(run_id))
+    _require_outputs(run_id, lease["attempt"], answer.outputs)
     state = dispatch.run_complete(**lease, result=result, now=timezone.now())
     return JsonResponse({"state": state})
 
@@ -343,14 +313,13 @@ def _columns_asked(run_id: UUID) -> list[str]:
     return known or jobs.column_keys(Phase.objects.get(submissions__runs=run_id))
 
 
-def _require_outputs(run_id: UUID, attempt: int, announced: dict[str, Any]) -> None:
+def _require_outputs(run_id: UUID, attempt: int, announced: Mapping[str, Output]) -> None:
     """Every output that the answer names has arrived with the digest that it names."""
     arrived = dict(RunOutput.objects.filter(run=run_id, attempt=attempt).values_list("name", "file_id"))
-    for name, described in announced.items():
-        digest = described.get("sha256") if isinstance(described, dict) else None
-        if arrived.get(name) != digest:
+    for name, output in announced.items():
+        if arrived.get(name) != output.sha256:
             raise InvalidResult(
-                f"The output {name[:60]!r} has not arrived with the digest {str(digest)[:64]}. Send it first."
+                f"The output {name[:60]!r} has not arrived with the digest {output.sha256[:64]}. Send it first."
             )
 
 

@@ -26,9 +26,9 @@ from competitions.leaderboards.ranking.fact_columns import comparisons
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.storage import open_stored
-from competitions.runs.logs import log_text
 from competitions.runs.models import Run, RunOutput
-from competitions.runs.queue_position import queue_positions
+from competitions.runs.queue.positions import queue_positions
+from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw

@@ -86,7 +86,7 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
 
 
 def _expected_file_name(phase: Phase) -> str | None:
-    from scoring.submissions import official_filename
+    from scoring.formats.submissions import official_filename
 
     wanted = phase.prediction_format
     return official_filename(wanted["dataset"], wanted["split"]) if wanted else None

@@ -14,8 +14,8 @@ import examples.ogbn_arxiv
 import examples.openbiolink2021
 from examples.tracks import baselines
 from examples.tracks.bundle import build_track
-from scoring.layouts import owner_of
-from scoring.submissions import check
+from scoring.formats.layouts import owner_of
+from scoring.formats.submissions import check
 
 TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)
 

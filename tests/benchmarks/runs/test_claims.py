@@ -16,7 +16,7 @@ from competitions.compute import wakeups
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.models import Run, TeamTurn
-from competitions.runs.ranking import queue_places
+from competitions.runs.queue.ranking import queue_places
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from tests.worlds import World, world
@@ -40,7 +40,7 @@ def fill(site: World, waiting: int, teams: int) -> None:
     )
     Run.objects.bulk_create(
         (
-            Run(submission=submission, task=run.task, team_id=submission.team_id, queue=run.queue,
+            Run(submission=submission, task=run.task, team_id=submission.team_id, queue=run.queue, plan=run.plan, needs=run.needs,
                 queued_at=site.now + timedelta(milliseconds=n), not_before=site.now)
             for n, submission in enumerate(made)
         ), batch_size=5000,

@@ -15,7 +15,7 @@ from competitions.runs.models import Run
 from competitions.submissions.states import State
 from tests.integration.workers.harness import Bench, make_worker
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended
-from workers.sandbox.container import container_config
+from workers.engines.docker.config import container_config
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
 COUNT = 20
@@ -41,12 +41,12 @@ def bare_s(bench: Bench, job: dict[str, Any]) -> float:
     """Seconds for the containers of one submission, made, started, waited for and removed one after the other."""
     execution = bench.prepared(job)
     stages = list(execution.staged.stages.values())
-    api = bench.worker.engine.api
+    api = bench.docker
     for stage in stages:
         bench.worker.engine.remove(stage.container)
     started = time.monotonic()
     for stage in stages:
-        container = api.create_container_from_config(container_config(stage.spec))["Id"]  # type: ignore[no-untyped-call]
+        container = api.create_container_from_config(container_config(stage.spec, f"/podium/{stage.spec.group}"))["Id"]  # type: ignore[no-untyped-call]
         api.start(container)
         api.wait(container)
         api.remove_container(container)
@@ -85,7 +85,7 @@ def test_runs_in_a_row_and_a_single_run_beside_the_bare_containers(
     site.queue.is_paused = False
     site.queue.save()
     started = time.monotonic()
-    wake(site.queue.bell)
+    wake(site.queue.wakeup_queue)
     rows = ended(runs, 120, every_s=0.2)  # the site is served by this very process: asking often would slow it
     in_a_row = time.monotonic() - started
     worker.end()

@@ -22,7 +22,6 @@ from competitions.resources.models import StoredFile
 from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
 from competitions.runs.worker_api import jobs
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
@@ -35,6 +34,7 @@ from examples.cometh_small import bundle as cometh
 from examples.cometh_small.dashboard import dashboard
 from examples.deconbench_small import bundle as deconbench
 from podium.cli import main
+from tests.answers import read_result
 from tests.background import run_background
 from tests.integration.workers.harness import Bench, Outcome, make_worker
 from tests.worlds import lease
@@ -96,7 +96,7 @@ class Site:
         """Every run of the submission, in containers."""
         outcomes = []
         while run := dispatch.run_claim(worker=self.worker, free_gpus=0, now=self.now):
-            outcome = self.bench.run(_local(jobs.job_for(run)))
+            outcome = self.bench.run(_local(jobs.job_for(run).model_dump(mode="json")))
             result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(self.phase))
             dispatch.run_complete(**lease(run), result=result, now=self.now)
             outcomes.append(outcome)

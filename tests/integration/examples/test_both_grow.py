@@ -15,12 +15,12 @@ from competitions.leaderboards.models import Entry
 from competitions.runs import dispatch
 from competitions.runs.models import Run
 from competitions.runs.worker_api import jobs
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.services import register, team_create
 from examples import both_grow_small
 from examples.both_grow_small import bundle as both
+from tests.answers import read_result
 from tests.integration.examples.test_benchmarks_run import (  # noqa: F401  # its fixtures
     Make,
     Site,
@@ -58,7 +58,7 @@ def run_all(site: Site) -> list[str]:
     """Every run that waits, in containers; returns what each said."""
     logs = []
     while run := dispatch.run_claim(worker=site.worker, free_gpus=0, now=site.now):
-        outcome = site.bench.run(_local(jobs.job_for(run)))
+        outcome = site.bench.run(_local(jobs.job_for(run).model_dump(mode="json")))
         result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(site.phase))
         dispatch.run_complete(**lease(run), result=result, now=site.now)
         logs.append(f"{outcome.result['detail']} {outcome.log}")

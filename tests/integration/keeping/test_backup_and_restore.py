@@ -105,7 +105,7 @@ def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: World, tmp_
     empty_the_site()
     restore(tmp_path / "site.tar")
     from competitions.runs import dispatch
-    from competitions.runs.worker_api.results import read_result
+    from tests.answers import read_result
 
     result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
     assert dispatch.run_complete(**lease(held), result=result, now=site.now) == State.FINISHED

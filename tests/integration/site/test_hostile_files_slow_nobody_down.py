@@ -22,10 +22,10 @@ import psycopg2
 import pytest
 import requests
 
-from competitions.runs.worker_api.views import PROTOCOL
 from config.demo.processes import background_command
 from tests.bombs import zip_of_zeros
 from tests.services import REPOSITORY, accepts_connections, free_port
+from workers.protocol.versions import PROTOCOL_VERSION
 
 UPLOADS, AT_ONCE, TEAMS = 50, 8, 5
 UNPACKED_MIB = 800
@@ -129,7 +129,7 @@ def test_health_pages_and_workers_are_answered_while_fifty_hostile_archives_come
     padding = os.urandom(64 * UNPACKED_MIB)  # so that the ratio alone does not give it away
     files = {"metadata.yaml": b"command: python predict.py\n", "padding.bin": padding}
     content = zip_of_zeros("weights.bin", UNPACKED_MIB, files)
-    described = {"protocol": PROTOCOL, "name": "w", "instance": "i", "version": "1", "host": {}}
+    described = {"protocol": PROTOCOL_VERSION, "name": "w", "instance": "i", "version": "1", "host": {}}
     worker = {"Authorization": f"Bearer {served.queue}"}
     asks: list[Callable[[], requests.Response]] = [
         lambda: requests.get(f"{served.url}/healthz", timeout=60),

@@ -30,7 +30,6 @@ from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.services import submission_cancel
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
@@ -40,6 +39,7 @@ from competitions.teams.models import Team
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.services import code_hand_in, invite_next
 from core.refusals import Refusal
+from tests.answers import read_result
 from tests.worlds import FILE_NAME, World, lease, person, prediction_bytes, world
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workers.agent.cache import StagingCache
-from workers.agent.client import SiteClient
+from docker import APIClient
 from workers.agent.context import LABEL_WORKER, Worker
-from workers.agent.execution import RunExecution
-from workers.agent.gpus import NoGpus
-from workers.agent.host import host_record
-from workers.agent.protocol import parse_job
-from workers.agent.state import RunFolder, lease_key
-from workers.sandbox.engine import Engine
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.facts import host_record
+from workers.agent.host.gpus import NoGpus
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.state import RunFolder, lease_key
+from workers.agent.site.client import SiteClient
+from workers.engines.docker.client import DockerEngine
+from workers.protocol.jobs import parse_job
 from workers.sandbox.output_volume import loop_mounts_work
 
 MIB = 1 << 20
@@ -47,12 +48,12 @@ class FolderClient(SiteClient):
 
 def make_worker(data_dir: Path, image: str) -> Worker:
     """A worker on this machine's engine, with a name of its own."""
-    engine = Engine()
+    engine = DockerEngine()
     facts = engine.facts()
     for name in ("runs", "cache"):
         (data_dir / name).mkdir(parents=True, mode=0o700)
     quota = loop_mounts_work(data_dir)
-    assert engine.has_image(image)
+    assert engine.find_image(image) is not None
     return Worker(
         name=f"test-{uuid.uuid4().hex[:8]}", data_dir=data_dir, engine=engine, facts=facts, client=FolderClient(),
         cache=StagingCache(data_dir / "cache", max_bytes=1 << 30), gpus=NoGpus(),
@@ -105,6 +106,12 @@ class Bench:
         self.worker = worker
         self._files = files
         self._image = image
+
+    @property
+    def docker(self) -> APIClient:
+        """The SDK behind the engine, for what no worker does: building images, looking at an engine's own words."""
+        assert isinstance(self.worker.engine, DockerEngine)
+        return self.worker.engine.api
 
     def file(self, content: bytes, name: str = "file.zip") -> dict[str, Any]:
         """A file reference of the protocol."""
@@ -175,11 +182,11 @@ class Bench:
         execution.destroy()
         if alone:
             self.assert_nothing_left()
-        return Outcome(result, execution, outbox)
+        return Outcome(result.model_dump(mode="json"), execution, outbox)
 
     def assert_nothing_left(self) -> None:
         """No container, folder, mount or control group of this worker."""
-        assert self.worker.engine.labelled({LABEL_WORKER: self.worker.key}) == []
+        assert self.worker.engine.list({LABEL_WORKER: self.worker.key}) == []
         assert list(self.worker.runs.iterdir()) == []
         assert str(self.worker.data_dir) not in Path("/proc/self/mounts").read_text()
         groups = [path for path in Path("/sys/fs/cgroup").glob("*/podium/*") if self.worker.key in path.name]

@@ -23,7 +23,7 @@ from competitions.compute.models import Queue, queue_issue_token
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.planning import runs_add
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
@@ -87,18 +87,8 @@ class SmallSite:
                 phase=self.phase, team=self.team, submitted_by=self.user, kind=kind, file=stored,
                 file_name=f"{kind}.zip", received_at=now, created_at=now, checked_at=now,
             )  # fmt: skip
-            runs.append(
-                Run.objects.create(
-                    submission=submission,
-                    task=self.task,
-                    team=self.team,
-                    queue=self.queue,
-                    queued_at=now,
-                    not_before=now,
-                )
-            )
-        with transaction.atomic():
-            enter_queue(Run.objects.filter(pk__in=[run.pk for run in runs]), now=now)
+            with transaction.atomic():
+                runs += runs_add(submission=submission, tasks=[self.task], priority=0, now=now)
         return runs
 
 

@@ -19,6 +19,7 @@ from workers import selftest
 from workers.agent.enrolment import LimitsDoNotHold, enrol
 from workers.calibration import calibrate, kept_calibration
 from workers.cli import main
+from workers.protocol.hosts import Calibration, SelfTest
 
 __all__ = ["site", "start_worker"]  # fixtures
 
@@ -102,11 +103,11 @@ def test_a_host_whose_limits_do_not_hold_does_not_register(
         enrol(worker, when="once", image=runtime_image)
     fine = selftest.Probe("gravity", "print('nothing')", lambda seen: "nothing" in seen.log)
     monkeypatch.setattr(selftest, "PROBES", (fine,))
-    assert enrol(worker, when="once", image=runtime_image)["holds"] == ["gravity"], "a failure is tried again"
+    assert enrol(worker, when="once", image=runtime_image).holds == ("gravity",), "a failure is tried again"
     monkeypatch.setattr(selftest, "PROBES", (broken,))
-    assert enrol(worker, when="once", image=runtime_image)["holds"] == ["gravity"], "the same host is not tried twice"
-    assert enrol(worker, when="never", image=runtime_image) == {}
-    assert enrol(worker, when="always", image="none:such") == {}
+    assert enrol(worker, when="once", image=runtime_image).holds == ("gravity",), "the same host is not tried twice"
+    assert enrol(worker, when="never", image=runtime_image) == SelfTest()
+    assert enrol(worker, when="always", image="none:such") == SelfTest()
 
 
 def test_bytes_written_count_what_was_overwritten_and_deleted(bench: Bench) -> None:
@@ -117,7 +118,7 @@ def test_bytes_written_count_what_was_overwritten_and_deleted(bench: Bench) -> N
 
 
 def test_a_slots_cores_are_the_only_ones_that_its_container_has(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from workers.agent.state import RunFolder
+    from workers.agent.runs.state import RunFolder
 
     create: Callable[..., None] = RunFolder.create
     monkeypatch.setattr(RunFolder, "create", lambda folder, job, **more: create(folder, job, **more, cores=(1,)))
@@ -125,7 +126,7 @@ def test_a_slots_cores_are_the_only_ones_that_its_container_has(bench: Bench, mo
 
 
 def test_a_calibration_is_kept_for_the_next_registration(tmp_path: Path, runtime_image: str) -> None:
-    assert kept_calibration(tmp_path) == {}
+    assert kept_calibration(tmp_path) == Calibration()
     result = calibrate(image=runtime_image, data_dir=tmp_path, engine=None, gpus="none")
-    assert kept_calibration(tmp_path) == json.loads(json.dumps(result))
+    assert kept_calibration(tmp_path).model_dump(mode="json", exclude_unset=True) == json.loads(json.dumps(result))
     assert all(0 < seconds < 60 for seconds in result["cpu"].values())

@@ -5,17 +5,18 @@ from __future__ import annotations
 import errno
 import logging
 import os
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from tests.integration.workers.harness import Bench
-from workers.agent.cache import StagingCache
 from workers.agent.context import LABEL_WORKER
-from workers.agent.execution import RunExecution
-from workers.agent.handling import HeldRuns
-from workers.agent.janitor import sweep
-from workers.agent.state import lease_key
-from workers.sandbox.engine import Engine
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.janitor import sweep
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.handling import HeldRuns
+from workers.agent.runs.state import lease_key
+from workers.engines.docker.client import DockerEngine
 
 PROGRAM = "open('/app/output/answer.txt', 'w').write('0.5')"
 
@@ -24,15 +25,15 @@ def test_a_run_that_is_claimed_during_a_sweep_is_left_alone(bench: Bench, monkey
     held = HeldRuns()
     job = bench.code_job(PROGRAM)
     claimed: list[RunExecution] = []
-    listed = Engine.labelled
+    listed = DockerEngine.list
 
-    def claim_meanwhile(engine: Engine, labels: dict[str, str]) -> list[str]:
+    def claim_meanwhile(engine: DockerEngine, labels: Mapping[str, str]) -> Collection[str]:
         if not claimed:
             held.add(lease_key(job["lease_id"]))
             claimed.append(bench.prepared(job))
         return listed(engine, labels)
 
-    monkeypatch.setattr(Engine, "labelled", claim_meanwhile)
+    monkeypatch.setattr(DockerEngine, "list", claim_meanwhile)
     assert sweep(bench.worker, held.snapshot) == 0
     assert bench.see_through(claimed[0]).result["scores"] == {"score": 0.5}
 
@@ -44,7 +45,7 @@ def test_what_no_lease_stands_behind_is_removed(bench: Bench) -> None:
     assert sweep(bench.worker, held.snapshot) == 0
     held.drop(execution.folder.lease)
     assert sweep(bench.worker, held.snapshot) > 0
-    assert bench.worker.engine.labelled({LABEL_WORKER: bench.worker.key}) == []
+    assert bench.worker.engine.list({LABEL_WORKER: bench.worker.key}) == []
     bench.assert_nothing_left()
 
 
@@ -54,18 +55,18 @@ def test_a_run_that_ends_during_a_sweep_keeps_no_leftover_from_being_removed(
     doomed, ending = [bench.prepared(bench.code_job(PROGRAM)) for _ in range(2)]
     held = HeldRuns()
     held.add(ending.folder.lease)
-    listed = Engine.labelled
+    listed = DockerEngine.list
 
-    def end_meanwhile(engine: Engine, labels: dict[str, str]) -> list[str]:
+    def end_meanwhile(engine: DockerEngine, labels: Mapping[str, str]) -> Collection[str]:
         found = listed(engine, labels)
-        mine = [each for each in found if engine.inspect(each).labels["podium.lease"] == ending.folder.lease]
+        mine = [each for each in found if engine.observe(each).labels["podium.lease"] == ending.folder.lease]
         ending.destroy()
         return [*mine, *(each for each in found if each not in mine)]
 
-    monkeypatch.setattr(Engine, "labelled", end_meanwhile)
+    monkeypatch.setattr(DockerEngine, "list", end_meanwhile)
     sweep(bench.worker, held.snapshot)
     monkeypatch.undo()
-    assert bench.worker.engine.labelled({LABEL_WORKER: bench.worker.key}) == []
+    assert bench.worker.engine.list({LABEL_WORKER: bench.worker.key}) == []
     doomed.destroy()  # what it holds of the cache
     bench.assert_nothing_left()
 

@@ -164,13 +164,13 @@ def test_an_image_that_is_not_there_is_the_platforms_fault_with_its_name(bench: 
 
 
 def test_an_entrypoint_of_the_image_is_kept(bench: Bench) -> None:
-    from workers.sandbox.container import container_config
+    from workers.engines.docker.config import container_config
 
     outcome = run(bench, scoring(bench, {"file": bench.mount("x", {"answer.txt": "1"})["file"], "unpack": True}))
     assert outcome.result["scores"] == {"score": 1.0}
     (stage,) = outcome.execution.staged.stages.values()
     facts = replace(stage.spec.image_facts, entrypoint=("/usr/bin/env", "A=1"))
-    config = container_config(replace(stage.spec, image_facts=facts))
+    config = container_config(replace(stage.spec, image_facts=facts), "/podium/x")
     assert config["Cmd"] == ["/usr/bin/env", "A=1", *stage.spec.argv]
-    without_shell = container_config(replace(stage.spec, image_facts=replace(facts, has_shell=False)))
+    without_shell = container_config(replace(stage.spec, image_facts=replace(facts, has_shell=False)), "/podium/x")
     assert (without_shell["Entrypoint"], without_shell["Cmd"]) == (None, list(stage.spec.argv))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.integration.workers.harness import SCORER, Bench
-from workers.sandbox.engine import Engine
-from workers.sandbox.errors import SandboxError
+from workers.engines.docker.client import DockerEngine
+from workers.errors import SandboxError
 
 WAITS = "import time\ntime.sleep(60)\n"
 
@@ -30,14 +30,14 @@ def test_a_stage_that_the_engine_fails_ends_the_one_beside_it(
     names = list(execution.staged.stages)
     failing = broken if broken in names else next(name for name in names if name != "ingestion")
     container = execution.staged.stages[failing].container
-    start = Engine.start
+    start = DockerEngine.start
 
-    def fails(engine: Engine, asked: str) -> None:
+    def fails(engine: DockerEngine, asked: str) -> None:
         if asked == container:
             raise SandboxError("engine_error", "no space left on device")
         start(engine, asked)
 
-    monkeypatch.setattr(Engine, "start", fails)
+    monkeypatch.setattr(DockerEngine, "start", fails)
     outcome = bench.see_through(execution)
     assert (outcome.reason, outcome.code) == ("infrastructure", "engine_error")
     other = next(stage for name, stage in execution.staged.stages.items() if name != failing)

@@ -27,7 +27,7 @@ from competitions.winners.states import State
 from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from scoring import reference
-from scoring.submissions import official_filename
+from scoring.formats.submissions import official_filename
 from tests.background import run_background
 from tests.integration.workers.harness import zipped
 from tests.integration.workers.site import METADATA, SmallSite, ended

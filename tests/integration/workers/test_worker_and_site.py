@@ -1,4 +1,4 @@
-"""The worker as a process against the real site: PostgreSQL, Docker Engine, the broker on the file system."""
+"""The worker as a process against the real site: PostgreSQL, Docker DockerEngine, the broker on the file system."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from django.db import connection
 from competitions.runs.models import Attempt, Run, RunLog, RunOutput
 from competitions.submissions.states import State
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
-from workers.agent.janitor import remove_run_folder
-from workers.sandbox.engine import Engine
+from workers.agent.host.janitor import remove_run_folder
+from workers.engines.docker.client import DockerEngine
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
 
@@ -66,12 +66,12 @@ def start_worker(site: SmallSite, tmp_path: Path) -> Iterator[Start]:
 
 
 def containers_of(site: SmallSite, name: str = "w1") -> list[str]:
-    return Engine().labelled({"podium.worker-name": f"{name}-{site.queue.name}"})
+    return list(DockerEngine().list({"podium.worker-name": f"{name}-{site.queue.name}"}))
 
 
 def running(site: SmallSite) -> list[str]:
     filters = {"label": f"podium.worker-name=w1-{site.queue.name}", "status": "running"}
-    return [str(row["Id"]) for row in Engine().api.containers(quiet=True, filters=filters)]
+    return [str(row["Id"]) for row in DockerEngine().api.containers(quiet=True, filters=filters)]
 
 
 def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallSite, start_worker: Start) -> None:
@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_leaves_its_container_and_the_next_process_adopt
     runs = site.submit(SLOW)
     container = wait_for(lambda: running(site), 30, "the container runs")[0]
     first.end(signal.SIGKILL)
-    assert Engine().inspect(container).status == "running"
+    assert DockerEngine().observe(container).status == "running"
     second = first.start()
     run = ended(runs)[0]
     assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
@@ -149,7 +149,7 @@ def test_a_container_that_vanished_with_the_worker_is_the_platforms_failure(
     runs = site.submit(SLOW)
     container = wait_for(lambda: running(site), 30, "the container runs")[0]
     worker.end(signal.SIGKILL)
-    Engine().remove(container)
+    DockerEngine().remove(container)
     worker.start()
 
     # It waits in the queue, or the worker has taken it again already.

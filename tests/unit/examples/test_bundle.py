@@ -17,7 +17,8 @@ from examples.baselines import Baseline
 from examples.pcqm4mv2_small.baseline_submissions import build_baselines
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
-from scoring import reference, submissions
+from scoring import reference
+from scoring.formats import submissions
 from scoring.program import main as score
 
 NOW = datetime(2030, 5, 1, 12, 30, tzinfo=UTC)

@@ -13,7 +13,7 @@ import pytest
 
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
-from scoring import submissions
+from scoring.formats import submissions
 
 FILENAME = "y_pred_pcqm4m-v2_test-dev.npz"
 SAVE = "import sys, numpy as np\nnp.savez(sys.argv[2], y_pred=np.zeros(12, np.float32))\n"

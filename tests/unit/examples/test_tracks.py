@@ -21,7 +21,7 @@ from examples.tracks.baselines import track_baselines
 from examples.tracks.bundle import build_track
 from examples.tracks.track import Track
 from scoring import describe, reference
-from scoring.submissions import official_filename
+from scoring.formats.submissions import official_filename
 from tests.worlds import person
 
 NOW = datetime(2030, 5, 1, 12, 30, tzinfo=UTC)

@@ -18,10 +18,10 @@ from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, TeamTurn
-from competitions.runs.ranking import WaitingTeam, enter_queue, hand_outs, queue_places, turns_repair
+from competitions.runs.queue.ranking import WaitingTeam, enter_queue, hand_outs, queue_places, turns_repair
 from competitions.runs.services import submission_cancel
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.states import State
+from tests.answers import read_result
 from tests.town import client_of
 from tests.worlds import NOON, World, lease, world
 

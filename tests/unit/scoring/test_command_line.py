@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scoring import submissions, synthetic
+from scoring import synthetic
 from scoring.cli import main
+from scoring.formats import submissions
 
 NAME = "y_pred_pcqm4m-v2_test-dev.npz"
 

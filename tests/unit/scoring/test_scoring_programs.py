@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 import scoring
-from scoring import reference, seed_results, submissions, synthetic
+from scoring import reference, synthetic
+from scoring.formats import seed_results, submissions
 from scoring.program import main
 
 PROGRAMS = Path(scoring.__file__).parent / "programs"

@@ -9,13 +9,7 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]  # ships no types
 
 import scoring
-from scoring.statistics import (
-    confidence_interval,
-    probability_better,
-    rank_intervals,
-    resampled_means,
-    tiers,
-)
+from scoring.metrics.statistics import confidence_interval, probability_better, rank_intervals, resampled_means, tiers
 
 
 def skewed(seed: int, count: int) -> Any:

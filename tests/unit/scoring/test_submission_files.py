@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import scoring
-from scoring import submissions, synthetic
-from scoring.layouts import layout
+from scoring import synthetic
+from scoring.formats import submissions
+from scoring.formats.layouts import layout
 
 OFFICIAL = Path(__file__).parents[2] / "data" / "scoring-cases" / "submissions"
 MANIFEST = json.loads((OFFICIAL / "manifest.json").read_text())["files"]

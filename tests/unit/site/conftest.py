@@ -1,4 +1,4 @@
-"""Unit tests of the site's domain: SQLite, no services; what commits rings no bell."""
+"""Unit tests of the site's domain: SQLite, no services; what commits wakes no worker."""
 
 from collections.abc import Iterator
 

@@ -21,9 +21,9 @@ from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
+from tests.answers import read_result
 from tests.worlds import World, lease
 
 Scores = dict[str, float]

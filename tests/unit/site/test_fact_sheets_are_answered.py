@@ -21,11 +21,11 @@ from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs import dispatch
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.fact_sheets import FactSheetClosed, NotYourFactSheet, fact_sheet_edit
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
+from tests.answers import read_result
 from tests.town import client_of
 from tests.unit.site.admin_forms import save_form
 from tests.worlds import FILE_NAME, World, lease, prediction_bytes

@@ -16,7 +16,7 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.resources.versions import resource_replace
 from competitions.runs.models import Run
-from competitions.runs.outdated import outdated_submissions
+from competitions.runs.records.outdated import outdated_submissions
 from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify

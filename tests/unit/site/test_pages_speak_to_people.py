@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from competitions.catalog.models import GIB, MIB, Competition, Phase, Task
 from competitions.catalog.sizes import size_read, size_written
-from competitions.runs.logs import append_logs, log_text, readable
-from competitions.runs.worker_api.results import read_result
+from competitions.runs.records.logs import append_logs, log_text, readable
 from competitions.submissions.states import Kind
+from tests.answers import log_piece, read_result
 from tests.unit.site.admin_forms import errors_of, save_form
 from tests.worlds import World, person
 
@@ -30,7 +30,7 @@ def test_a_log_is_read_as_on_a_terminal_wherever_its_pieces_end(site: World) -> 
     run = site.claim()
     written = "\x1b[1;32mINFO\x1b[0m start\r\n\x1b]0;title\x07 0%|   |\r 50%|# |\r100%|##|\r\ndone\x00\n"
     pairs = [written[at : at + 2] for at in range(0, len(written), 2)]
-    append_logs(run, [{"stream": "ingestion", "seq": seq, "text": text} for seq, text in enumerate(pairs)])
+    append_logs(run, [log_piece(stream="ingestion", seq=seq, text=text) for seq, text in enumerate(pairs)])
     assert log_text(run, "ingestion") == "INFO start\n100%|##|\ndone\ufffd\n"
 
 

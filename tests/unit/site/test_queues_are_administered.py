@@ -14,11 +14,11 @@ from django.utils import timezone
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.queue_position import expected_start
-from competitions.runs.ranking import queue_places
-from competitions.runs.worker_api.results import read_result
+from competitions.runs.queue.positions import expected_start
+from competitions.runs.queue.ranking import queue_places
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
+from tests.answers import read_result
 from tests.town import client_of
 from tests.unit.site.admin_forms import fields_of
 from tests.worlds import World, lease, person, statuses, world

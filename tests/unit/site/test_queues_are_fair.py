@@ -10,14 +10,15 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from competitions.compute.models import ComputeWorker
-from competitions.runs import dispatch, matching
+from competitions.runs import dispatch
 from competitions.runs.models import Run
+from competitions.runs.queue import matching
 from competitions.runs.services import submission_rerun
 from competitions.runs.upkeep import expire_leases
 from competitions.runs.worker_api.jobs import job_for
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
+from tests.answers import read_result
 from tests.worlds import World, lease, world
 
 pytestmark = pytest.mark.django_db
@@ -257,4 +258,4 @@ def test_a_code_submission_that_is_only_copied_needs_no_worker_that_ingests(site
     assert claim(ingests, site.now) is None
     run = claim(scores, site.now)
     assert run is not None
-    assert [stage["name"] for stage in job_for(run)["stages"]] == ["scoring"]
+    assert [stage.name for stage in job_for(run).stages] == ["scoring"]

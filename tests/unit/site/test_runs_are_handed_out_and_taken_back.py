@@ -13,11 +13,13 @@ from competitions.runs.refusals import AlreadyEnded, LeaseLost, StillRunning
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.transitions import NEXT, IllegalMove, run_move
 from competitions.runs.upkeep import expire_leases
-from competitions.runs.worker_api.results import FROM_WORKERS, InvalidResult, Result, read_result
+from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, REASONS, Blame, Kind, Reason, State
 from core.reconciler import reconcile
+from tests.answers import read_result
 from tests.worlds import World, lease
+from workers.protocol import results as workers_reasons
 
 FINISHED = {"outcome": "finished", "scores": {"mae": 0.25}}
 
@@ -188,7 +190,7 @@ def test_every_reason_says_whose_fault_it_is_and_what_to_do(site: World, reason:
     assert info.advice.endswith(".")
 
 
-@pytest.mark.parametrize("reason", [Reason(reason) for reason in FROM_WORKERS if reason != Reason.INFRASTRUCTURE])
+@pytest.mark.parametrize("reason", [Reason(reason) for reason in workers_reasons.Reason if reason != "infrastructure"])
 def test_participants_and_organizers_faults_are_final_at_the_first_attempt(site: World, reason: Reason) -> None:
     made = site.answer(site.submit(kind=Kind.CODE), failed(reason))
     assert (made.status, made.reason) == (State.FAILED, reason)
@@ -295,7 +297,7 @@ def test_the_reconciler_wakes_for_what_waits_and_may_run_twice(site: World, rung
     assert (first["leases_expired"], first["queues_woken"]) == (1, 1)
     again = reconcile(now=expired(site))
     assert (again["leases_expired"], again["queues_woken"]) == (0, 1)
-    assert rung[-1] == site.queue.bell
+    assert rung[-1] == site.queue.wakeup_queue
 
 
 @pytest.mark.parametrize(

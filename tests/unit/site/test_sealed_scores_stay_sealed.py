@@ -16,9 +16,9 @@ from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunLog, RunOutput
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from scoring.errors import CODES
+from tests.answers import read_result
 from tests.town import PAGES, Town, body_of, named_patterns, url_of
 from tests.worlds import World, lease
 

@@ -28,7 +28,7 @@ def test_an_accepted_submission_is_queued_once_per_task_and_rings_after_the_comm
     assert [(run.state, run.attempt) for run in made.runs.all()] == [(State.QUEUED, 1)]
     assert made.status == State.QUEUED
     assert made.is_charged
-    assert rung == [site.queue.bell]
+    assert rung == [site.queue.wakeup_queue]
 
 
 @pytest.mark.parametrize(

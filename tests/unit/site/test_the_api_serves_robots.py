@@ -174,7 +174,7 @@ def test_a_failed_submission_says_whose_fault_it_is_and_what_to_do(site: World) 
     for hours in (1, 2):
         run = site.claim(at=site.now + timedelta(hours=hours))
         from competitions.runs import dispatch
-        from competitions.runs.worker_api.results import read_result
+        from tests.answers import read_result
         from tests.worlds import lease
 
         body = {"outcome": "failed", "reason": Reason.INFRASTRUCTURE, "detail": "The disk is full."}

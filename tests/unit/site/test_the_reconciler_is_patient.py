@@ -159,8 +159,8 @@ def test_a_broker_that_takes_no_wake_up_is_not_asked_for_every_queue(
         site.competition.save()
         site.submit()
 
-    def refused(bell: str) -> bool:
-        asked.append(bell)
+    def refused(channel: str) -> bool:
+        asked.append(channel)
         return False
 
     monkeypatch.setattr(upkeep, "wake", refused)

@@ -13,11 +13,12 @@ from django.urls import reverse
 from accounts.models import token_create
 from competitions.catalog.models import Column
 from competitions.compute.models import ComputeWorker
-from competitions.runs.logs import CUT_NOTICE, append_logs, log_text
 from competitions.runs.models import Run, RunOutput
+from competitions.runs.records.logs import CUT_NOTICE, append_logs, log_text
 from competitions.runs.upkeep import expire_leases
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import Kind, State
+from tests.answers import log_piece
 from tests.worlds import World
 
 
@@ -156,7 +157,7 @@ def test_an_output_counts_when_it_has_the_digest_that_is_announced(worker: Worke
 
 
 def test_a_file_is_served_while_its_lease_lives(worker: Worker) -> None:
-    url = jobs.job_for(worker.run)["stages"][0]["mounts"][0]["file"]["url"]
+    url = jobs.job_for(worker.run).model_dump()["stages"][0]["mounts"][0]["file"]["url"]
     served = worker.client.get(url)
     assert served.status_code == 200
     assert b"".join(served.streaming_content)  # type: ignore[attr-defined]
@@ -174,7 +175,7 @@ def test_scores_are_those_of_the_columns_at_the_claim_whatever_the_board_has_bec
 def test_a_live_log_is_cut_once_and_for_good(worker: Worker, settings: Any) -> None:
     settings.LOG_LIMIT_BYTES = 100
     for seq in range(10):
-        append_logs(worker.run, [{"stream": "ingestion", "seq": seq, "text": "x" * 40}])
+        append_logs(worker.run, [log_piece(stream="ingestion", seq=seq, text="x" * 40)])
     text = log_text(worker.run, "ingestion")
     assert text.count(CUT_NOTICE) == 1
     assert text.endswith(CUT_NOTICE)

@@ -13,9 +13,9 @@ from competitions.catalog.services import phase_reveal
 from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunLog, RunOutput
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
+from tests.answers import read_result
 from tests.town import body_of, client_of
 from tests.worlds import World, lease
 

@@ -15,9 +15,9 @@ from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES, PICKED, Rule
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from competitions.runs import dispatch
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
+from tests.answers import read_result
 from tests.town import client_of
 from tests.worlds import World, lease, person
 
@@ -108,7 +108,7 @@ def portions(site: World, **fields: object) -> tuple[Leaderboard, Leaderboard]:
 
 def both(site: World, public: float, private: float, hour: int = 0) -> Submission:
     from competitions.runs import dispatch
-    from competitions.runs.worker_api.results import read_result
+    from tests.answers import read_result
     from tests.worlds import lease
 
     made = site.submit(at=site.now + timedelta(hours=hour))

@@ -11,7 +11,7 @@ from django.core.files.storage import storages
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run, RunLog, RunOutput
-from competitions.runs.retention import remove_old
+from competitions.runs.records.retention import remove_old
 from tests.worlds import World, world
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.states import Kind
 from core.refusals import InvalidFile
 from tests.worlds import World
-from workers.agent.archive import ArchiveRefused, unpack
-from workers.agent.protocol import parse_job
+from workers.agent.runs.archive import ArchiveRefused, unpack
+from workers.protocol.jobs import StagedFile, parse_job
 
 part = st.one_of(
     st.sampled_from(["a", "b", "..", ".", "", "C:", "a\\b", "x" * 256, "é", "a\nb"]), st.text(min_size=1, max_size=8)
@@ -50,8 +50,8 @@ def test_any_names(names: list[str]) -> None:
 )
 def test_whatever_a_submissions_file_is_called_a_worker_can_place_it(site: World, name: str, tmp_path: Path) -> None:
     site.submit(kind=Kind.CODE, name=name)
-    job = parse_job(job_for(site.claim()))
-    files = [mount.file for stage in job.stages for mount in stage.mounts if mount.file is not None]
+    job = parse_job(job_for(site.claim()).model_dump(mode="json"))
+    files = [mount.file for stage in job.stages for mount in stage.mounts if isinstance(mount, StagedFile)]
     assert files
     for file in files:
         (tmp_path / file.name).touch()

@@ -17,8 +17,8 @@ from competitions.runs import dispatch
 from competitions.runs.models import Run
 from competitions.runs.refusals import TaskSealed
 from competitions.runs.reruns import submission_repeat
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
+from tests.answers import read_result
 from tests.town import body_of, client_of
 from tests.unit.site.admin_forms import fields_of
 from tests.unit.site.test_sealed_scores_stay_sealed import SECRET, SHOWN

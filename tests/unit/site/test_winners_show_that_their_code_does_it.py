@@ -16,7 +16,6 @@ from competitions.catalog.services import phase_reveal
 from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunOutput
-from competitions.runs.worker_api.results import read_result
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.states import Kind
@@ -26,6 +25,7 @@ from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, State
 from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
+from tests.answers import read_result
 from tests.town import client_of
 from tests.worlds import CODE, FILE_NAME, World, lease, prediction_bytes, zip_of
 

@@ -10,7 +10,7 @@ from django.urls import resolve
 from competitions.bundles.reading import schema
 from competitions.bundles.reading.schema import CompetitionSpec
 from competitions.submissions.states import REASONS, Blame, Reason, State
-from workers.agent.command import read_command
+from workers.agent.runs.command import read_command
 from workers.sandbox.scores import read_scores
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

@@ -12,7 +12,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from competitions.catalog.readiness import ReadinessWarning
-from competitions.runs.queue_position import queue_positions
+from competitions.runs.queue.positions import queue_positions
 from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from workers.agent import archive as archives
-from workers.agent.archive import ArchiveRefused, unpack
-from workers.agent.command import CommandMissing, expand, read_command
+from workers.agent.runs import archive as archives
+from workers.agent.runs.archive import ArchiveRefused, unpack
+from workers.agent.runs.command import CommandMissing, expand, read_command
 
 
 def packed(path: Path, entries: dict[str, bytes], *, mode: int = 0o100644) -> Path:

@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
-from workers.agent import client as clients
-from workers.agent.client import LeaseLost, NotWelcome, SiteClient, SiteError, SiteUnreachable
-from workers.sandbox.errors import SandboxError
+from workers.agent.site import client as clients
+from workers.agent.site.client import LeaseLost, NotWelcome, SiteClient, SiteError, SiteUnreachable
+from workers.errors import SandboxError
+from workers.protocol.calls import Activity, Claim, Heartbeat
+from workers.protocol.results import Complete, Outcome
 
 CONTENT = b"data" * 1000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
+RESULT = Complete(outcome=Outcome.CANCELLED)
 Answer = Callable[["Handler"], None]
 
 
@@ -106,7 +109,7 @@ def fetch(site: Site, target: Path, patience_s: float = 5.0) -> None:
 
 def test_the_queue_token_goes_with_claims_and_never_with_downloads(site: Site, tmp_path: Path) -> None:
     site.will(status(204), content)
-    assert site.client.claim({"free_slots": 1}) is None
+    assert site.client.claim(Claim(free_slots=1)) is None
     fetch(site, tmp_path / "f")
     assert site.seen[0][2]["Authorization"] == "Bearer queue-token"
     assert site.seen[0][1] == "/api/worker/v1/claim"
@@ -160,7 +163,7 @@ def test_refusals_are_told_apart_by_what_the_worker_has_to_do(
 ) -> None:
     site.will(status(number, {"code": code, "detail": "why"}))
     with pytest.raises(SiteError) as error:
-        site.client.complete("r", "run-token", {}, patience_s=5)
+        site.client.complete("r", "run-token", RESULT, patience_s=5)
     assert type(error.value) is expected
     assert (error.value.code, error.value.detail) == (code, "why")
     assert site.seen[0][2]["Authorization"] == "Bearer run-token"
@@ -169,17 +172,17 @@ def test_refusals_are_told_apart_by_what_the_worker_has_to_do(
 def test_a_proxys_404_while_the_site_behind_it_is_away_ends_no_run(site: Site) -> None:
     site.will(status(404))
     with pytest.raises(clients.SiteUnreachable, match="not as a Podium site does"):
-        site.client.heartbeat("r", "run-token", {})
+        site.client.heartbeat("r", "run-token", Heartbeat(state=Activity.SCORING))
     site.will(
         status(404), lambda handler: handler.answer(404, b"404 page not found\n"), status(200, {"state": "finished"})
     )
-    assert site.client.complete("r", "run-token", {}, patience_s=5) == {"state": "finished"}
+    assert site.client.complete("r", "run-token", RESULT, patience_s=5) == {"state": "finished"}
 
 
 def test_a_result_is_sent_until_it_is_taken(site: Site) -> None:
     site.will(status(502), status(500), status(200, {"state": "finished"}))
-    assert site.client.complete("r", "t", {"a": 1}, patience_s=5) == {"state": "finished"}
-    assert [json.loads(body) for _, _, _, body in site.seen] == [{"a": 1}] * 3
+    assert site.client.complete("r", "t", RESULT, patience_s=5) == {"state": "finished"}
+    assert [json.loads(body) for _, _, _, body in site.seen] == [RESULT.model_dump(mode="json", exclude_unset=True)] * 3
 
 
 def test_an_upload_carries_its_digest_and_starts_from_its_first_byte_each_time(site: Site, tmp_path: Path) -> None:
@@ -195,14 +198,20 @@ def test_an_upload_carries_its_digest_and_starts_from_its_first_byte_each_time(s
 def test_a_site_that_is_not_there_is_unreachable_and_names_no_token() -> None:
     client = SiteClient("http://127.0.0.1:1", "queue-token")
     with pytest.raises(SiteUnreachable) as error:
-        client.claim({})
+        client.claim(Claim())
     assert "queue-token" not in str(error.value)
 
 
 def test_an_answer_that_is_no_json_is_trouble_and_not_a_job(site: Site) -> None:
     site.will(lambda handler: handler.answer(200, b"<html>"))
     with pytest.raises(SiteUnreachable, match="Podium site"):
-        site.client.claim({})
+        site.client.claim(Claim())
+
+
+def test_an_answer_of_another_shape_is_trouble_that_names_the_field(site: Site) -> None:
+    site.will(status(200, {"action": "dance"}))
+    with pytest.raises(SiteUnreachable, match="'action' must be 'continue' or 'cancel'"):
+        site.client.heartbeat("r", "run-token", Heartbeat(state=Activity.SCORING))
 
 
 def test_a_redirect_is_not_followed_with_the_token(site: Site) -> None:
@@ -214,5 +223,5 @@ def test_a_redirect_is_not_followed_with_the_token(site: Site) -> None:
 
     site.will(redirect)
     with pytest.raises(SiteError):
-        site.client.claim({})
+        site.client.claim(Claim())
     assert len(site.seen) == 1

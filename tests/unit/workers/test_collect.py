@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from workers.errors import OutputRefused
 from workers.sandbox.collect import list_output, open_regular, read_bounded, zip_output
-from workers.sandbox.errors import OutputRefused
 
 
 def listed(root: Path, *, max_files: int = 100, max_bytes: int = 1 << 20) -> list[str]:

@@ -11,9 +11,12 @@ import requests
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ReadTimeoutError
 
-from workers.sandbox.engine import Engine
-from workers.sandbox.errors import SandboxError
+from tests.unit.workers.limits import limits
+from workers.engines.base import EngineFacts
+from workers.engines.docker.client import DockerEngine
+from workers.errors import SandboxError
 
+FACTS = EngineFacts("Docker Engine", "28", "v1", "cgroupfs", "Debian", "6.1", "overlay2")
 POOL = HTTPConnectionPool("127.0.0.1")
 RUNNING = {
     "Status": "running",
@@ -47,8 +50,9 @@ class Api:
         return {"Id": container, "State": self.state, "Config": {"Labels": {}}}
 
 
-def engine_with(api: Api) -> Engine:
-    engine = object.__new__(Engine)
+def engine_with(api: Api) -> DockerEngine:
+    engine = object.__new__(DockerEngine)
+    engine._facts = FACTS
     engine.api = api  # type: ignore[assignment]  # the part of it that a wait needs
     return engine
 
@@ -70,9 +74,7 @@ def test_a_connection_that_breaks_is_the_engines_failure_even_when_the_container
 
 
 def test_a_stage_that_ended_while_the_engine_was_away_is_not_the_participants_failure(tmp_path: Any) -> None:
-    from workers.sandbox.cgroup import StageCgroup
-    from workers.sandbox.container import StageSpec
-    from workers.sandbox.limits import Limits
+    from workers.engines.spec import StageSpec
     from workers.sandbox.output_volume import OutputVolume
     from workers.sandbox.stage import StageRun
 
@@ -80,12 +82,11 @@ def test_a_stage_that_ended_while_the_engine_was_away_is_not_the_participants_fa
     api.start = lambda container: None
     api.kill = lambda container: None
     api.base_url, api.api_version, api.get = "http+docker://localhost", "1.41", lambda *_, **__: gone()
-    limits = Limits(10, 1 << 27, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
+    given = limits(10, memory_bytes=1 << 27, cpus=1.0)
     volume = OutputVolume(tmp_path, "o", size_bytes=1 << 20, files=10, quota=False)
     volume.create()
-    spec = StageSpec("n", "i", ("x",), (), volume.path, limits, {}, "/podium/x")
-    cgroup = StageCgroup("x", version="v1", driver="cgroupfs", root=tmp_path)
-    stage = StageRun("ingestion", engine_with(api), spec, volume, cgroup, container="c")
+    spec = StageSpec("n", "i", ("x",), (), volume.path, given, {}, "/podium/x")
+    stage = StageRun("ingestion", engine_with(api), spec, volume, container="c")
     with pytest.raises(SandboxError) as error:
         stage.execute()
     assert error.value.code == "engine_lost"

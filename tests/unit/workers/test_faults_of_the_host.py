@@ -17,33 +17,31 @@ from typing import Any
 import pytest
 import requests
 
-from tests.unit.workers.test_engine import KILLED, RUNNING, Api, engine_with, gone
-from workers.agent.cache import StagingCache
-from workers.agent.outbox import Outbox
-from workers.agent.protocol import FileRef
-from workers.agent.slots import Slot
+from tests.unit.workers.limits import limits
+from tests.unit.workers.test_engine import FACTS, KILLED, RUNNING, Api, engine_with, gone
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.slots import Slot
+from workers.agent.site.outbox import Outbox
+from workers.engines.docker.client import DockerEngine
+from workers.engines.spec import StageSpec
+from workers.errors import SandboxError
+from workers.protocol.jobs import FileRef
 from workers.sandbox import stage as stages
-from workers.sandbox.cgroup import StageCgroup
 from workers.sandbox.collect import list_output
-from workers.sandbox.container import StageSpec
-from workers.sandbox.engine import Engine
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.limits import Limits
 from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import StageRun
 from workers.sandbox.watch import Watch
 
-LIMITS = Limits(7200, 1 << 27, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
+LIMITS = limits(7200, memory_bytes=1 << 27, cpus=1.0)
 FINISHED = {**KILLED, "ExitCode": 0, "FinishedAt": "2030-01-01T02:00:00Z"}
 
 
-def stage_in(folder: Path, engine: Engine) -> StageRun:
+def stage_in(folder: Path, engine: DockerEngine) -> StageRun:
     volume = OutputVolume(folder, "o", size_bytes=1 << 20, files=10, quota=False)
     volume.create()
     spec = StageSpec("n", "i", ("x",), (), volume.path, LIMITS, {}, "/podium/x")
-    cgroup = StageCgroup("x", version="v1", driver="cgroupfs", root=folder)
-    return StageRun("ingestion", engine, spec, volume, cgroup, container="c")
+    return StageRun("ingestion", engine, spec, volume, container="c")
 
 
 def full_disk(*_: object) -> None:
@@ -150,12 +148,13 @@ class Hanging(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(params=[False, True], ids=["hangs", "dies"])
-def broken_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    monkeypatch.setattr("workers.sandbox.engine.CALL_TIMEOUT_S", 0.2)
+def broken_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerEngine]:
+    monkeypatch.setattr("workers.engines.docker.client.CALL_TIMEOUT_S", 0.2)
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
     server.dies, server.over, server.daemon_threads = request.param, threading.Event(), True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    engine = object.__new__(Engine)
+    engine = object.__new__(DockerEngine)
+    engine._facts = FACTS
     session: Any = requests.Session()
     session.base_url, session.api_version = f"http://127.0.0.1:{server.server_port}", "1.41"
     engine.api = session
@@ -167,7 +166,7 @@ def broken_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.timeout(20)
-def test_a_log_that_the_engine_does_not_give_to_its_end_holds_no_run(broken_engine: Engine) -> None:
+def test_a_log_that_the_engine_does_not_give_to_its_end_holds_no_run(broken_engine: DockerEngine) -> None:
     log = StageLog(broken_engine, "c" * 12, limit_bytes=4096)
     log.start()
     log.finish(timeout_s=1)
@@ -214,7 +213,9 @@ def cache_in(folder: Path, *, boot: str = "first", free_bytes: int = 1 << 40, re
 
 
 def content_of(cache: StagingCache, content: bytes) -> bytes:
-    file = FileRef("http://x", hashlib.sha256(content).hexdigest(), len(content), "labels.csv")
+    file = FileRef(
+        url="http://x", sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content), name="labels.csv"
+    )
     key, path = cache.acquire(
         file, unpacked=False, secret=True, fetch=lambda _, target: void(target.write_bytes(content))
     )
@@ -265,4 +266,4 @@ def test_a_gpu_library_that_fails_in_its_own_way_takes_the_slot_out_of_service_a
     worker: Any = SimpleNamespace(gpus=SimpleNamespace(sample=broken), stopping=threading.Event(), slot_faults={})
     slot = Slot(worker, 0, "GPU-0")
     assert "version mismatch" in str(slot.check_gpu())
-    assert (slot.free_gpus(), worker.slot_faults[0]["gpu_uuid"]) == (0, "GPU-0")
+    assert (slot.free_gpus(), worker.slot_faults[0].gpu_uuid) == (0, "GPU-0")

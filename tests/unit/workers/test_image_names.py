@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tests.unit.workers.test_jobs_and_settings import changed
 from workers.agent.config import ConfigError, checked_image
-from workers.agent.protocol import JobInvalid, parse_job
 from workers.protocol.images import ImageNameInvalid, parse_image
+from workers.protocol.jobs import parse_job
+from workers.protocol.messages import MessageInvalid
 
 # The specification's grammar, as one expression: a registry is told by a dot, a port, or its name `localhost`.
 DOMAIN = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
@@ -101,7 +102,7 @@ def test_a_registry_with_a_port_is_no_tag() -> None:
 
 
 def test_a_job_with_an_option_for_an_image_is_refused() -> None:
-    with pytest.raises(JobInvalid, match=r"stages\[0\]\.image: The image's repository '--privileged"):
+    with pytest.raises(MessageInvalid, match=r"stages\[0\]\.image': The image's repository '--privileged"):
         parse_job(changed(lambda said: said["stages"][0].update(image="--privileged -v /:/host")))
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.workers.limits import limits
+from workers.engines.docker.config import container_config
+from workers.engines.spec import StageSpec
 from workers.images.base import host_sources
 from workers.images.engine import ImageError, run
 from workers.images.runtime_image import RECIPE, context_digest
-from workers.sandbox.container import StageSpec, container_config
-from workers.sandbox.limits import Limits
 
 DEB822 = """Types: deb
 # a comment
@@ -70,9 +71,9 @@ def test_a_failed_command_says_what_it_said() -> None:
 
 def test_a_container_gets_every_limit_and_nothing_of_the_workers_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://user:password@proxy")
-    limits = Limits(10, 1 << 27, 1.5, 64, 1 << 20, 10, 1 << 20, 1 << 20)
-    spec = StageSpec("n", "i", ("x",), (), Path("/o"), limits, {"podium.run": "r"}, "/podium/x")
-    config = container_config(spec)
+    given = limits(10, memory_bytes=1 << 27, cpus=1.5)
+    spec = StageSpec("n", "i", ("x",), (), Path("/o"), given, {"podium.run": "r"}, "/podium/x")
+    config = container_config(spec, "/podium/x")
     host = config["HostConfig"]
     assert config["User"] == "10001:10001"
     assert (host["NetworkMode"], host["CapDrop"], host["ReadonlyRootfs"], host["Init"]) == ("none", ["ALL"], True, True)
@@ -89,8 +90,8 @@ def test_a_container_gets_every_limit_and_nothing_of_the_workers_environment(mon
 
 
 def test_a_gpu_is_asked_for_by_its_uuid() -> None:
-    limits = Limits(10, 1 << 27, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
-    spec = StageSpec("n", "i", ("x",), (), Path("/o"), limits, {}, "/podium/x", gpu_uuid="GPU-7")
-    config = container_config(spec)
+    given = limits(10, memory_bytes=1 << 27, cpus=1.0)
+    spec = StageSpec("n", "i", ("x",), (), Path("/o"), given, {}, "/podium/x", gpu_uuid="GPU-7")
+    config = container_config(spec, "/podium/x")
     assert config["HostConfig"]["DeviceRequests"][0]["DeviceIDs"] == ["GPU-7"]
     assert "NVIDIA_VISIBLE_DEVICES=void" not in config["Env"]

@@ -18,9 +18,11 @@ from workers.agent.config import (
     from_environment,
     read_token,
 )
-from workers.agent.protocol import JobInvalid, parse_job
 from workers.cli import config_from, main, parser
-from workers.sandbox.limits import Limits, host_cores, host_memory_bytes
+from workers.protocol.jobs import StagedFile, parse_job
+from workers.protocol.limits import Limits
+from workers.protocol.messages import MessageInvalid, read_message
+from workers.sandbox.limits import granted, host_cores, host_memory_bytes
 
 SHA = "a" * 64
 FILE = {"url": "http://site/x", "sha256": SHA, "size_bytes": 1, "name": "x.zip"}
@@ -44,7 +46,9 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
 def test_a_job_is_read_whole() -> None:
     job = parse_job(JOB)
     assert [stage.name for stage in job.stages] == ["ingestion", "scoring"]
-    assert job.stages[0].mounts[0].unpack
+    mount = job.stages[0].mounts[0]
+    assert isinstance(mount, StagedFile)
+    assert mount.unpack
     assert job.columns == ("mae",)
 
 
@@ -79,13 +83,13 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_job_that_cannot_be_right_is_refused_with_the_field(name: str) -> None:
     change, field = WRONG[name]
-    with pytest.raises(JobInvalid) as invalid:
+    with pytest.raises(MessageInvalid) as invalid:
         parse_job(changed(change))
-    assert field in invalid.value.detail
+    assert field in str(invalid.value)
 
 
 def test_limits_beyond_the_host_are_cut_to_the_host_and_zero_means_the_default() -> None:
-    limits = Limits.from_json({"cpus": 10_000, "memory_bytes": 1 << 60, "pids": 0, "wall_s": 5})
+    limits = granted(read_message(Limits, {"cpus": 10_000, "memory_bytes": 1 << 60, "pids": 0, "wall_s": 5}))
     assert limits.cpus == host_cores()
     assert limits.memory_bytes == host_memory_bytes()
     assert limits.pids == 256

@@ -9,8 +9,8 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.runs.logs import readable
-from workers.sandbox.engine import Engine
+from competitions.runs.records.logs import readable
+from workers.engines.docker.client import DockerEngine
 from workers.sandbox.logs import StageLog
 from workers.sandbox.overwrites import Overwrites
 
@@ -49,12 +49,12 @@ class FloodingEngine:
     def __init__(self, rewrites: int) -> None:
         self._pieces = [b"start\n", *[b"\r" + b"=" * 1000] * rewrites, b"\nthe last line\n"]
 
-    def log_stream(self, container: str, *, follow: bool, tail: int | None = None) -> Iterator[bytes]:
+    def collect(self, container: str, *, follow: bool, tail: int | None = None) -> Iterator[bytes]:
         yield from self._pieces[-tail:] if tail else self._pieces
 
 
 def log_of(rewrites: int) -> StageLog:
-    log = StageLog(cast("Engine", FloodingEngine(rewrites)), "c" * 12, limit_bytes=512 << 10)
+    log = StageLog(cast("DockerEngine", FloodingEngine(rewrites)), "c" * 12, limit_bytes=512 << 10)
     log.start()
     log.finish()
     return log

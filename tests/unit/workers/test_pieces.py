@@ -1,4 +1,4 @@
-"""Cache, state, bell, watch, meters, GPUs: the worker's pieces one by one."""
+"""Cache, state, wake-ups, watch, meters, GPUs: the worker's pieces one by one."""
 
 # ruff: noqa: N802  the fake NVML has the names of the real one
 
@@ -16,17 +16,17 @@ import pytest
 
 from tests.unit.workers.test_archives_and_commands import packed
 from tests.unit.workers.test_jobs_and_settings import JOB, changed
-from workers.agent.archive import ArchiveRefused
-from workers.agent.bell import Bell, BellListener, connection_to
-from workers.agent.cache import StagingCache
 from workers.agent.config import ConfigError
-from workers.agent.gpus import GpuError, NvmlGpus, NvmlMeter, choose_gpus, why_unclean
-from workers.agent.protocol import FileRef, parse_job
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.gpus import GpuError, NvmlGpus, NvmlMeter, choose_gpus, why_unclean
+from workers.agent.runs.archive import ArchiveRefused
+from workers.agent.runs.state import RunFolder, lease_key, write_durably
 from workers.agent.service import lock_folder
-from workers.agent.state import RunFolder, lease_key, write_durably
-from workers.sandbox.cgroup import StageCgroup
-from workers.sandbox.engine import parse_time
-from workers.sandbox.errors import SandboxError
+from workers.agent.site.wakeups import WakeupListener, Wakeups, connection_to
+from workers.engines.docker.cgroup import Cgroup
+from workers.engines.docker.client import parse_time
+from workers.errors import SandboxError
+from workers.protocol.jobs import FileRef, parse_job
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.watch import Watch
 from workers.sandbox.work import WritableInputs
@@ -45,7 +45,7 @@ class Files:
 
 
 def reference(character: str = "a", name: str = "x.zip") -> FileRef:
-    return FileRef("http://site/x", character * 64, 1, name)
+    return FileRef(url="http://site/x", sha256=character * 64, size_bytes=1, name=name)
 
 
 def test_a_file_is_fetched_and_unpacked_once_however_many_ask(tmp_path: Path) -> None:
@@ -145,21 +145,21 @@ def test_a_second_process_is_kept_out_of_the_data_folder(tmp_path: Path) -> None
 
 
 def test_a_ring_between_looking_and_waiting_is_not_missed() -> None:
-    bell = Bell()
-    seen = bell.rings
-    bell.ring()
-    assert bell.wait(seen, 0) is True
-    assert bell.wait(bell.rings, 0) is False
+    wakeups = Wakeups()
+    seen = wakeups.count
+    wakeups.wake()
+    assert wakeups.wait(seen, 0) is True
+    assert wakeups.wait(wakeups.count, 0) is False
 
 
-def test_a_message_on_the_file_system_broker_rings(tmp_path: Path) -> None:
+def test_a_message_on_the_file_system_broker_wakes(tmp_path: Path) -> None:
     broker = f"filesystem://{tmp_path}"
-    stopping, bell = threading.Event(), Bell()
-    listener = BellListener(broker, "compute.q", bell, stopping)
+    stopping, wakeups = threading.Event(), Wakeups()
+    listener = WakeupListener(broker, "compute.q", wakeups, stopping)
     with connection_to(broker) as connection, connection.Producer() as producer:
         listener.start()
         producer.publish({}, exchange="", routing_key="compute.q", declare=[listener.queue], serializer="json")
-        assert bell.wait(0, 10)
+        assert wakeups.wait(0, 10)
     stopping.set()
     listener.join(10)
     assert not listener.is_alive()
@@ -237,12 +237,12 @@ def test_meters_are_read_from_both_versions_of_control_groups(tmp_path: Path, ve
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     driver = "systemd" if version == "v2" else "cgroupfs"
-    reading = StageCgroup("x", version=version, driver=driver, root=tmp_path).read()
+    reading = Cgroup("x", version=version, driver=driver, root=tmp_path).read()
     assert (reading.cpu_s, reading.memory_bytes, reading.memory_peak_bytes, reading.oom_kills) == (2.5, 10, 20, 1)
 
 
 def test_meters_that_cannot_be_read_are_unknown_and_not_zero(tmp_path: Path) -> None:
-    reading = StageCgroup("x", version="v2", driver="cgroupfs", root=tmp_path).read()
+    reading = Cgroup("x", version="v2", driver="cgroupfs", root=tmp_path).read()
     assert (reading.cpu_s, reading.memory_peak_bytes) == (None, None)
 
 

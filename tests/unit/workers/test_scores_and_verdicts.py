@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from workers.sandbox.cgroup import CgroupReading
-from workers.sandbox.limits import Limits
+from tests.unit.workers.limits import limits
+from workers.engines.base import Usage
 from workers.sandbox.scores import Refusal, ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence
 from workers.sandbox.verdict import ingestion_verdict, scoring_verdict
 
-LIMITS = Limits(10, 1 << 27, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
+LIMITS = limits(10, memory_bytes=1 << 27, cpus=1.0)
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-WELL = Evidence("ingestion", 0, False, None, NOW, NOW, 1.0, CgroupReading(1.0, 1, 1, 0), 10, False, False)
+WELL = Evidence("ingestion", 0, False, None, NOW, NOW, 1.0, Usage(1.0, 1, 1, 0), 10, False, False)
 
 SCORES = {
     "a number": ('{"mae": 0.1}', 0.1),

@@ -12,18 +12,21 @@ import pytest
 
 from tests.unit.workers.test_jobs_and_settings import changed
 from tests.unit.workers.test_pieces import FakeNvml
-from workers.agent.bell import Bell
-from workers.agent.claiming import Claimer
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import Worker
-from workers.agent.gpus import NvmlGpus
+from workers.agent.host.gpus import NvmlGpus
+from workers.agent.host.slots import Slot, share_cores
 from workers.agent.service import check_isolation
-from workers.agent.slots import Slot, share_cores
-from workers.sandbox.container import StageSpec, host_config
-from workers.sandbox.engine import EngineFacts
-from workers.sandbox.limits import Limits
+from workers.agent.site.claiming import Claimer
+from workers.agent.site.wakeups import Wakeups
+from workers.engines.base import EngineFacts
+from workers.engines.docker.config import host_config
+from workers.engines.spec import StageSpec
+from workers.protocol.calls import Claim
+from workers.protocol.limits import Limits
+from workers.protocol.results import Complete
 
-FACTS = EngineFacts("28", "v2", "systemd", "Debian", "6.12", "overlay2", runtimes=("runc", "runsc"))
+FACTS = EngineFacts("Docker Engine", "28", "v2", "systemd", "Debian", "6.12", "overlay2", runtimes=("runc", "runsc"))
 CONFIG = Config(site="https://x", token="t", data_dir=Path("/x"), name="w")
 
 
@@ -33,8 +36,8 @@ class Claims:
     def __init__(self) -> None:
         self.said: list[dict[str, Any]] = []
 
-    def claim(self, body: dict[str, Any]) -> None:
-        self.said.append(body)
+    def claim(self, message: Claim) -> None:
+        self.said.append(message.model_dump(mode="json"))
 
 
 def worker_with(nvml: FakeNvml, claims: Claims) -> Worker:
@@ -49,7 +52,7 @@ def test_a_slot_whose_gpu_is_not_clean_is_out_of_service_reported_and_looked_at_
     nvml, claims = FakeNvml(), Claims()
     worker = worker_with(nvml, claims)
     slots = [Slot(worker, 0, "GPU-0"), Slot(worker, 1, "MIG-1")]
-    claimer = Claimer(worker, Bell(), worker_id="w", poll_s=0.01, reserve_bytes=0)
+    claimer = Claimer(worker, Wakeups(), worker_id="w", poll_s=0.01, reserve_bytes=0)
     nvml.processes = [4711]
     assert slots[1].check_gpu() == "1 processes are still on the GPU MIG-1"
     nvml.processes = []
@@ -65,7 +68,7 @@ def test_a_gpu_that_fell_off_the_bus_takes_its_slot_out_of_service() -> None:
     worker = worker_with(FakeNvml(), claims)
     slot = Slot(worker, 0, "GPU-gone")
     assert "cannot read the GPU GPU-gone" in str(slot.check_gpu())
-    Claimer(worker, Bell(), worker_id="w", poll_s=0.01, reserve_bytes=0)._try(slot)
+    Claimer(worker, Wakeups(), worker_id="w", poll_s=0.01, reserve_bytes=0)._try(slot)
     assert claims.said[-1]["free_gpus"] == 0
     assert claims.said[-1]["slot_faults"][0]["gpu_uuid"] == "GPU-gone"
 
@@ -73,14 +76,14 @@ def test_a_gpu_that_fell_off_the_bus_takes_its_slot_out_of_service() -> None:
 def test_a_claim_keeps_its_id_until_it_is_answered() -> None:
     claims = Claims()
     worker = worker_with(FakeNvml(), claims)
-    slot, claimer = Slot(worker, 0, None), Claimer(worker, Bell(), worker_id="w", poll_s=0.01, reserve_bytes=0)
+    slot, claimer = Slot(worker, 0, None), Claimer(worker, Wakeups(), worker_id="w", poll_s=0.01, reserve_bytes=0)
     claimer._try(slot)
     claimer._try(slot)
     assert claims.said[0]["claim_id"] != claims.said[1]["claim_id"]
-    from workers.agent.client import SiteUnreachable
+    from workers.agent.site.client import SiteUnreachable
 
-    def lost(body: dict[str, Any]) -> None:
-        claims.said.append(body)
+    def lost(message: Claim) -> None:
+        claims.said.append(message.model_dump(mode="json"))
         raise SiteUnreachable("no answer")
 
     claims.claim = lost  # type: ignore[method-assign]
@@ -91,24 +94,24 @@ def test_a_claim_keeps_its_id_until_it_is_answered() -> None:
 
 def test_a_job_that_this_worker_does_not_understand_is_answered_for_at_once() -> None:
     job = changed(lambda said: said["stages"][0].update(name="warm-up"))
-    answers: list[tuple[str, str, dict[str, Any]]] = []
+    answers: list[tuple[str, str, Complete]] = []
 
     class Site(Claims):
-        def claim(self, body: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
+        def claim(self, message: Claim) -> dict[str, Any]:  # type: ignore[override]
             return job
 
-        def complete(self, run_id: str, token: str, body: dict[str, Any], *, patience_s: float) -> None:
-            answers.append((run_id, token, body))
+        def complete(self, run_id: str, token: str, message: Complete, *, patience_s: float) -> None:
+            answers.append((run_id, token, message))
 
     worker = worker_with(FakeNvml(), Site())
-    claimer = Claimer(worker, Bell(), worker_id="w", poll_s=0.01, reserve_bytes=0)
+    claimer = Claimer(worker, Wakeups(), worker_id="w", poll_s=0.01, reserve_bytes=0)
     assert claimer._try(Slot(worker, 0, None)) is None
-    run_id, token, body = answers[0]
-    assert (run_id, token, body["lease_id"], body["attempt"]) == (
+    run_id, token, answer = answers[0]
+    assert (run_id, token, answer.lease_id, answer.attempt) == (
         job["run_id"], job["token"], job["lease_id"], job["attempt"],
     )  # fmt: skip
-    assert (body["outcome"], body["reason"], body["code"]) == ("failed", "infrastructure", "job_invalid")
-    assert "warm-up" in body["detail"]
+    assert (answer.outcome, answer.reason, answer.code) == ("failed", "infrastructure", "job_invalid")
+    assert "warm-up" in answer.detail
 
 
 @pytest.mark.parametrize(("cores", "slots", "shares"), [
@@ -122,15 +125,15 @@ def test_cores_are_shared_out_and_never_twice(cores: list[int], slots: int, shar
 
 
 def test_a_container_gets_exactly_its_gpu_by_uuid_its_cores_and_its_runtime() -> None:
-    limits = Limits.from_json({"wall_s": 5})
+    limits = Limits(wall_s=5)
     spec = StageSpec(
-        name="n", image="i", argv=("x",), mounts=(), output=Path("/o"), limits=limits, labels={}, cgroup_parent="p",
+        name="n", image="i", argv=("x",), mounts=(), output=Path("/o"), limits=limits, labels={}, group="p",
         gpu_uuid="MIG-0", cpuset="2,3", runtime="runsc",
     )  # fmt: skip
-    host = host_config(spec)
+    host = host_config(spec, "/podium/p")
     assert [request["DeviceIDs"] for request in host["DeviceRequests"]] == [["MIG-0"]]
     assert (host["CpusetCpus"], host["Runtime"]) == ("2,3", "runsc")
-    assert host_config(replace(spec, gpu_uuid=None))["DeviceRequests"] == []
+    assert host_config(replace(spec, gpu_uuid=None), "/podium/p")["DeviceRequests"] == []
 
 
 @pytest.mark.parametrize(("config", "words"), [

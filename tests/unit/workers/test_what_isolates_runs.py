@@ -11,19 +11,21 @@ from typing import Any, cast
 
 import pytest
 
-from workers.agent.host import open_files
+from tests.unit.workers.limits import limits
+from workers.agent.host.facts import open_files
+from workers.agent.host.slots import Slot
+from workers.agent.runs.state import RunFolder
 from workers.agent.service import Service
-from workers.agent.slots import Slot
-from workers.agent.state import RunFolder
-from workers.sandbox.container import MASKED_PATHS, Mount, StageSpec, container_config
-from workers.sandbox.errors import SandboxError
-from workers.sandbox.image import ImageFacts, read_image
-from workers.sandbox.limits import Limits
+from workers.engines.docker.client import read_image
+from workers.engines.docker.config import MASKED_PATHS, container_config
+from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.images import ImageFacts
+from workers.engines.spec import Mount, StageSpec
+from workers.engines.users import Runner, slot_uid
+from workers.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
-from workers.sandbox.seccomp import seccomp_profile
-from workers.sandbox.users import Runner, slot_uid
 
-LIMITS = Limits(10, 1 << 28, 1.0, 64, 1 << 20, 10, 1 << 20, 1 << 20)
+LIMITS = limits(10, memory_bytes=1 << 28, cpus=1.0)
 MOUNTED = {"/app/output", "/app/program", "/tmp"}
 
 
@@ -87,7 +89,7 @@ def test_a_container_is_bounded_in_every_place_that_it_may_write_to() -> None:
     spec = StageSpec(
         "n", "i", ("x",), (Mount(Path("/in"), "/app/program"),), Path("/o"), LIMITS, {}, "p", image_facts=facts
     )
-    config = container_config(spec)
+    config = container_config(spec, "/podium/x")
     tmpfs = config["HostConfig"]["Tmpfs"]
     assert set(tmpfs) == {"/tmp", "/data"}
     assert "noexec,nosuid,nodev" in tmpfs["/data"]

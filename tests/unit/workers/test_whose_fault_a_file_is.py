@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.workers.test_jobs_and_settings import FILE, changed
-from workers.agent.archive import ArchiveRefused, unpack
-from workers.agent.protocol import StageJob, parse_job
-from workers.agent.staging import Stager, Unrunnable, archive_verdict
+from workers.agent.runs.archive import ArchiveRefused, unpack
+from workers.agent.runs.staging import Stager, Unrunnable, archive_verdict
+from workers.protocol.jobs import Stage, parse_job
 
 SUBMISSION = "/app/ingested_program"
 
@@ -19,7 +19,7 @@ def mount(target: str, **more: Any) -> dict[str, Any]:
     return {"target": target, "file": FILE, "unpack": True, **more}
 
 
-def stages(*beside: str) -> dict[str, StageJob]:
+def stages(*beside: str) -> dict[str, Stage]:
     """A job whose ingestion stage has these mounts beside /app/program, and whose scoring stage has all it can have."""
 
     def change(job: dict[str, Any]) -> None:

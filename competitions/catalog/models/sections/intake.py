@@ -10,9 +10,9 @@ from competitions.catalog.models.sections.section import Section
 
 
 def validate_prediction_format(value: object) -> None:
-    """Refuse what `scoring.submissions` could not check uploads against."""
+    """Refuse what `scoring.formats.submissions` could not check uploads against."""
     from scoring.errors import ScoringInputError
-    from scoring.layouts import layout
+    from scoring.formats.layouts import layout
 
     if not isinstance(value, dict) or set(value) - {"dataset", "split", "rows"} or {"dataset", "split"} - set(value):
         raise ValidationError('Give "dataset", "split" and, if not the official number, "rows".')

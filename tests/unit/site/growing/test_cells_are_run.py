@@ -110,7 +110,7 @@ def test_labels_are_mounted_for_scoring_alone(three: World) -> None:
     assert run is not None
     assert run.task == dataset.task
     assert run.task.reference_data is not None
-    stages = {stage["name"]: stage for stage in job_for(run)["stages"]}
+    stages = {stage["name"]: stage for stage in job_for(run).model_dump()["stages"]}
     digests = {
         name: {mount["file"]["sha256"] for mount in stage["mounts"] if "file" in mount}
         for name, stage in stages.items()

@@ -17,7 +17,7 @@ from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.reading.columns import DATASETS_PER_PAGE
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.runs.models import Run
-from competitions.runs.ranking import enter_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.services import submission_rerun
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.quota import allowances

@@ -1,0 +1,63 @@
+"""Which of a queue's waiting runs a compute worker may be given."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
+
+from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
+from competitions.runs.models import Attempt, Run
+from competitions.submissions.states import Reason, State
+from workers.protocol.plan import Needs
+
+MAY_TAKE: Final = {  # by a worker's role
+    ComputeWorker.Role.INGESTION: (Needs.INGESTION,),
+    ComputeWorker.Role.SCORING: (Needs.SCORING,),
+    ComputeWorker.Role.BOTH: tuple(Needs),
+}
+ELSEWHERE_FIRST_S: Final = 120  # how long a run that failed on a worker waits for another one
+
+
+def fitting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> QuerySet[Run]:
+    """The waiting runs that this worker could take. Left out are runs that failed on it while another worker may take them."""
+    waiting = Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
+    if worker.role != ComputeWorker.Role.BOTH:
+        waiting = waiting.filter(needs__in=MAY_TAKE[ComputeWorker.Role(worker.role)])
+    retried = waiting.filter(faults__gt=0)
+    welcome = list(_elsewhere_first(retried, worker, now).values_list("pk", flat=True)) if retried.exists() else []
+    # What fails here from now on is for the next claim, which knows it.
+    return waiting.filter(Q(faults=0) | Q(pk__in=welcome)) if welcome else waiting.filter(faults=0)
+
+
+def may_take(worker: ComputeWorker, run: Run) -> bool:
+    """Whether what comes next of this run is for a worker of this role."""
+    return run.needs in MAY_TAKE[ComputeWorker.Role(worker.role)]
+
+
+def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetime) -> QuerySet[Run]:
+    """Without the runs that failed on this worker by our fault, for as long as another worker may come for them."""
+    here = Attempt.objects.filter(run=OuterRef("pk"), worker=worker, reason=Reason.INFRASTRUCTURE)
+    others = [one for one in able_workers(worker.queue_id, now=now) if one.pk != worker.pk]
+    with_gpu = [one.pk for one in others if one.gpu_count]
+    patient = Q(faults__gt=0, not_before__gt=now - timedelta(seconds=ELSEWHERE_FIRST_S))
+    fresh = Exists(_untried([one.pk for one in others]))
+    fresh_with_gpu = Exists(_untried(with_gpu))
+    return waiting.annotate(
+        failed_here=Exists(here), other=Case(When(gpus=0, then=fresh), default=fresh_with_gpu)
+    ).exclude(patient & Q(failed_here=True, other=True))
+
+
+def _untried(workers: Iterable[int]) -> QuerySet[ComputeWorker]:
+    """Of these workers, those on which the outer run has not failed."""
+    failed = Attempt.objects.filter(run=OuterRef(OuterRef("pk")), worker=OuterRef("pk"), reason=Reason.INFRASTRUCTURE)
+    return ComputeWorker.objects.filter(pk__in=list(workers)).exclude(Exists(failed))
+
+
+def able_workers(queue_id: int, *, now: datetime) -> list[ComputeWorker]:
+    """Workers of a queue that would take a run now: heard of lately, neither quarantined nor drained."""
+    heard_of = now - timedelta(seconds=max(WORKER_SILENT_AFTER_S, settings.LEASE_S))
+    return list(
+        ComputeWorker.objects.filter(queue=queue_id, last_seen_at__gte=heard_of, quarantined_at=None, drained_at=None)
+    )

@@ -1,0 +1,199 @@
+"""The order in which a queue hands out its runs: one answer for dispatch, pages, API and command line.
+
+Next is the highest priority; of its teams the one with the fewest runs in flight; of those the one that was served longest ago,
+where never comes first; then the one that has waited longest. Within a team the oldest run is next. A team at the queue's
+cap waits until one of its runs has ended.
+
+`hand_outs` is that order as a pure function. `next_teams` asks the database for its first teams alone, by an index, so that a
+claim costs the same however many runs wait.
+"""
+
+import heapq
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import count, groupby
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, Max, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from competitions.compute.models import Queue
+from competitions.compute.wakeups import wake
+from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, TeamTurn
+from competitions.submissions.states import HELD, State
+
+CANDIDATES: Final = 20  # idle teams that one claim looks at; other claims may hold the first ones' runs
+
+
+@dataclass(frozen=True)
+class WaitingTeam:
+    """A team's waiting runs of one priority. `served_at` is `NEVER` for a team that had no turn yet."""
+
+    team: int
+    priority: int
+    waiting_since: datetime
+    served_at: datetime
+    runs: int
+
+
+def hand_outs(
+    waiting: Iterable[WaitingTeam], in_flight: Mapping[int, int], *, cap: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """(team, priority) of every run in the order of hand-out, as if nothing ended and nothing came meanwhile.
+
+    What a team at the cap still has comes last. Runs that fill a board are nobody's turn: they do not count as in flight.
+    """
+    flying, last_turn, turn = Counter(dict(in_flight)), Counter[int](), count(1)
+
+    def entry(line: WaitingTeam, left: int) -> tuple[int, int, datetime, datetime, int, int, WaitingTeam]:
+        team = line.team
+        return flying[team], last_turn[team], line.served_at, line.waiting_since, team, left, line
+
+    held_back: list[tuple[int, int]] = []
+    for _, lines in groupby(sorted(waiting, key=lambda line: -line.priority), key=lambda line: line.priority):
+        heap = [entry(line, line.runs) for line in lines]
+        heapq.heapify(heap)
+        while heap:
+            *_, team, left, line = heapq.heappop(heap)
+            if cap is not None and flying[team] >= cap:
+                held_back += [(team, line.priority)] * left
+                continue
+            yield team, line.priority
+            if line.priority != FILLING_PRIORITY:
+                flying[team] += 1
+                last_turn[team] = next(turn)
+            if left > 1:
+                heapq.heappush(heap, entry(line, left - 1))
+    yield from held_back
+
+
+def next_teams(queue: Queue, fitting: QuerySet[Run]) -> Iterator[tuple[int, int]]:
+    """(team, priority) in the order of `hand_outs`, of teams with a run among `fitting` and below the queue's cap.
+
+    Only the first `CANDIDATES` teams without a run in flight are named; those with one are as few as there are slots.
+    """
+    in_flight = runs_in_flight()
+    cap = queue.max_in_flight_per_team
+    run = fitting.filter(team=OuterRef("team"), priority=OuterRef("priority"))
+    lines = TeamTurn.objects.filter(Exists(run), queue=queue, waiting_since__isnull=False)
+    fields = ("team", "priority", "waiting_since", "served_at")
+    idle = lines.exclude(team__in=in_flight).order_by("-priority", "served_at", "waiting_since", "team")
+    busy = lines.filter(team__in=[team for team, runs in in_flight.items() if cap is None or runs < cap])
+    rows = [*idle.values_list(*fields)[:CANDIDATES], *busy.values_list(*fields)]
+    ranked = sorted((-priority, in_flight[team], served, since, team) for team, priority, since, served in rows)
+    return ((key[-1], -key[0]) for key in ranked)
+
+
+def runs_in_flight() -> Counter[int]:
+    """How many runs each team has on workers, of those that are its turn."""
+    held = Run.objects.filter(state__in=HELD, fills_board=False)
+    return Counter(dict(held.order_by().values_list("team").annotate(n=Count("*"))))
+
+
+def queue_places(runs: Iterable[Run]) -> dict[UUID, int]:
+    """The place of each of these runs that waits; 1 is next. At most two queries for each queue, however many wait."""
+    by_queue: dict[Queue, list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.state == State.QUEUED:
+            by_queue[run.queue].append(run)
+    return {pk: place for queue, wanted in by_queue.items() for pk, place in _places(queue, wanted).items()}
+
+
+def _places(queue: Queue, wanted: list[Run]) -> dict[UUID, int]:
+    waiting, in_flight = waiting_teams(queue)
+    of_teams = _oldest_first(queue, wanted, waiting)
+    sought, places = {run.pk for run in wanted}, dict[UUID, int]()
+    for place, line in enumerate(hand_outs(waiting, in_flight, cap=queue.max_in_flight_per_team), start=1):
+        if of_teams.get(line):
+            pk = of_teams[line].popleft()
+            if pk in sought:
+                places[pk] = place
+        if len(places) == len(sought):
+            break
+    return places
+
+
+def _oldest_first(queue: Queue, wanted: list[Run], waiting: list[WaitingTeam]) -> dict[tuple[int, int], deque[UUID]]:
+    """By (team, priority): the waiting runs of the teams whose runs are wanted; not asked for where those are all of them."""
+    runs: Iterable[Run] = wanted
+    teams = {run.team_id for run in wanted}
+    if len(wanted) != sum(line.runs for line in waiting if line.team in teams):
+        runs = Run.objects.filter(queue=queue, state=State.QUEUED, team__in=teams).only("team", "priority", "queued_at")
+    lines: dict[tuple[int, int], deque[UUID]] = defaultdict(deque)
+    for run in sorted(runs, key=lambda run: (run.queued_at, run.pk)):
+        lines[run.team_id, run.priority].append(run.pk)
+    return lines
+
+
+def waiting_teams(queue: Queue) -> tuple[list[WaitingTeam], dict[int, int]]:
+    """Everybody who waits in a queue, and how many runs each of them has in flight; one query."""
+    runs = Run.objects.filter(queue=queue, team=OuterRef("team"), priority=OuterRef("priority"), state=State.QUEUED)
+    held = Run.objects.filter(team=OuterRef("team"), state__in=HELD, fills_board=False)
+    rows = TeamTurn.objects.filter(queue=queue, waiting_since__isnull=False).annotate(
+        runs=_count(runs), in_flight=_count(held)
+    )
+    fields = ("team", "priority", "waiting_since", "served_at", "runs", "in_flight")
+    found = [row for row in rows.values_list(*fields) if row[4]]
+    waiting = [
+        WaitingTeam(team, priority, since, served, count) for team, priority, since, served, count, _ in found if since
+    ]
+    return waiting, {row[0]: row[5] for row in found}
+
+
+def _count(runs: QuerySet[Run]) -> Coalesce:
+    """The number of these runs, as an annotation of a team's turn."""
+    return Coalesce(Subquery(runs.order_by().values("team").annotate(n=Count("*")).values("n")), 0)
+
+
+def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
+    """Let the teams of these waiting runs have a turn, and wake the workers after the commit. Call in the transaction that queued them.
+
+    The rows are locked until then: a claim that finds a team's last run gone decides after it whether the team still waits.
+    """
+    lines = set(runs.filter(state=State.QUEUED).order_by().values_list("queue", "queue__name", "team", "priority"))
+    for queue, _, team, priority in sorted(lines):
+        line = TeamTurn.objects.filter(queue=queue, team=team, priority=priority)
+        if not line.update(waiting_since=Coalesce(F("waiting_since"), now)):
+            served = TeamTurn.objects.filter(queue=queue, team=team).aggregate(at=Max("served_at"))["at"]
+            TeamTurn.objects.bulk_create(
+                [TeamTurn(queue_id=queue, team_id=team, priority=priority, served_at=served or NEVER, waiting_since=now)],
+                ignore_conflicts=True,
+            )  # fmt: skip
+    for name in {name for _, name, _, _ in lines}:
+        transaction.on_commit(partial(wake, Queue(name=name).wakeup_queue))
+
+
+def turn_taken(run: Run, *, now: datetime) -> None:
+    """Remember that it was this team's turn. Call in the transaction that leased the run."""
+    line = TeamTurn.objects.filter(queue=run.queue, team=run.team_id)
+    if not run.fills_board:  # the board's turn, not the team's
+        line.update(served_at=now)
+    of_priority = line.filter(priority=run.priority)
+    list(of_priority.select_for_update())  # see `enter_queue`
+    waiting = Run.objects.filter(queue=run.queue, team=run.team_id, priority=run.priority, state=State.QUEUED)
+    if not waiting.exists():
+        of_priority.update(waiting_since=None)
+
+
+def turns_repair(*, now: datetime) -> int:
+    """For the reconciler: a turn for every team that waits and for no other, as after a cancellation; returns how many changed."""
+    waiting = Run.objects.filter(state=State.QUEUED)
+    line = {"queue": OuterRef("queue"), "team": OuterRef("team"), "priority": OuterRef("priority")}
+    lacking = waiting.exclude(Exists(TeamTurn.objects.filter(waiting_since__isnull=False, **line)))
+    changed = len(set(lacking.order_by().values_list("queue", "team", "priority")))
+    if changed:
+        with transaction.atomic():
+            enter_queue(lacking, now=now)
+    over = TeamTurn.objects.filter(waiting_since__isnull=False).exclude(Exists(waiting.filter(**line)))
+    for pk in list(over.values_list("pk", flat=True)):
+        with transaction.atomic():
+            turn = TeamTurn.objects.select_for_update().filter(pk=pk)
+            held = turn.first()
+            if held and not waiting.filter(queue=held.queue_id, team=held.team_id, priority=held.priority).exists():
+                changed += turn.update(waiting_since=None)
+    return changed

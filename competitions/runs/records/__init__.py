@@ -1,0 +1,1 @@
+"""What a run leaves: logs, receipts, and how long they are kept."""

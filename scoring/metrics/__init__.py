@@ -1,0 +1,1 @@
+"""Metrics, each in the arithmetic of its official evaluator."""

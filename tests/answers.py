@@ -1,0 +1,22 @@
+"""Answers of compute workers, as tests write them: mappings, read as the site reads what comes over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from competitions.runs.worker_api import results
+from competitions.runs.worker_api.results import Result
+from workers.protocol.calls import LogPiece
+from workers.protocol.messages import read_message
+from workers.protocol.results import Complete
+
+
+def read_result(body: Mapping[str, Any], *, columns: list[str]) -> Result:
+    """The body of `complete`, checked. Raises `InvalidResult`."""
+    return results.read_result(results.understood(Complete, dict(body)), columns=columns)
+
+
+def log_piece(**fields: Any) -> LogPiece:
+    """A piece of a log: its `stream`, `seq` and `text`."""
+    return read_message(LogPiece, fields)

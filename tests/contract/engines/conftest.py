@@ -1,0 +1,79 @@
+"""Every engine that workers know, each on this machine. A further one is a further entry of `ENGINES`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workers.engines import engine_for
+from workers.engines.base import ContainerState, Engine
+from workers.engines.spec import StageSpec
+from workers.engines.users import Runner
+from workers.protocol.jobs import PullPolicy
+from workers.protocol.limits import MIB, Limits
+
+ENGINES: dict[str, Callable[[], Engine]] = {"docker": lambda: engine_for("")}
+LIMITS = Limits(
+    wall_s=20, memory_bytes=64 * MIB, cpus=1.0, pids=32, output_bytes=4 * MIB, output_files=20, tmp_bytes=4 * MIB, log_bytes=MIB,
+)  # fmt: skip
+
+
+@dataclass
+class Stage:
+    """An engine and a folder, for containers that run a line of Python or shell."""
+
+    engine: Engine
+    folder: Path
+    image: str
+    key: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    specs: list[StageSpec] = field(default_factory=list)
+
+    def spec(self, *argv: str, **changes: Any) -> StageSpec:
+        """A container's description; its output is a folder of its own."""
+        number = len(self.specs)
+        offset = self.engine.facts().user_offset
+        output = self.folder / f"output{number}"
+        output.mkdir()
+        output.chmod(0o777)
+        described = StageSpec(
+            name=f"podium-contract-{self.key}-{number}", image=self.image, argv=argv, mounts=(), output=output, limits=LIMITS,
+            labels={"podium.contract": self.key, "podium.number": str(number)}, group=f"{self.key}n{number}",
+            image_facts=self.engine.ensure_image(self.image, PullPolicy.NEVER), runner=Runner(offset=offset),
+        )  # fmt: skip
+        self.specs.append(replace(described, **changes))
+        return self.specs[-1]
+
+    def started(self, *argv: str, **changes: Any) -> str:
+        """A container that runs."""
+        container = self.engine.prepare(self.spec(*argv, **changes))
+        self.engine.start(container)
+        return container
+
+    def ended(self, *argv: str, **changes: Any) -> ContainerState:
+        """A container that has run to its end."""
+        container = self.started(*argv, **changes)
+        self.engine.wait(container)
+        return self.engine.observe(container)
+
+    def text(self, container: str) -> str:
+        """All that it wrote."""
+        return b"".join(self.engine.collect(container, follow=False)).decode()
+
+    def clear(self) -> None:
+        """Remove everything."""
+        for spec in self.specs:
+            self.engine.remove(spec.name)
+            self.engine.release(spec.group)
+
+
+@pytest.fixture(params=ENGINES)
+def stage(request: pytest.FixtureRequest, tmp_path: Path, runtime_image: str) -> Iterator[Stage]:
+    tmp_path.chmod(0o755)
+    prepared = Stage(ENGINES[request.param](), tmp_path, runtime_image)
+    yield prepared
+    prepared.clear()

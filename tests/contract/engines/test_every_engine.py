@@ -1,0 +1,253 @@
+"""What every container engine must make true: the words of `workers.engines.base.Engine`, tried on the real one."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.contract.engines.conftest import Stage
+from workers.engines import engine_for
+from workers.engines.spec import Mount
+from workers.errors import SandboxError
+from workers.protocol.jobs import PullPolicy
+
+SLEEP = ("sleep", "60")
+MISSING = "podium.invalid/none:1"
+
+
+def python(source: str) -> tuple[str, ...]:
+    return ("python3", "-c", source)
+
+
+def test_it_says_who_it_is_and_answers(stage: Stage) -> None:
+    stage.engine.ping()
+    facts = stage.engine.facts()
+    assert facts.name
+    assert facts.version
+    assert facts.kernel
+    assert facts.user_offset == 0 or facts.user_namespaces
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # the SDK leaves a socket that never connected
+def test_an_engine_that_is_not_there_is_unreachable() -> None:
+    with pytest.raises(SandboxError) as error:
+        engine_for("unix:///podium/no/such.sock")
+    assert error.value.code == "engine_unreachable"
+    del error
+    gc.collect()
+
+
+def test_an_image_that_is_there_is_described_by_its_digest(stage: Stage) -> None:
+    found = stage.engine.find_image(stage.image)
+    assert found is not None
+    assert found.digest.startswith("sha256:")
+    for policy in (PullPolicy.NEVER, PullPolicy.MISSING):
+        assert stage.engine.ensure_image(stage.image, policy).digest == found.digest
+
+
+def test_an_image_that_is_missing_is_not_there_and_not_pulled_where_that_is_not_wanted(stage: Stage) -> None:
+    assert stage.engine.find_image(MISSING) is None
+    with pytest.raises(SandboxError) as error:
+        stage.engine.ensure_image(MISSING, PullPolicy.NEVER)
+    assert error.value.code == "image_missing"
+
+
+@pytest.mark.parametrize("policy", [PullPolicy.MISSING, PullPolicy.ALWAYS])
+def test_an_image_that_no_registry_has_is_named_with_its_reason(stage: Stage, policy: PullPolicy) -> None:
+    with pytest.raises(SandboxError, match=r"podium\.invalid") as error:
+        stage.engine.ensure_image(MISSING, policy)
+    assert error.value.code == "image_pull_failed"
+
+
+def test_a_container_that_is_prepared_has_not_started(stage: Stage) -> None:
+    state = stage.engine.observe(stage.engine.prepare(stage.spec(*SLEEP)))
+    assert state.never_started
+    assert not state.ended
+
+
+def test_preparing_twice_under_one_name_gives_the_same_container(stage: Stage) -> None:
+    spec = stage.spec(*SLEEP)
+    assert stage.engine.prepare(spec) == stage.engine.prepare(spec)
+
+
+def test_a_container_that_runs_is_observed_as_started_and_not_ended(stage: Stage) -> None:
+    state = stage.engine.observe(stage.started(*SLEEP))
+    assert (state.never_started, state.ended, state.finished_at) == (False, False, None)
+
+
+@pytest.mark.parametrize("code", [0, 3, 255])
+def test_an_end_is_waited_for_and_its_exit_code_and_times_are_known(stage: Stage, code: int) -> None:
+    state = stage.ended(*python(f"raise SystemExit({code})"))
+    assert (state.ended, state.exit_code, state.oom_killed) == (True, code, False)
+    assert state.started_at is not None
+    assert state.finished_at is not None
+    assert abs(datetime.now(UTC) - state.finished_at) < timedelta(minutes=1)
+
+
+def test_a_kill_ends_all_of_it_and_may_come_twice(stage: Stage) -> None:
+    container = stage.started(
+        *python("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)")
+    )
+    stage.engine.kill(container)
+    stage.engine.wait(container)
+    stage.engine.kill(container)
+    state = stage.engine.observe(container)
+    assert (state.ended, state.exit_code) == (True, 137)
+
+
+def test_a_kill_is_told_from_an_end_of_its_own(stage: Stage) -> None:
+    killed, alone = stage.started(*SLEEP), stage.started("true")
+    since = stage.engine.observe(killed).started_at
+    assert since is not None
+    stage.engine.kill(killed)
+    for container in (killed, alone):
+        stage.engine.wait(container)
+    assert stage.engine.signalled(killed, since)
+    assert not stage.engine.signalled(alone, since)
+
+
+def test_several_threads_may_wait_for_one_container(stage: Stage) -> None:
+    container = stage.started(*SLEEP)
+    waiting = [threading.Thread(target=stage.engine.wait, args=(container,)) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    stage.engine.kill(container)
+    for thread in waiting:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in waiting)
+
+
+def test_memory_beyond_the_limit_ends_the_program_and_is_said(stage: Stage) -> None:
+    state = stage.ended(*python("x = []\nwhile True:\n    x.append(bytearray(8 << 20))"))
+    assert state.oom_killed
+    assert state.exit_code != 0
+
+
+def test_both_streams_are_collected_in_the_order_in_which_they_were_written(stage: Stage) -> None:
+    source = "import sys\nfor n in range(50):\n    print(n, file=(sys.stdout, sys.stderr)[n % 2], flush=True)"
+    container = stage.ended(*python(source)).id
+    assert stage.text(container).split() == [str(number) for number in range(50)]
+
+
+def test_what_is_written_is_seen_while_it_runs_and_a_reader_may_go(stage: Stage) -> None:
+    stream = stage.engine.collect(stage.started("sh", "-c", "echo begun; sleep 60"), follow=True)
+    assert next(stream).strip() == b"begun"
+    stream.close()
+
+
+def test_the_end_of_a_long_log_can_be_collected_alone(stage: Stage) -> None:
+    container = stage.ended(*python("for n in range(1000):\n    print(n, flush=True)")).id
+    tail = b"".join(stage.engine.collect(container, follow=False, tail=5))
+    assert tail.split() == [b"995", b"996", b"997", b"998", b"999"]
+
+
+def test_what_a_container_used_is_known_after_its_end_and_until_it_is_released(stage: Stage) -> None:
+    spec = stage.spec(*python("x = bytearray(16 << 20)\nfor n in range(3_000_000):\n    pass"))
+    container = stage.engine.prepare(spec)
+    stage.engine.start(container)
+    stage.engine.wait(container)
+    stage.engine.remove(container)
+    used = stage.engine.usage(spec.group)
+    assert (used.cpu_s or 0) > 0.01
+    assert (used.memory_peak_bytes or 0) > 8 << 20
+    assert spec.group in stage.engine.groups(stage.key)
+    assert stage.engine.release(spec.group)
+    assert stage.engine.usage(spec.group).cpu_s is None
+    assert list(stage.engine.groups(stage.key)) == []
+    assert not stage.engine.release(spec.group), "there is nothing left to forget"
+
+
+def test_nothing_is_forgotten_under_a_container_that_runs(stage: Stage) -> None:
+    container = stage.started(*SLEEP)
+    assert not stage.engine.release(stage.specs[0].group)
+    assert not stage.engine.observe(container).ended
+    assert stage.engine.usage(stage.specs[0].group).cpu_s is not None
+
+
+def test_a_successor_adopts_a_container_by_its_name(stage: Stage) -> None:
+    container = stage.started(*SLEEP)
+    state = engine_for("").adopt(stage.specs[0].name)
+    assert (state.id, state.labels["podium.contract"]) == (container, stage.key)
+
+
+def test_a_container_that_is_gone_is_missing_and_removing_it_again_is_no_error(stage: Stage) -> None:
+    container = stage.started(*SLEEP)
+    stage.engine.remove(container)
+    stage.engine.remove(container)
+    for ask in (stage.engine.observe, stage.engine.adopt):
+        with pytest.raises(SandboxError) as error:
+            ask(container)
+        assert error.value.code == "container_missing"
+
+
+def test_containers_are_listed_by_all_of_these_labels_whether_they_run_or_not(stage: Stage) -> None:
+    first, second = stage.started(*SLEEP), stage.engine.prepare(stage.spec(*SLEEP))
+    assert set(stage.engine.list({"podium.contract": stage.key})) == {first, second}
+    assert list(stage.engine.list({"podium.contract": stage.key, "podium.number": "1"})) == [second]
+    assert list(stage.engine.list({"podium.contract": "nobody's"})) == []
+
+
+def test_a_program_sees_its_mounts_as_they_are_allowed_and_writes_nowhere_else(stage: Stage) -> None:
+    for name in ("read", "write"):
+        (stage.folder / name).mkdir()
+        (stage.folder / name / "x").write_text(name)
+        (stage.folder / name).chmod(0o777)
+    mounts = (Mount(stage.folder / "read", "/app/program"), Mount(stage.folder / "write", "/app/shared", writable=True))
+    source = """
+for place in ('/app/program', '/app/shared', '/app/output', '/tmp', '/', '/etc', '/usr'):
+    try:
+        open(place + '/y', 'w').close()
+        print(place)
+    except OSError:
+        pass
+print(open('/app/program/x').read(), open('/app/shared/x').read())
+"""
+    container = stage.ended(*python(source), mounts=mounts).id
+    assert stage.text(container).split() == ["/app/shared", "/app/output", "/tmp", "read", "write"]
+    assert (stage.specs[0].output / "y").exists()
+
+
+def test_a_program_is_its_runner_with_no_rights_no_network_and_few_processes(stage: Stage) -> None:
+    source = """
+import os, socket, time
+status = dict(line.split(':', 1) for line in open('/proc/self/status').read().splitlines())
+print(os.getuid(), int(status['CapBnd'], 16), status['NoNewPrivs'].strip(), len(socket.if_nameindex()))
+children = 0
+try:
+    while children < 200:
+        if os.fork() == 0:
+            time.sleep(30)
+        children += 1
+except OSError:
+    print(children < 32)
+"""
+    container = stage.ended(*python(source)).id
+    runner = stage.specs[0].runner
+    assert stage.text(container).split() == [str(runner.uid), "0", "1", "1", "True"]
+
+
+def test_cores_and_limits_are_those_that_were_asked_for(stage: Stage) -> None:
+    source = "import os, resource\nprint(os.sched_getaffinity(0), resource.getrlimit(resource.RLIMIT_NOFILE)[1])"
+    container = stage.ended(*python(source), cpuset="0", open_files=1024).id
+    assert stage.text(container).split() == ["{0}", "1024"]
+
+
+def test_plain_files_alone_are_made_where_that_is_asked_for(stage: Stage) -> None:
+    if not stage.engine.facts().filters_calls(""):
+        pytest.fail("an engine that filters no calls must refuse `plain_files` instead")
+    source = """
+import os
+for make in (lambda: os.symlink('a', '/tmp/l'), lambda: os.mkfifo('/tmp/f'), lambda: open('/tmp/x', 'w').close()):
+    try:
+        make()
+        print('MADE')
+    except OSError:
+        print('REFUSED')
+"""
+    container = stage.ended(*python(source), plain_files=True).id
+    assert stage.text(container).split() == ["REFUSED", "REFUSED", "MADE"]

@@ -1,0 +1,50 @@
+"""The hardware and the software that runs had, for the receipt and the worker's page."""
+
+from __future__ import annotations
+
+import platform
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from workers.agent.host.gpus import Gpu
+from workers.engines.base import EngineFacts
+from workers.engines.spec import MAX_OPEN_FILES
+from workers.protocol.hosts import Host
+from workers.sandbox.limits import host_cores, host_memory_bytes
+
+MIN_OPEN_FILES = 1024
+
+
+def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool, runtime: str = "") -> Host:
+    """What the site is told of this host."""
+    return Host(
+        hostname=socket.gethostname(), os=engine.operating_system, kernel=engine.kernel, engine=engine.version,
+        cpu_model=cpu_model(), cores=host_cores(), memory_bytes=host_memory_bytes(), cgroup=engine.cgroup_version,
+        output_quota="loop" if quota else "none", seccomp="custom", user_namespaces=engine.user_namespaces,
+        runtimes=engine.runtimes, runtime=runtime or "default", gpus=tuple(gpu.described() for gpu in gpus),
+    )  # fmt: skip
+
+
+def open_files(slots: int, pids: int, file_max: Path = Path("/proc/sys/fs/file-max")) -> int:
+    """Descriptors for each process of a container: all runs together, with two containers each, open at most half of what the host can.
+
+    Never fewer than the 1,024 that programs take for granted: on a small host with many slots raise `fs.file-max`.
+    """
+    share = int(file_max.read_text()) // 4 // slots
+    return max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, share // pids))
+
+
+def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor's name, as the kernel gives it."""
+    try:
+        lines = cpuinfo.read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def boot_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
+    """Changes with every start of the host: monotonic times of another boot mean nothing."""
+    return path.read_text().strip()

@@ -1,0 +1,92 @@
+"""Removes what no live lease stands behind: containers, file systems, folders and control groups of this worker alone."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from workers.agent.context import LABEL_WORKER, Worker
+from workers.errors import SandboxError
+from workers.sandbox.output_volume import OutputVolume
+
+log = logging.getLogger("podium.worker")
+
+Live = Callable[[], AbstractSet[str]]
+
+
+def sweep(worker: Worker, live: Live) -> int:
+    """Remove leftovers of all leases but the live ones; returns how many things were removed. Safe to run at any time.
+
+    `live` is asked after each look at what there is: a run that is claimed during the sweep is held before it leaves a trace.
+    What this host refuses is logged and tried again by the next sweep: the worker goes on.
+    """
+    removed = 0
+    for part in (_containers, _folders, _groups, _excess):
+        try:
+            removed += part(worker, live)
+        except (SandboxError, OSError) as error:
+            log.warning("janitor_stopped", extra={"detail": f"{part.__name__.strip('_')}: {str(error)[:200]}"})
+    if removed:
+        log.info("janitor_removed", extra={"count": removed})
+    return removed
+
+
+def _containers(worker: Worker, live: Live) -> int:
+    removed = 0
+    for container in worker.engine.list({LABEL_WORKER: worker.key}):
+        try:
+            if worker.engine.observe(container).labels.get("podium.lease") not in live():
+                worker.engine.remove(container)
+                removed += 1
+        except SandboxError as error:
+            if error.code != "container_missing":  # that run came to its end meanwhile
+                raise
+    return removed
+
+
+def _excess(worker: Worker, live: Live) -> int:
+    """What the cache drops is no leftover, so it does not count."""
+    worker.cache.trim()
+    worker.cache.settle()
+    return 0
+
+
+def remove_containers(worker: Worker, lease: str) -> None:
+    """Remove all containers of one lease."""
+    try:
+        for container in worker.engine.list({LABEL_WORKER: worker.key, "podium.lease": lease}):
+            worker.engine.remove(container)
+    except SandboxError as error:
+        log.warning("janitor_stopped", extra={"code": error.code, "detail": error.detail[:200]})
+
+
+def _folders(worker: Worker, live: Live) -> int:
+    there = list(worker.runs.iterdir())
+    held = live()
+    doomed = [folder for folder in there if folder.name not in held]
+    for folder in doomed:
+        remove_run_folder(folder)
+    return len(doomed)
+
+
+def remove_run_folder(folder: Path) -> None:
+    """Unmount and delete one run's folder."""
+    with contextlib.suppress(OSError):
+        for entry in folder.iterdir():
+            if entry.is_dir() and entry.name != "outbox":
+                OutputVolume(folder, entry.name, size_bytes=0, files=0, quota=True).destroy()
+    with contextlib.suppress(OSError):
+        for path in folder.rglob("*"):
+            if path.is_file():
+                path.unlink()
+    OutputVolume(folder.parent, folder.name, size_bytes=0, files=0, quota=False).destroy()
+
+
+def _groups(worker: Worker, live: Live) -> int:
+    """What a worker that was killed could not forget; nothing under which a container still runs is forgotten."""
+    there = worker.engine.groups(worker.key)
+    held = live()
+    return sum(worker.engine.release(group) for group in there if not any(lease in group for lease in held))

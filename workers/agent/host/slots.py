@@ -1,0 +1,108 @@
+"""A slot executes one run at a time, with one GPU or none."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+
+from workers.agent.context import Worker
+from workers.agent.host.gpus import why_unclean
+from workers.protocol.hosts import SlotFault
+
+log = logging.getLogger("podium.worker")
+
+WAIT_ROUND_S = 0.5
+
+
+class Turn:
+    """A lock that can be waited for with a time-out, and while the worker has not been told to stop."""
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self._lock = threading.Lock()
+        self._stopping = stopping
+
+    def take(self, timeout_s: float | None = None) -> bool:
+        """True: it is mine."""
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._stopping.is_set():
+            left = WAIT_ROUND_S if until is None else min(WAIT_ROUND_S, until - time.monotonic())
+            if left <= 0:
+                return False
+            if self._lock.acquire(timeout=left):
+                return True
+        return False
+
+    def try_take(self) -> bool:
+        """Take it if nobody has it."""
+        return self._lock.acquire(blocking=False)
+
+    def give(self) -> None:
+        """Let the next one have it."""
+        self._lock.release()
+
+
+class Slot:
+    """One place for one running container, with one GPU or none, and cores of its own where the host has enough."""
+
+    def __init__(self, worker: Worker, number: int, gpu_uuid: str | None, cores: tuple[int, ...] = ()) -> None:
+        self.worker = worker
+        self.number = number
+        self.gpu_uuid = gpu_uuid
+        self.cores = cores
+        self.turn = Turn(worker.stopping)
+        self.ahead = Turn(worker.stopping)
+        self.gpu_fault: str | None = None
+        self.claim_id = uuid.uuid4().hex
+
+    def next_claim(self) -> None:
+        """The last claim was answered. Until then its id stays: a run that was leased to a lost answer is given again."""
+        self.claim_id = uuid.uuid4().hex
+
+    def free_gpus(self) -> int:
+        """How many GPUs this slot offers: one that is not clean is taken out of service and reported."""
+        if self.gpu_uuid is None or self.gpu_fault is not None:
+            return 0
+        return 1
+
+    def check_gpu(self) -> str | None:
+        """Look at the GPU between runs; a fault is remembered."""
+        if self.gpu_uuid is not None:
+            fault = self._fault(self.gpu_uuid)
+            if fault != self.gpu_fault:
+                log.error("gpu_unclean" if fault else "gpu_clean_again", extra={"detail": fault or self.gpu_uuid})
+            self.gpu_fault = fault
+            self._report(fault)
+        return self.gpu_fault
+
+    def _fault(self, uuid: str) -> str | None:
+        try:
+            return why_unclean(self.worker.gpus, uuid)
+        except Exception as error:  # a driver's library that fails in a way of its own must not end whoever looks
+            log.exception("gpu_unreadable", extra={"detail": uuid})
+            return f"the GPU {uuid} cannot be read: {error}"
+
+    def _report(self, fault: str | None) -> None:
+        """Kept for the next claim, which tells the site."""
+        if fault is None:
+            self.worker.slot_faults.pop(self.number, None)
+        else:
+            self.worker.slot_faults[self.number] = SlotFault(slot=self.number, gpu_uuid=self.gpu_uuid, detail=fault)
+
+
+def share_cores(cores: Sequence[int], slots: int) -> list[tuple[int, ...]]:
+    """Neighbouring cores for each slot, so that one run's load does not slow another's clock.
+
+    Nothing for a single slot, which has the whole host, nor where there are fewer cores than slots.
+
+    >>> share_cores([0, 1, 2, 3, 4], 2)
+    [(0, 1), (2, 3)]
+    >>> share_cores([0, 1], 3)
+    [(), (), ()]
+    """
+    each = len(cores) // slots
+    if slots == 1 or each == 0:
+        return [()] * slots
+    return [tuple(cores[number * each : (number + 1) * each]) for number in range(slots)]

@@ -1,0 +1,324 @@
+"""One attempt of one run, from a staged job to a result that is ready to be sent. It does not talk to the site."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+
+import yaml
+
+from workers import __version__
+from workers.agent.context import Worker
+from workers.agent.runs.logs import about
+from workers.agent.runs.report import endings, stage_record
+from workers.agent.runs.staging import Staged, Stager, Unrunnable
+from workers.agent.runs.state import RunFolder
+from workers.agent.site.outbox import Outbox
+from workers.errors import SandboxError
+from workers.protocol.calls import Activity, Meters, Progress
+from workers.protocol.jobs import Job
+from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
+from workers.protocol.stages import Step
+from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
+from workers.sandbox.stage import Evidence, StageRun
+from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion_verdict, scoring_verdict
+
+log = logging.getLogger("podium.worker")
+
+ACTIVITIES = {"submission": Activity.INGESTING, "ingestion": Activity.INGESTING, "scoring": Activity.SCORING}
+BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
+
+
+class RunExecution:
+    """Drives the stages and remembers what is known. `prepare` or `adopt`, then `execute`, then `collect`."""
+
+    def __init__(self, worker: Worker, job: Job, folder: RunFolder) -> None:
+        self.worker = worker
+        self.job = job
+        self.folder = folder
+        self.state = Activity.PREPARING
+        self.renewed_urls: dict[str, str] = {}
+        self.scores: dict[str, float] = {}
+        self.verdict: Verdict | None = None
+        self.staged = Staged()
+        self.outbox = Outbox(folder.outbox, worker.pool)
+        self._evidence: list[Evidence] = []
+        self._running: dict[str, StageRun] = {}
+        self._latest: StageRun | None = None
+        self._tolerated: Verdict | None = None
+        self._cancelled: str | None = None
+        self._broken = False
+        self._lock = threading.Lock()
+
+    def prepare(self) -> None:
+        """Stage the files and create the containers. On failure `verdict` says why, and nothing must be started."""
+        try:
+            self._stage()
+            for stage in self.staged.stages.values():
+                stage.prepare()
+            self.folder.set_phase("executing")
+        except SandboxError as error:
+            self.verdict = infrastructure(error)
+        except Unrunnable as error:
+            self.verdict = error.verdict
+        except OSError as error:
+            self.verdict = infrastructure(SandboxError("worker_disk", f"the worker's folder: {error}"))
+
+    def _stage(self) -> None:
+        stager = Stager(self.worker, self.job, self.folder, self.renewed_urls.get)
+        self.staged = stager.staged
+        stager.stage()
+
+    def adopt(self) -> None:
+        """Take over the containers that a predecessor created or started, instead of `prepare`."""
+        try:
+            if not self.folder.same_boot:
+                raise SandboxError("host_restarted", "the host was restarted while the run was on it")
+            self._stage()
+            for name, stage in self.staged.stages.items():
+                facts = self.folder.stage_facts(name)
+                stage.adopt(started_monotonic=facts.get("started"), killed_by=facts.get("killed_by"))
+        except SandboxError as error:
+            self.verdict = infrastructure(error)
+        except Unrunnable as error:
+            self.verdict = error.verdict
+
+    def execute(self) -> None:
+        """Run what is left to run; `verdict` and `scores` hold the outcome afterwards."""
+        if self.verdict is not None:
+            return
+        try:
+            self.verdict = self._stages()
+        except SandboxError as error:
+            self.verdict = infrastructure(error)
+
+    def _stages(self) -> Verdict | None:
+        jobs = {str(stage.name): stage for stage in self.job.stages}
+        first = [run for name, run in self.staged.stages.items() if jobs[name].step == Step.FIRST]
+        beside = [run for name, run in self.staged.stages.items() if jobs[name].beside_scoring]
+        verdict = self._programs(first) if first else None
+        if verdict is not None or "scoring" not in self.staged.stages:
+            return verdict  # a worker that only ingests hands the predictions over through the site
+        return self._scoring(self.staged.stages["scoring"], beside)
+
+    def _programs(self, stages: list[StageRun]) -> Verdict | None:
+        """The first step: the participant's program, the ingestion program, or both at once."""
+        if (verdict := self._fill(stages)) is not None:
+            return verdict
+        with ThreadPoolExecutor(len(stages)) as pool:
+            ended = list(pool.map(self._run, stages))
+        if self._cancelled:
+            return CANCELLED
+        refused = self.outbox.take(stages[0], "predictions.zip")
+        for stage, evidence in zip(stages, ended, strict=True):
+            if evidence is not None and (verdict := self._program_verdict(stage, evidence)) is not None:
+                return verdict
+        may_be_empty = self._is_tolerant(stages[0]) and "scoring" in self.staged.stages
+        if refused is None and not self.outbox.listings[stages[0].name].files and not may_be_empty:
+            return failed("output_invalid", "no_output", "The program ended without writing a file into /app/output.")
+        return refused
+
+    def _program_verdict(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
+        """The verdict on a participant's side. An exit code that the job tolerates is remembered for the case that scoring fails."""
+        verdict = ingestion_verdict(evidence, stage.spec.limits)
+        if verdict is not None and verdict.code == "exit_code" and self._is_tolerant(stage):
+            self._tolerated = verdict
+            return None
+        return verdict
+
+    def _is_tolerant(self, stage: StageRun) -> bool:
+        return next(job.tolerant for job in self.job.stages if job.name == stage.name)
+
+    def _scoring(self, stage: StageRun, beside: list[StageRun]) -> Verdict | None:
+        """The last step: the scoring program, with the ingestion program at its side where the job asks for it."""
+        if (verdict := self._fill([stage, *beside])) is not None:
+            return verdict
+        with ThreadPoolExecutor(1) as pool:
+            others = [pool.submit(self._beside, other, stage) for other in beside if not other.idle]
+            evidence = self._run(stage)
+            wait(others, timeout=BESIDE_GRACE_S)
+            for other in beside:
+                other.cancel("scoring_ended")
+            verdicts = [other.result() for other in others]
+        if evidence is None or self._cancelled:
+            return CANCELLED
+        return next((verdict for verdict in verdicts if verdict is not None), None) or self._scored(stage, evidence)
+
+    def _beside(self, stage: StageRun, scoring: StageRun) -> Verdict | None:
+        """Run the stage at the side; when it ends for good, the scoring program need not wait for it any longer."""
+        evidence = self._run(stage)
+        refused = self.outbox.take(stage, "ingestion.zip")
+        if evidence is None:
+            return None
+        verdict = self._program_verdict(stage, evidence) or refused
+        if verdict is not None:
+            scoring.cancel(verdict.code)
+        return verdict
+
+    def _fill(self, stages: list[StageRun]) -> Verdict | None:
+        """Copy what the stages begin with; a submission that is larger than the output may be is its team's failure."""
+        for stage in stages:
+            extra = {"input/res/metadata": self._metadata()} if stage.name == "scoring" else {}
+            try:
+                stage.fill(extra)
+            except SandboxError as error:
+                if error.code != "disk_full" or stage.prefill is None:
+                    raise
+                limit = stage.spec.limits.output_bytes
+                return failed("disk_limit", "output_full", f"The submission fills the output's limit of {limit} bytes.")
+        return None
+
+    def _metadata(self) -> bytes:
+        """How the programs before ended, as Codabench's scoring programs read it."""
+        by_name = {evidence.name: evidence for evidence in self._evidence}
+        ingestion = by_name.get("ingestion")
+        program = by_name.get("submission") or ingestion
+        return yaml.safe_dump(endings(program, ingestion)).encode()
+
+    def _scored(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
+        output = stage.volume.path
+        if stage.inputs is not None:
+            self._leave_metadata(output, evidence)
+        refused = self.outbox.take(stage, "scoring.zip")
+        verdict = scoring_verdict(evidence, stage.spec.limits, read_refusal(output))
+        if verdict is None and refused is not None:
+            verdict = failed("scoring_error", refused.code, refused.detail)
+        if verdict is None:
+            if self.job.detailed_results and (note := self.outbox.keep_details(stage)) is not None:
+                self.staged.notes.append(note)
+            try:
+                found = read_scores(output, self.job.columns)
+            except ScoresInvalid as error:
+                verdict = failed("scoring_error", error.code, error.detail)
+            else:
+                self.scores = found.values
+                self.staged.notes += found.notes
+        return self._whose_fault(verdict)
+
+    def _leave_metadata(self, output: Path, evidence: Evidence) -> None:
+        with contextlib.suppress(OSError):  # a full output says so itself
+            path = output / "metadata"
+            path.unlink(missing_ok=True)
+            path.write_bytes(yaml.safe_dump(endings(evidence, None)).encode())
+
+    def _whose_fault(self, verdict: Verdict | None) -> Verdict | None:
+        """Scoring that fails behind a program that had failed already is that program's failure."""
+        if verdict is None or verdict.reason != "scoring_error" or self._tolerated is None:
+            return verdict
+        first = self._tolerated
+        return failed("program_error", first.code, f"{first.detail} Then nothing could be scored: {verdict.detail}")
+
+    def _run(self, stage: StageRun) -> Evidence | None:
+        """Execute one stage; None when it has nothing to run, or the run was at its end before it started."""
+        with self._lock:
+            if stage.idle or ((self._cancelled or self._broken) and stage.started_monotonic is None):
+                return None
+            self._running[stage.name] = stage
+            self.state = ACTIVITIES["scoring" if "scoring" in self._running else stage.name]
+        try:
+            evidence = stage.execute(
+                on_start=lambda moment: self.folder.stage_started(stage.name, moment),
+                on_kill=lambda reason: self.folder.stage_killed(stage.name, reason),
+            )
+        except Exception:
+            self._end_those_beside(stage)
+            raise
+        with self._lock:
+            self._evidence.append(evidence)
+            self._running.pop(stage.name, None)
+            self._latest = stage
+        return evidence
+
+    def _end_those_beside(self, broken: StageRun) -> None:
+        """What waits for a program that cannot go on would wait to its own limit, for a result that does not count."""
+        with self._lock:
+            self._broken = True
+            for stage in self._running.values():
+                if stage is not broken:
+                    stage.cancel("stage_beside_failed")
+
+    def cancel(self, reason: str) -> None:
+        """End the run: kill the container that runs, start no other."""
+        with self._lock:
+            self._cancelled = reason
+            for stage in self._running.values():
+                stage.cancel(reason)
+
+    @property
+    def cancel_reason(self) -> str | None:
+        """Why the run is being ended from outside, if it is."""
+        return self._cancelled
+
+    def collect(self) -> dict[str, str]:
+        """Finish packing and logs; the outbox' files by name and SHA-256."""
+        return self.outbox.collect(self.staged.stages.values())
+
+    def result(self, outputs: dict[str, str]) -> Complete:
+        """What is reported of the run."""
+        good = Outcome.FINISHED if "scoring" in self.staged.stages else Outcome.INGESTED
+        verdict = self.verdict or Verdict(outcome=good)
+        return Complete(
+            **dict(verdict),
+            lease_id=self.job.lease_id,
+            attempt=self.job.attempt,
+            scores=self.scores if self.verdict is None else {},
+            outputs=self.outbox.described(outputs),
+            notes=tuple(self.staged.notes),
+            stages=tuple(self._stage_record(evidence) for evidence in self._evidence),
+            timings=Timings(
+                pull_s=round(self.staged.pull_s, 3),
+                staging_s=round(self.staged.staging_s, 3),
+                collect_s=round(self.outbox.seconds, 3),
+            ),
+            host=self.worker.host,
+            worker_version=__version__,
+        )
+
+    def _stage_record(self, evidence: Evidence) -> StageRecord:
+        spec = self.staged.stages[evidence.name].spec
+        digest = self.staged.images[spec.image].digest
+        return stage_record(evidence, spec, image_digest=digest, listing=self.outbox.listings.get(evidence.name))
+
+    def meters(self) -> Meters:
+        """The figures of the stage that runs."""
+        stage = self._current
+        return stage.meters() if stage else Meters()
+
+    @property
+    def _current(self) -> StageRun | None:
+        """The stage that the page is about: the participant's before the scoring program's."""
+        running = dict(self._running)
+        for name in ("ingestion", "submission", "scoring"):
+            if name in running:
+                return running[name]
+        return self._latest
+
+    def progress(self) -> Progress | None:
+        """What the participant's program says about its progress."""
+        stage = self._current
+        if stage is None or stage.name != "ingestion" or self.state != Activity.INGESTING:
+            return None
+        try:
+            fraction = read_progress(stage.volume.path)
+        except OSError:
+            return None
+        return None if fraction is None else Progress(fraction=fraction)
+
+    def destroy(self) -> None:
+        """Remove containers, file systems and the folder; give the cache its files back. What resists is left to the janitor."""
+        for stage in self.staged.stages.values():
+            self._try_to(stage.destroy)
+        for key in self.staged.cache_keys:
+            self.worker.cache.release(key)
+        self.staged.cache_keys.clear()
+        self._try_to(self.folder.remove)
+
+    def _try_to(self, remove: Callable[[], None]) -> None:
+        try:
+            remove()
+        except OSError as error:  # such as no memory for another process
+            log.warning("not_removed", extra=about(self.job, detail=str(error)[:200]))

@@ -1,0 +1,250 @@
+"""One run in this process, from its claim or its adoption to its end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from workers.agent.host.janitor import remove_containers, remove_run_folder
+from workers.agent.host.slots import Slot
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.logs import about
+from workers.agent.runs.state import RunFolder, lease_key
+from workers.agent.site.client import LeaseLost, SiteError, SiteUnreachable
+from workers.agent.site.heartbeat import Heartbeat
+from workers.errors import SandboxError
+from workers.protocol.calls import Release
+from workers.protocol.jobs import Job
+from workers.protocol.results import Complete, Verdict
+from workers.sandbox.verdict import infrastructure
+
+log = logging.getLogger("podium.worker")
+
+
+class HeldRuns:
+    """The leases that this process holds, so that the janitor leaves them alone and a stop can wait for them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._finishing: set[str] = set()
+        self._ahead: set[str] = set()
+        self._leases: set[str] = set()
+
+    def add(self, lease: str) -> None:
+        """The lease is ours. Call before anything is made for it: what no lease stands behind is removed."""
+        with self._lock:
+            self._leases.add(lease)
+
+    def snapshot(self) -> frozenset[str]:
+        """The leases held at this moment."""
+        with self._lock:
+            return frozenset(self._leases)
+
+    def ahead(self, lease: str, waits: bool) -> None:
+        """Whether it is claimed and waits for its turn."""
+        with self._lock:
+            (self._ahead.add if waits else self._ahead.discard)(lease)
+
+    def finishing(self, lease: str) -> None:
+        """Its containers have ended; what is left takes moments."""
+        with self._lock:
+            self._finishing.add(lease)
+
+    def drop(self, lease: str) -> None:
+        """It is over."""
+        with self._lock:
+            self._leases.discard(lease)
+            self._finishing.discard(lease)
+            self._ahead.discard(lease)
+
+    @property
+    def any_ahead(self) -> bool:
+        """Whether a run waits whose containers have not been started."""
+        return bool(self._ahead)
+
+    @property
+    def any_finishing(self) -> bool:
+        """Whether a result is on its way."""
+        return bool(self._finishing)
+
+
+class RunHandling:
+    """One run in this process, from its claim (or its adoption) to its end."""
+
+    def __init__(
+        self, slot: Slot, job: Job, held: HeldRuns, drain: Callable[[], None], folder: RunFolder | None = None
+    ) -> None:
+        self.slot = slot
+        self._worker = slot.worker
+        self.job = job
+        self._held = held
+        self._began = time.monotonic()
+        self._adopted = folder is not None
+        self.folder = folder or RunFolder(self._worker.runs, lease_key(job.lease_id))
+        held.add(self.folder.lease)
+        self.execution = RunExecution(self._worker, job, self.folder)
+        self.heartbeat = Heartbeat(self._worker, self.execution, on_drain=drain)
+        self.heartbeat.start()
+
+    def prepare(self) -> bool:
+        """Stage files and create containers; on failure the run is finished here, and False is returned."""
+        self._held.ahead(self.folder.lease, True)
+        self._guarded(self._prepare)
+        if self.execution.verdict is None:
+            return True
+        self.finish()
+        return False
+
+    def _prepare(self) -> None:
+        gpu_uuid = self.slot.gpu_uuid if self.job.gpus else None
+        try:
+            self.folder.create(self.job, gpu_uuid=gpu_uuid, cores=self.slot.cores, slot=self.slot.number)
+        except OSError as error:
+            self.execution.verdict = _disk_verdict(error)
+        else:
+            self.execution.prepare()
+
+    def adopt(self) -> None:
+        """Go on with what a predecessor left. Its turn is taken already, or not needed."""
+        log.info("run_adopted", extra=about(self.job, stage=self.folder.phase))
+        if self.folder.phase == "executed":
+            self._held.finishing(self.folder.lease)
+            self._guarded(lambda: self._deliver(*self.folder.load_result()))
+            self.abandon()
+            return
+        self._guarded(self.execution.adopt)
+        self.run_and_finish()
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """A fault of ours must end in a result: a heartbeat that goes on alone would hold the run for ever."""
+        try:
+            act()
+        except Exception:  # logged with its trace, and reported as the platform's failure
+            log.exception("worker_fault", extra=about(self.job))
+            fault = SandboxError("worker_fault", "the worker failed in a way it does not know; its log has the trace")
+            self.execution.verdict = infrastructure(fault)
+
+    def run_and_finish(self) -> None:
+        """Execute, give the slot to the next run, then finish."""
+        self._held.ahead(self.folder.lease, False)
+        try:
+            if self.job.gpus and not self._adopted and self.slot.check_gpu():
+                self.execution.verdict = _gpu_verdict(str(self.slot.gpu_fault))
+            self._guarded(self.execution.execute)
+            if self.job.gpus:
+                self.slot.check_gpu()
+        finally:
+            self.slot.turn.give()
+        self.finish()
+
+    def finish(self) -> None:
+        """Pack, upload, report, clean up."""
+        self._held.finishing(self.folder.lease)
+        try:
+            if not self.heartbeat.lost.is_set():
+                result, outputs = self._decided()
+                self.heartbeat.flush()
+                self._deliver(result, outputs)
+        except Exception:  # whatever it was: the lease runs out, and another worker takes the run
+            log.exception("run_not_reported", extra=about(self.job))
+        self._end()
+
+    def _decided(self) -> tuple[Complete, dict[str, str]]:
+        """The result, written down, and its outputs. What this disk cannot hold is our failure, and said at once."""
+        try:
+            outputs = self.execution.collect()
+            result = self.execution.result(outputs)
+            self.folder.save_result(result, outputs)
+        except (OSError, SandboxError) as error:
+            log.exception("result_not_kept", extra=about(self.job))
+            verdict = self.execution.verdict
+            if verdict is None or verdict.reason != "infrastructure":
+                self.execution.verdict = (
+                    infrastructure(error) if isinstance(error, SandboxError) else _disk_verdict(error)
+                )
+            return self.execution.result({}), {}
+        return result, outputs
+
+    def _deliver(self, result: Complete, outputs: dict[str, str]) -> None:
+        client, job, patience = self._worker.client, self.job, self._worker.patience_s
+        try:
+            uploads = [
+                self._worker.pool.submit(
+                    client.upload, job.run_id, job.token, name, self.folder.outbox / name, sha, patience_s=patience
+                )
+                for name, sha in outputs.items()
+            ]
+            for name, upload in zip(outputs, uploads, strict=True):
+                if not self._is_uploaded(name, upload):
+                    result = result.without_output(name)
+            client.complete(job.run_id, job.token, result, patience_s=patience)
+        except LeaseLost:
+            log.warning("run_fenced", extra=about(job))
+            return
+        except (SiteError, SiteUnreachable) as error:
+            log.error("run_not_reported", extra=about(job, detail=str(error)[:300]))
+            return
+        seconds = round(time.monotonic() - self._began, 3)
+        log.info("run_ended", extra=about(job, outcome=result.outcome, code=result.code, seconds=seconds))
+
+    def _is_uploaded(self, name: str, upload: Future[None]) -> bool:
+        """False for an output that the site does not want: it is left out, and the result itself still counts."""
+        try:
+            upload.result()
+        except LeaseLost:
+            raise
+        except SiteError as error:
+            log.warning(
+                "output_refused", extra=about(self.job, code=error.code, detail=f"{name}: {error.detail[:200]}")
+            )
+            return False
+        return True
+
+    def give_up_ahead(self) -> None:
+        """It was claimed ahead and its turn does not come: somebody else may have it, unless it was cancelled."""
+        if self.execution.cancel_reason == "cancelled":
+            self.execution.execute()  # starts nothing, and says so
+            self.finish()
+        else:
+            self.release()
+
+    def release(self) -> None:
+        """Give the run back: its containers never started."""
+        message = Release(lease_id=self.job.lease_id, attempt=self.job.attempt)
+        try:
+            self._worker.client.release(self.job.run_id, self.job.token, message, patience_s=self._worker.patience_s)
+            log.info("run_released", extra=about(self.job))
+        except (SiteError, SiteUnreachable) as error:
+            log.warning("run_not_released", extra=about(self.job, detail=str(error)[:200]))
+        self._end()
+
+    def abandon(self) -> None:
+        """Leave nothing of it behind, and report nothing more."""
+        remove_containers(self._worker, self.folder.lease)
+        self._end()
+        remove_run_folder(self.folder.path)
+
+    def fail_adoption(self, detail: str) -> None:
+        """It cannot go on here: say so, that another attempt may be made."""
+        self.execution.verdict = infrastructure(SandboxError("adoption_failed", detail))
+        remove_containers(self._worker, self.folder.lease)
+        self.finish()
+        remove_run_folder(self.folder.path)
+
+    def _end(self) -> None:
+        self.heartbeat.stop()
+        try:
+            self.execution.destroy()
+        finally:
+            self._held.drop(self.folder.lease)  # what is left is the janitor's from here on
+
+
+def _disk_verdict(error: OSError) -> Verdict:
+    return infrastructure(SandboxError("worker_disk", f"the worker's folder: {error.strerror or error}"))
+
+
+def _gpu_verdict(fault: str) -> Verdict:
+    return infrastructure(SandboxError("gpu_unclean", fault))

@@ -1,0 +1,249 @@
+"""From a job to containers that only need to be started: files staged, commands read, stages described."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workers.agent.context import LABEL_WORKER, Worker
+from workers.agent.host.facts import open_files
+from workers.agent.host.gpus import NvmlMeter
+from workers.agent.runs.archive import ArchiveRefused
+from workers.agent.runs.command import CommandMissing, read_command
+from workers.agent.runs.state import RunFolder
+from workers.agent.site.client import SiteError
+from workers.engines.images import ImageFacts
+from workers.engines.spec import Mount as HostMount
+from workers.engines.spec import StageSpec
+from workers.engines.users import Runner, slot_uid
+from workers.errors import SandboxError
+from workers.protocol.jobs import FileRef, Job, Mount, PullPolicy, Stage
+from workers.protocol.limits import Limits
+from workers.protocol.results import Verdict
+from workers.protocol.stages import StageOutput
+from workers.sandbox.limits import granted
+from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
+from workers.sandbox.verdict import failed
+from workers.sandbox.work import WritableInputs, is_copied
+
+
+class Unrunnable(Exception):
+    """The job cannot be started, and not by the platform's fault."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.detail)
+        self.verdict = verdict
+
+
+@dataclass
+class Staged:
+    """What was made for a job, and what it cost."""
+
+    stages: dict[str, StageRun] = field(default_factory=dict)
+    images: dict[str, ImageFacts] = field(default_factory=dict)
+    cache_keys: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    pull_s: float = 0.0
+    staging_s: float = 0.0
+
+
+class Stager:
+    """Stages one job. `renewed` gives a fresh address for a digest when the signed one has expired."""
+
+    def __init__(self, worker: Worker, job: Job, folder: RunFolder, renewed: Callable[[str], str | None]) -> None:
+        self._worker = worker
+        self._job = job
+        self._folder = folder
+        self._renewed = renewed
+        self.staged = Staged()
+
+    def stage(self) -> None:
+        """Fill `staged`; the containers are described, not yet created.
+
+        Raises
+        ------
+        SandboxError
+            The platform's failure.
+        Unrunnable
+            Somebody else's: a broken archive, a program without a command.
+        """
+        started = time.monotonic()
+        self._images()
+        self.staged.pull_s = time.monotonic() - started
+        for stage in self._job.stages:
+            self.staged.stages[stage.name] = self._stage(stage)
+        self.staged.staging_s = time.monotonic() - started - self.staged.pull_s
+
+    def _images(self) -> None:
+        for stage in self._job.stages:
+            if stage.image in self.staged.images and stage.pull != PullPolicy.ALWAYS:
+                continue
+            facts = self._worker.engine.ensure_image(stage.image, stage.pull, self._worker.stopping.is_set)
+            self.staged.images[stage.image] = facts
+            if facts.volumes:
+                self.staged.notes.append(
+                    f"The image {stage.image} declares volumes ({', '.join(facts.volumes)[:200]}). Here each is an empty folder "
+                    f"in memory, as large as /tmp may be; what the image holds there is not seen."
+                )
+
+    def _stage(self, stage: Stage) -> StageRun:
+        worker = self._worker
+        if stage.network and not worker.allow_network:
+            raise SandboxError("network_refused", "the phase asks for network; this worker was not started to allow it")
+        if stage.shared and not worker.facts.filters_calls(worker.runtime):
+            raise SandboxError("shared_folder_refused", "programs that share a folder cannot be kept apart in gVisor")
+        sources: dict[str, Path] = {mount.target: self._source(stage, mount) for mount in stage.mounts}
+        cores = self._folder.cores
+        limits = granted(stage.limits)
+        if cores:
+            limits = limits.model_copy(update={"cpus": min(limits.cpus, len(cores))})
+        beside = next((run for name, run in self.staged.stages.items() if self._same_output(name, stage)), None)
+        volume = beside.volume if beside else self._volume(stage.name, limits)
+        shared = self._shared(stage) if stage.shared else None
+        copied = {target: source for target, source in sources.items() if stage.writable and is_copied(target)}
+        owner = self._runner.host_uid
+        inputs = (
+            WritableInputs(self._folder.path, f"{stage.name}-inputs", worker.quota, copied, owner) if copied else None
+        )
+        mounts = tuple(HostMount(source, target) for target, source in sources.items() if target not in copied)
+        mounts += inputs.mounts() if inputs else ()
+        mounts += (HostMount(shared.path, "/app/shared", writable=True),) if shared else ()
+        argv = stage.command or self._command(stage, sources, self.staged.notes)
+        gpu_uuid = self._folder.gpu_uuid if stage.name != "scoring" and self._job.gpus else None
+        spec = StageSpec(
+            name=f"podium-{worker.key}-{self._folder.lease}-{stage.name}",
+            image=stage.image,
+            argv=argv,
+            mounts=mounts,
+            output=volume.path,
+            limits=limits,
+            labels=self._labels(stage.name),
+            group=f"{worker.key}{self._folder.lease}{stage.name}",
+            gpu_uuid=gpu_uuid,
+            cpuset=",".join(map(str, cores)),
+            runtime=worker.runtime,
+            network=stage.network,
+            image_facts=self.staged.images[stage.image],
+            runner=self._runner,
+            open_files=open_files(worker.slots, limits.pids),
+            plain_files=stage.shared and stage.name != "scoring",
+        )
+        meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
+        _, sent_bytes = self._folder.log_position(stage.name)
+        return StageRun(
+            stage.name, worker.engine, spec, volume, meter, log_sent_bytes=sent_bytes, inputs=inputs, shared=shared,
+            prefill=sources[stage.prefill] if stage.prefill else None, owns_volume=beside is None, idle=not argv,
+        )  # fmt: skip
+
+    def _same_output(self, name: str, stage: Stage) -> bool:
+        """Participants' programs of one step write to one output; the scoring program's is its own, for nobody else to write."""
+        other = next(job for job in self._job.stages if job.name == name)
+        return stage.name != "scoring" and other.step == stage.step
+
+    def _volume(self, name: str, limits: Limits) -> OutputVolume:
+        return OutputVolume(
+            self._folder.path, name, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._worker.quota,
+            owner=self._runner.host_uid,
+        )  # fmt: skip
+
+    @property
+    def _runner(self) -> Runner:
+        return Runner(slot_uid(self._worker.key, self._folder.slot), self._worker.facts.user_offset)
+
+    def _shared(self, stage: Stage) -> OutputVolume:
+        """The folder that the stages of one step share."""
+        for name, run in self.staged.stages.items():
+            if run.shared is not None and any(job.name == name and job.step == stage.step for job in self._job.stages):
+                return run.shared
+        return self._volume(f"shared-{stage.step}", granted(stage.limits))
+
+    def _labels(self, stage: str) -> dict[str, str]:
+        return {
+            LABEL_WORKER: self._worker.key,
+            "podium.worker-name": self._worker.name,
+            "podium.run": self._job.run_id,
+            "podium.attempt": str(self._job.attempt),
+            "podium.lease": self._folder.lease,
+            "podium.stage": stage,
+        }
+
+    def _source(self, stage: Stage, mount: Mount) -> Path:
+        """The folder of the host behind one mount."""
+        if isinstance(mount, StageOutput):
+            return self.staged.stages[mount.stage_output].volume.path
+        try:
+            key, path = self._worker.cache.acquire(
+                mount.file, unpacked=mount.unpack, secret=mount.secret, fetch=self._fetch
+            )
+        except ArchiveRefused as error:
+            raise Unrunnable(archive_verdict(stage, mount.target, error)) from error
+        except OSError as error:
+            raise SandboxError("staging_failed", f"{mount.file.name} could not be staged: {error}") from error
+        self.staged.cache_keys.append(key)
+        return path
+
+    def _fetch(self, file: FileRef, target: Path) -> None:
+        try:
+            self._download(file, file.url, target)
+        except SiteError as error:
+            fresh = self._renewed(file.sha256)
+            if fresh is None or fresh == file.url:
+                raise SandboxError("download_refused", f"{file.name} was refused: {error}") from error
+            try:
+                self._download(file, fresh, target)
+            except SiteError as again:
+                raise SandboxError("download_refused", f"{file.name} was refused twice: {again}") from again
+
+    def _download(self, file: FileRef, url: str, target: Path) -> None:
+        client, patience_s = self._worker.client, self._worker.patience_s
+        client.download(url, target, sha256=file.sha256, size_bytes=file.size_bytes, patience_s=patience_s)
+
+    @staticmethod
+    def _command(stage: Stage, sources: dict[str, Path], notes: list[str]) -> tuple[str, ...]:
+        """The argv; empty for a tolerant stage whose program says none, which is then not run."""
+        program = sources.get(stage.command_from)
+        if program is None:
+            raise SandboxError("job_invalid", f"command_from names {stage.command_from}, which is not mounted")
+        try:
+            return read_command(program, "beside scoring" if stage.beside_scoring else stage.name)
+        except CommandMissing as error:
+            if stage.tolerant:
+                notes.append(f"The {stage.name} program was not run: {error.detail}")
+                return ()
+            raise Unrunnable(command_verdict(stage, error)) from error
+
+
+def command_verdict(stage: Stage, error: CommandMissing) -> Verdict:
+    """A program that does not say how to run it: a failure of whoever wrote that program."""
+    if stage.name == "scoring":
+        return failed("scoring_error", error.code, error.detail)
+    return _ingestion_verdict(stage, stage.command_from, error)
+
+
+def archive_verdict(stage: Stage, target: str, error: ArchiveRefused) -> Verdict:
+    """An archive that cannot be unpacked to `target`: a failure of whoever uploaded it."""
+    if target == "/app/input/res":
+        return failed("output_invalid", error.code, error.detail)
+    if stage.name == "scoring":
+        return failed("scoring_error", error.code, error.detail)
+    return _ingestion_verdict(stage, target, error)
+
+
+def _ingestion_verdict(stage: Stage, target: str, error: ArchiveRefused | CommandMissing) -> Verdict:
+    """The submission is the participant's, all else in this stage is the organizer's; the code says which file it was."""
+    if target == _submission_target(stage):
+        return failed("program_error", error.code, error.detail)
+    if target == "/app/program":
+        return failed(
+            "scoring_error", f"ingestion_program_{error.code}", f"The organizer's ingestion program: {error.detail}"
+        )
+    return failed("scoring_error", f"input_data_{error.code}", f"The organizer's input data: {error.detail}")
+
+
+def _submission_target(stage: Stage) -> str:
+    """Where the ingestion stage sees the submission: beside the organizer's ingestion program, or in its place."""
+    beside = "/app/ingested_program"
+    return beside if any(mount.target == beside for mount in stage.mounts) else "/app/program"

@@ -1,0 +1,157 @@
+"""What a run's successor process must know: one folder per lease, written before its containers are started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from workers.agent.host.facts import boot_id
+from workers.protocol.jobs import Job, parse_job
+from workers.protocol.messages import read_message
+from workers.protocol.results import Complete
+from workers.sandbox.output_volume import remove_tree
+
+
+class RunFolder:
+    """`runs/<lease>/`: the job (with its token: the worker's alone), the state, outputs and what is to be uploaded.
+
+    Its name is the lease and nothing else: a container can read the host paths of its mounts.
+    """
+
+    def __init__(self, runs: Path, lease: str) -> None:
+        self.lease = lease
+        self.path = runs / lease
+        self.outbox = self.path / "outbox"
+        self._state: dict[str, Any] = {"phase": "preparing", "gpu_uuid": None, "stages": {}, "logs": {}}
+        self._writing = threading.Lock()  # stages that run at the same time, and the heartbeat
+
+    def create(self, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = (), slot: int = 0) -> None:
+        """Make the folder and write the job; durable when this returns. Raises `OSError`."""
+        self._state |= {"gpu_uuid": gpu_uuid, "boot_id": boot_id(), "cores": list(cores), "slot": slot}
+        self.path.mkdir(mode=0o700)
+        self.outbox.mkdir(mode=0o700)
+        write_durably(self.path / "job.json", job.model_dump_json())
+        self._write_state(durably=True)
+
+    @classmethod
+    def load(cls, runs: Path, lease: str) -> tuple[RunFolder, Job]:
+        """Open what a predecessor left. Raises `OSError`, `ValueError` or `MessageInvalid` when it is not whole."""
+        folder = cls(runs, lease)
+        job = parse_job(json.loads((folder.path / "job.json").read_text()))
+        folder._state = json.loads((folder.path / "state.json").read_text())
+        return folder, job
+
+    @property
+    def phase(self) -> str:
+        """`preparing`, `executing` (a container may have been started) or `executed` (the result is decided)."""
+        return str(self._state["phase"])
+
+    @property
+    def gpu_uuid(self) -> str | None:
+        """The GPU that this run holds."""
+        value: str | None = self._state["gpu_uuid"]
+        return value
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores that this run has to itself; none named: all of the host's."""
+        return tuple(self._state.get("cores", ()))
+
+    @property
+    def slot(self) -> int:
+        """The number of the slot that this run was claimed for: its programs run as that slot's user."""
+        return int(self._state.get("slot", 0))
+
+    @property
+    def same_boot(self) -> bool:
+        """Whether the host has been up since this was written."""
+        return bool(self._state["boot_id"] == boot_id())
+
+    def set_phase(self, phase: str) -> None:
+        """Write the phase; durable when this returns."""
+        self._state["phase"] = phase
+        self._write_state(durably=True)
+
+    def stage_started(self, stage: str, monotonic: float) -> None:
+        """Remember when a container was started."""
+        self._stage(stage)["started"] = monotonic
+        self._write_state()
+
+    def stage_killed(self, stage: str, reason: str) -> None:
+        """Remember why the worker killed a container."""
+        self._stage(stage)["killed_by"] = reason
+        self._write_state()
+
+    def stage_facts(self, stage: str) -> dict[str, Any]:
+        """`started` and `killed_by` of a stage, as far as known."""
+        return dict(self._state["stages"].get(stage, {}))
+
+    def log_sent(self, stream: str, seq: int, sent_bytes: int) -> None:
+        """Remember how much of a log the site has; a successor of this process that does not know it sends that text again."""
+        self._state["logs"][stream] = [seq, sent_bytes]
+        with contextlib.suppress(OSError):  # a full disk must not keep a heartbeat from being sent
+            self._write_state()
+
+    def log_position(self, stream: str) -> tuple[int, int]:
+        """The next piece's number and the bytes that were sent."""
+        seq, sent_bytes = self._state["logs"].get(stream, (0, 0))
+        return seq, sent_bytes
+
+    def save_result(self, result: Complete, outputs: dict[str, str]) -> None:
+        """Write the decided result and the outbox' files by name and digest; durable when this returns."""
+        write_durably(
+            self.path / "result.json", json.dumps({"body": result.model_dump(mode="json"), "outputs": outputs})
+        )
+        self.set_phase("executed")
+
+    def load_result(self) -> tuple[Complete, dict[str, str]]:
+        """What `save_result` wrote."""
+        saved = json.loads((self.path / "result.json").read_text())
+        return read_message(Complete, saved["body"]), saved["outputs"]
+
+    def remove(self) -> None:
+        """Delete the folder. Its file systems are unmounted already."""
+        remove_tree(self.path)
+
+    def _stage(self, stage: str) -> dict[str, Any]:
+        facts: dict[str, Any] = self._state["stages"].setdefault(stage, {})
+        return facts
+
+    def _write_state(self, *, durably: bool = False) -> None:
+        with self._writing:
+            self._write(durably=durably)
+
+    def _write(self, *, durably: bool) -> None:
+        text = json.dumps(self._state)
+        if durably:
+            write_durably(self.path / "state.json", text)
+        else:  # what the next process of this boot must know is in the page cache already
+            fresh = self.path / "state.json.new"
+            fresh.write_text(text)
+            fresh.replace(self.path / "state.json")
+
+
+def lease_key(lease_id: str) -> str:
+    """The lease as a name for folders, containers and control groups: letters and digits alone."""
+    return "".join(character for character in lease_id if character.isalnum()).lower()
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Write a file so that it is whole or not there, also after a power cut. Mode 0600."""
+    fresh = path.with_name(f"{path.name}.new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,1 @@
+"""How the worker speaks with its site: calls, claims, heartbeats, uploads, wake-ups."""

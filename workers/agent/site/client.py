@@ -1,0 +1,226 @@
+"""Talks HTTP to the site: time-outs on every call, back-off, and errors by what the worker has to do about them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from workers import __version__
+from workers.errors import SandboxError
+from workers.protocol.calls import Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
+from workers.protocol.messages import M, Message, MessageInvalid, read_message
+from workers.protocol.results import Complete
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 30.0
+TRANSFER_TIMEOUT_S = 300.0
+CHUNK_BYTES = 1 << 20
+FIRST_PAUSE_S = 0.25
+LONGEST_PAUSE_S = 15.0
+POOL_CONNECTIONS = 32
+NOT_WELCOME = ("worker_quarantined", "self_test_required", "role_required")
+T = TypeVar("T")
+
+
+class SiteError(Exception):
+    """The site refused a call: HTTP `status`, stable `code`, and its own sentence."""
+
+    def __init__(self, status: int, code: str, detail: str) -> None:
+        super().__init__(f"{status} {code}: {detail}")
+        self.status = status
+        self.code = code
+        self.detail = detail
+
+
+class SiteUnreachable(Exception):
+    """No answer that counts: no connection, a time-out, 5xx or 429. Trying again may help."""
+
+
+class LeaseLost(SiteError):
+    """Another attempt owns the run: drop everything of it."""
+
+
+class NotWelcome(SiteError):
+    """The queue token is unknown or revoked, the worker is quarantined, or its protocol is too old."""
+
+
+def _backoff() -> Callable[[], float]:
+    """Pauses that double, with a random part so that many workers do not come back at once."""
+    pause = FIRST_PAUSE_S
+
+    def following() -> float:
+        nonlocal pause
+        chosen = pause * random.uniform(0.5, 1.0)
+        pause = min(pause * 2, LONGEST_PAUSE_S)
+        return chosen
+
+    return following
+
+
+class SiteClient:
+    """The protocol's calls, over connections that are kept alive. Safe to share between threads: nothing uses cookies."""
+
+    def __init__(
+        self, site: str, queue_token: str, *, stop: threading.Event | None = None, verify: bool | str = True
+    ) -> None:
+        self._base = urljoin(site.rstrip("/") + "/", "api/worker/v1/")
+        self._queue_token = queue_token
+        self._stop = stop or threading.Event()
+        self._session = requests.Session()
+        self._session.verify = verify
+        self._session.headers["User-Agent"] = f"podium-worker/{__version__}"
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, HTTPAdapter(pool_connections=4, pool_maxsize=POOL_CONNECTIONS))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def register(self, message: Register) -> Registered:
+        """Say who I am. Raises `NotWelcome`, `SiteUnreachable`."""
+        return _read(Registered, self._json(self._post("register", self._queue_token, message)))
+
+    def claim(self, message: Claim) -> dict[str, Any] | None:
+        """The next job as it came, or None. Raises `NotWelcome`, `SiteUnreachable`."""
+        answer = self._post("claim", self._queue_token, message)
+        return None if answer.status_code == 204 else self._json(answer)
+
+    def heartbeat(self, run_id: str, token: str, message: Heartbeat) -> HeartbeatAnswer:
+        """Renew the lease; one try. Raises `LeaseLost`, `SiteUnreachable`."""
+        return _read(HeartbeatAnswer, self._json(self._post(f"runs/{run_id}/heartbeat", token, message)))
+
+    def complete(self, run_id: str, token: str, message: Complete, *, patience_s: float) -> dict[str, Any]:
+        """Report the result, again and again for `patience_s`. Raises `LeaseLost`, `SiteUnreachable`."""
+        return self._insist(patience_s, lambda: self._json(self._post(f"runs/{run_id}/complete", token, message)))
+
+    def release(self, run_id: str, token: str, message: Release, *, patience_s: float) -> None:
+        """Give back a run whose containers never started. Raises `LeaseLost`, `SiteUnreachable`."""
+        self._insist(patience_s, lambda: self._post(f"runs/{run_id}/release", token, message))
+
+    def upload(self, run_id: str, token: str, name: str, path: Path, sha256: str, *, patience_s: float) -> None:
+        """Store one output of the attempt. Raises `LeaseLost`, `SiteUnreachable`, `SiteError`."""
+        headers = {"X-Content-SHA256": sha256, "Content-Type": "application/octet-stream"}
+
+        def put() -> None:
+            with path.open("rb") as stream:
+                # An empty file needs a body too: requests would send none and no length for an empty stream.
+                data: IO[bytes] | bytes = stream if path.stat().st_size else b""
+                self._call("PUT", f"runs/{run_id}/outputs/{name}", token, data=data, headers=headers,
+                           timeout=(CONNECT_TIMEOUT_S, TRANSFER_TIMEOUT_S))  # fmt: skip
+
+        self._insist(patience_s, put)
+
+    def download(self, url: str, target: Path, *, sha256: str, size_bytes: int, patience_s: float) -> None:
+        """Fetch one input file into `target`.
+
+        Raises
+        ------
+        SandboxError
+            `digest_mismatch` or `download_failed`.
+        SiteError
+            The site refused, for instance because the signed address has expired (`403`).
+        """
+        try:
+            self._insist(patience_s, lambda: self._fetch(url, target, sha256, size_bytes))
+        except SiteUnreachable as error:
+            raise SandboxError("download_failed", f"an input file could not be fetched: {error}") from error
+
+    def _fetch(self, url: str, target: Path, sha256: str, size_bytes: int) -> None:
+        digest = hashlib.sha256()
+        written = 0
+        with contextlib.closing(self._call("GET", url, None, stream=True)) as answer, target.open("wb") as sink:
+            try:
+                for chunk in answer.iter_content(CHUNK_BYTES):
+                    written += len(chunk)
+                    if written > size_bytes:
+                        break
+                    digest.update(chunk)
+                    sink.write(chunk)
+            except requests.RequestException as error:
+                raise SiteUnreachable(f"the transfer broke off after {written} bytes") from error
+        if written < size_bytes:
+            raise SiteUnreachable(f"the transfer ended after {written} of {size_bytes} bytes")
+        if written > size_bytes or digest.hexdigest() != sha256:
+            raise SandboxError(
+                "digest_mismatch", f"an input file is not the one that the job names (sha256 {sha256[:12]}...)"
+            )
+
+    def _insist(self, patience_s: float, call: Callable[[], T]) -> T:
+        until = time.monotonic() + patience_s
+        pause = _backoff()
+        while True:
+            try:
+                return call()
+            except SiteUnreachable:
+                wait = pause()
+                if time.monotonic() + wait > until or self._stop.wait(wait):
+                    raise
+
+    def _post(self, path: str, token: str, message: Message) -> requests.Response:
+        return self._call("POST", path, token, json=message.model_dump(mode="json", exclude_unset=True))
+
+    def _call(self, method: str, path: str, token: str | None, **arguments: Any) -> requests.Response:
+        headers = arguments.pop("headers", {})
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        arguments.setdefault("timeout", (CONNECT_TIMEOUT_S, READ_TIMEOUT_S))
+        try:
+            answer = self._session.request(
+                method, urljoin(self._base, path), headers=headers, allow_redirects=False, **arguments
+            )
+        except requests.RequestException as error:
+            # Never the whole address: that of a file is a secret while it is valid.
+            raise SiteUnreachable(f"{type(error).__name__} when calling {urlsplit(self._base).netloc}") from error
+        if 200 <= answer.status_code < 300:
+            return answer
+        refusal = _refusal(answer)
+        answer.close()
+        raise refusal
+
+    @staticmethod
+    def _json(answer: requests.Response) -> dict[str, Any]:
+        try:
+            body = answer.json()
+        except ValueError as error:
+            raise SiteUnreachable(
+                f"the site's answer is no JSON (is {urlsplit(answer.url).netloc} a Podium site?)"
+            ) from error
+        if not isinstance(body, dict):
+            raise SiteUnreachable("the site's answer is no JSON object")
+        return body
+
+
+def _read(model: type[M], body: dict[str, Any]) -> M:
+    try:
+        return read_message(model, body)
+    except MessageInvalid as error:
+        raise SiteUnreachable(f"the site's answer cannot be understood: {error}") from error
+
+
+def _refusal(answer: requests.Response) -> Exception:
+    """The exception for an answer that is no success."""
+    status = answer.status_code
+    if status >= 500 or status in (408, 425, 429):
+        return SiteUnreachable(f"the site answered {status}")
+    try:
+        problem = answer.json()
+        code, detail = str(problem["code"]), str(problem.get("detail", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        if status == 404:  # a proxy's word while the site behind it is away; the site itself says why
+            return SiteUnreachable(f"{urlsplit(answer.url).netloc} answered 404, and not as a Podium site does")
+        code, detail = f"http_{status}", answer.text[:200]
+    if status == 409 and code == "lease_lost":
+        return LeaseLost(status, code, detail)
+    if status in (401, 426) or code in NOT_WELCOME:
+        return NotWelcome(status, code, detail)
+    return SiteError(status, code, detail)

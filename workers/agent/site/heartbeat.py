@@ -1,0 +1,127 @@
+"""Keeps a run's lease alive and its page current, from the claim to the end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from workers.agent.context import Worker
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.logs import about
+from workers.agent.site.client import SiteError, SiteUnreachable
+from workers.protocol import calls
+from workers.protocol.calls import Activity, LogPiece, LogStream
+
+log = logging.getLogger("podium.worker")
+
+TICK_S = 1.0  # the protocol: not more than once a second
+RETRY_S = 3.0
+FIRST_BEAT_S = 3.0  # a cancel that came before the claim's end, or a long staging, is seen by then
+MAX_TEXT_BYTES = 48_000  # of one log piece; the site takes 64,000 characters
+MAX_PIECES = 16
+GONE = (401, 404, 409)  # the run token is no longer worth anything
+
+
+class Heartbeat(threading.Thread):
+    """One thread per run. `lost` is set when the site says that another attempt owns the run."""
+
+    def __init__(self, worker: Worker, execution: RunExecution, *, on_drain: Callable[[], None]) -> None:
+        super().__init__(name=f"heartbeat-{execution.folder.lease[:8]}", daemon=True)
+        self._worker = worker
+        self._execution = execution
+        self._on_drain = on_drain
+        self._done = threading.Event()
+        self._sending = threading.Lock()
+        self._sent_state = Activity.PREPARING  # the claim has said as much, and renewed the lease
+        self._due = time.monotonic() + min(FIRST_BEAT_S, execution.job.heartbeat_s)
+        self._unsent: list[LogPiece] = []
+        self.lost = threading.Event()
+
+    def run(self) -> None:
+        """Beat until `stop`: in time, and when there is something new; a short run may end without a beat."""
+        while not self._done.wait(TICK_S):
+            try:
+                if self._wanted():
+                    self.beat()
+            except Exception:  # whatever it was: without the next beat the lease runs out under a run that is well
+                log.exception("heartbeat_fault", extra=about(self._execution.job))
+
+    def stop(self) -> None:
+        """The run is over."""
+        self._done.set()
+
+    def _wanted(self) -> bool:
+        execution = self._execution
+        return (
+            time.monotonic() >= self._due
+            or execution.state != self._sent_state
+            or bool(self._unsent)
+            or self._has_text()
+        )
+
+    def _has_text(self) -> bool:
+        stages = list(self._execution.staged.stages.values())  # at once: stages are added while they are prepared
+        return any(stage.log is not None and stage.log.has_live for stage in stages)
+
+    def flush(self) -> None:
+        """Send log text that no beat has sent yet, before the run ends."""
+        for _ in range(MAX_PIECES):
+            with self._sending:  # text that a beat has taken and not yet sent is neither here nor there
+                pending = bool(self._unsent) or self._has_text()
+            if not pending or self.lost.is_set() or not self.beat():
+                return
+
+    def beat(self) -> bool:
+        """Send one heartbeat and do what the answer says; False when the site was not reached."""
+        with self._sending:
+            execution = self._execution
+            state = execution.state
+            try:
+                answer = self._worker.client.heartbeat(execution.job.run_id, execution.job.token, self._message(state))
+            except SiteUnreachable as error:
+                self._due = time.monotonic() + RETRY_S
+                log.warning("heartbeat_failed", extra=about(execution.job, detail=str(error)[:200]))
+                return False
+            except SiteError as error:
+                self._refused(error)
+                return False
+            self._unsent = []
+            self._sent_state = state
+            self._due = time.monotonic() + execution.job.heartbeat_s
+        self._obey(answer)
+        return True
+
+    def _refused(self, error: SiteError) -> None:
+        job = self._execution.job
+        self._due = time.monotonic() + RETRY_S
+        self._unsent = []  # whatever was refused would be refused again
+        log.warning("heartbeat_refused", extra=about(job, code=error.code, detail=error.detail[:200]))
+        if error.status in GONE:
+            self.lost.set()
+            self._execution.cancel("lease_lost")
+
+    def _obey(self, answer: calls.HeartbeatAnswer) -> None:
+        self._execution.renewed_urls.update(answer.files)
+        if answer.action == calls.Action.CANCEL:
+            self._execution.cancel("cancelled")
+        if answer.drain:
+            self._on_drain()
+
+    def _message(self, state: Activity) -> calls.Heartbeat:
+        execution = self._execution
+        self._unsent += self._fresh_pieces(MAX_PIECES - len(self._unsent))
+        return calls.Heartbeat(
+            lease_id=execution.job.lease_id, attempt=execution.job.attempt, state=state, logs=tuple(self._unsent),
+            meters=execution.meters(), progress=execution.progress(),
+        )  # fmt: skip
+
+    def _fresh_pieces(self, room: int) -> list[LogPiece]:
+        pieces: list[LogPiece] = []
+        for name, stage in list(self._execution.staged.stages.items()):
+            while stage.log is not None and len(pieces) < room and (text := stage.log.take_live(MAX_TEXT_BYTES)):
+                seq, _ = self._execution.folder.log_position(name)
+                self._execution.folder.log_sent(name, seq + 1, stage.log.sent_bytes)
+                pieces.append(LogPiece(stream=LogStream(name), seq=seq, text=text))
+        return pieces

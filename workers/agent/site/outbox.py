@@ -1,0 +1,85 @@
+"""What leaves a run: its stages' outputs, packed while the run goes on, their logs, and the page with details."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Final
+
+from workers.errors import OutputRefused
+from workers.protocol.results import Output, Verdict
+from workers.sandbox.collect import Listing, list_output, read_bounded, sha256_of, zip_output
+from workers.sandbox.stage import StageRun
+from workers.sandbox.verdict import failed
+
+MAX_DETAILED_BYTES: Final = 32 << 20
+DETAILED: Final = "detailed_results.html"
+
+
+class Outbox:
+    """A folder of files to upload. `listings` are the outputs that were checked, by stage; `seconds` what the end took."""
+
+    def __init__(self, folder: Path, pool: Executor) -> None:
+        self.folder = folder
+        self.listings: dict[str, Listing] = {}
+        self.seconds = 0.0
+        self._pool = pool
+        self._packing: dict[str, Future[None]] = {}  # by name of the archive
+
+    def take(self, stage: StageRun, archive: str) -> Verdict | None:
+        """Check a stage's output and begin to pack it; the verdict on an output that breaks a rule."""
+        limits = stage.spec.limits
+        try:
+            listing = list_output(stage.volume.path, max_files=limits.output_files, max_bytes=limits.output_bytes)
+        except OutputRefused as error:
+            return failed(error.reason, error.code, error.detail)
+        self.listings[stage.name] = listing
+        if listing.files:
+            self._packing[archive] = self._pool.submit(zip_output, stage.volume.path, listing, self.folder / archive)
+        return None
+
+    def keep_details(self, stage: StageRun) -> str | None:
+        """Keep the page with details that the scoring program wrote: detailed_results.html, else the first HTML file.
+
+        Returns a note for people where it was not kept.
+        """
+        listing = self.listings.get(stage.name)
+        pages = [file.path for file in listing.files if file.path.lower().endswith(".html")] if listing else []
+        if not pages:
+            return None
+        try:
+            content = read_bounded(stage.volume.path, DETAILED if DETAILED in pages else pages[0], MAX_DETAILED_BYTES)
+        except OutputRefused as error:
+            return f"The detailed results were not kept: {error.detail}"
+        (self.folder / DETAILED).write_bytes(content or b"")
+        return None
+
+    def collect(self, stages: Iterable[StageRun]) -> dict[str, str]:
+        """Finish packing and write the logs; the files that are not empty, by name and SHA-256.
+
+        Raises
+        ------
+        OSError, SandboxError
+            This host could not write or read one of them: a result without it would be a loss that nobody hears of.
+        """
+        started = time.monotonic()
+        for archive, packing in self._packing.items():
+            try:
+                packing.result()
+            except OutputRefused:  # gone unreadable since it was listed: kept out, the verdict stands
+                (self.folder / archive).unlink(missing_ok=True)
+        for stage in stages:
+            stage.write_log(self.folder / f"{stage.name}.log")
+        files = sorted(path for path in self.folder.iterdir() if path.is_file() and path.stat().st_size)
+        outputs = {path.name: sha256_of(path) for path in files}
+        self.seconds = time.monotonic() - started
+        return outputs
+
+    def described(self, outputs: dict[str, str]) -> dict[str, Output]:
+        """Digest and size of each of these files, for the result."""
+        return {
+            name: Output(sha256=sha256, size_bytes=(self.folder / name).stat().st_size)
+            for name, sha256 in outputs.items()
+        }

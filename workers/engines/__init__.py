@@ -1,0 +1,17 @@
+"""Container engines behind one seam: whatever runs containers here is asked through `base.Engine`, in words of no engine's own."""
+
+from __future__ import annotations
+
+from workers.engines.base import Engine
+from workers.engines.docker.client import DockerEngine
+
+
+def engine_for(url: str = "") -> Engine:
+    """The engine at an address; without one, where the `docker` command would look.
+
+    Raises
+    ------
+    SandboxError
+        `engine_unreachable`.
+    """
+    return DockerEngine(url or None)

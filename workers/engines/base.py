@@ -1,0 +1,135 @@
+"""What a worker asks of a container engine. `tests/contract/engines` holds the sentences that every engine must make true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol
+
+from workers.engines.images import ImageFacts
+from workers.engines.spec import StageSpec
+from workers.protocol.jobs import PullPolicy
+
+GVISOR: Final = "runsc"
+
+
+def never() -> bool:
+    """Nobody wants it stopped."""
+    return False
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What the engine says about itself and its host, and what it can do."""
+
+    name: str
+    version: str
+    cgroup_version: str  # "v1" or "v2"
+    cgroup_driver: str
+    operating_system: str
+    kernel: str
+    storage_driver: str
+    user_namespaces: bool = False  # root inside is nobody outside
+    user_offset: int = 0  # the host's user that is user 0 inside; above 0 with user namespaces alone
+    runtimes: tuple[str, ...] = ()
+    filter_digest: str = ""  # of the rules by which system calls are filtered
+
+    def filters_calls(self, runtime: str) -> bool:
+        """Whether a container in this runtime can be refused single system calls: gVisor answers them itself, by rules of its own."""
+        return bool(self.filter_digest) and runtime != GVISOR
+
+
+@dataclass(frozen=True)
+class ContainerState:
+    """The engine's word on one container. Times are the engine's wall clock; None where it has not happened."""
+
+    id: str
+    status: str  # created, running, exited, dead, ...
+    exit_code: int
+    oom_killed: bool
+    started_at: datetime | None
+    finished_at: datetime | None
+    labels: Mapping[str, str]
+
+    @property
+    def never_started(self) -> bool:
+        """Created, and nothing more."""
+        return self.started_at is None
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of its processes are gone."""
+        return self.started_at is not None and self.status in ("exited", "dead")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Seconds of CPU of all processes so far, bytes now and at the peak (page cache included). None: not known."""
+
+    cpu_s: float | None
+    memory_bytes: int | None
+    memory_peak_bytes: int | None
+    oom_kills: int | None
+
+
+class Engine(Protocol):
+    """One engine on this host. Safe to share between threads. What it cannot do is a `SandboxError`, never an error of its own.
+
+    A container is prepared, started, waited for, observed and removed, by the id that `prepare` gave or by its name. What it used is
+    kept under the `group` of its specification, until that is released.
+    """
+
+    def facts(self) -> EngineFacts:
+        """Ask the engine about itself."""
+
+    def ping(self) -> None:
+        """Raise `engine_unreachable` unless the engine answers."""
+
+    def ensure_image(self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never) -> ImageFacts:
+        """Have an image on this host. Raises `image_missing`, `image_pull_failed`, or `image_pull_stopped` where `stop` said so."""
+
+    def find_image(self, image: str) -> ImageFacts | None:
+        """An image of this host; None when it is not there."""
+
+    def prepare(self, spec: StageSpec) -> str:
+        """Create a container and return its id. A name in use gives the container that has it: no double start.
+
+        Raises `image_unsuitable` for an image that would write to the host's disk without an end.
+        """
+
+    def adopt(self, name: str) -> ContainerState:
+        """The container that a predecessor of this process prepared. Raises `container_missing`."""
+
+    def start(self, container: str) -> None:
+        """Start it; returns when its first process runs."""
+
+    def wait(self, container: str) -> None:
+        """Block until the container is not running. Raises `engine_unreachable` when the engine goes away."""
+
+    def observe(self, container: str) -> ContainerState:
+        """The engine's word on the container. Raises `container_missing`."""
+
+    def usage(self, group: str) -> Usage:
+        """What the container of this group has used so far, also after its end. Cheap, and never an error."""
+
+    def kill(self, container: str) -> None:
+        """End all of it at once; no error when it has ended already."""
+
+    def signalled(self, container: str, since: datetime) -> bool:
+        """Whether somebody asked the engine to kill or stop the container since then; the engine forgets after a while."""
+
+    def collect(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
+        """What it wrote to standard output and error, in order, in pieces; `close()` ends it. Only a program may keep it waiting."""
+
+    def remove(self, container: str) -> None:
+        """Remove it with all that the engine keeps for it, killing what still runs; no error when it is gone already."""
+
+    def release(self, group: str) -> bool:
+        """Forget what was used under this group, unless a container still runs in it; whether there was anything to forget."""
+
+    def groups(self, key: str) -> Collection[str]:
+        """The groups with this word in their name that were not released."""
+
+    def list(self, labels: Mapping[str, str]) -> Collection[str]:
+        """Ids of all containers, running or not, with these labels."""

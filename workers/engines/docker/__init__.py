@@ -1,0 +1,1 @@
+"""The Docker Engine: the one package that knows its SDK, its JSON and its control groups."""

@@ -1,0 +1,314 @@
+"""The Docker Engine, as far as a sandbox needs it. Its errors become `SandboxError`; nothing here knows about runs."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import time
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.utils import kwargs_from_env
+from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+import docker
+from workers.engines.base import ContainerState, EngineFacts, Usage, never
+from workers.engines.docker.cgroup import Cgroup, group_names
+from workers.engines.docker.config import container_config
+from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.images import ImageFacts, unsuitable
+from workers.engines.spec import StageSpec
+from workers.errors import SandboxError
+from workers.protocol.jobs import PullPolicy
+
+CALL_TIMEOUT_S = 60
+WAIT_ROUND_S = 30  # a wait is asked again this often: one that the engine forgot is not waited for for ever
+PULL_TIMEOUT_S = 3600
+SHELL = "/bin/sh"
+
+
+@contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """Turn what the Docker SDK raises into `SandboxError` with a stable code."""
+    try:
+        yield
+    except ImageNotFound as error:
+        raise SandboxError("image_missing", f"{doing}: {error.explanation}") from error
+    except NotFound as error:
+        raise SandboxError("container_missing", f"{doing}: {error.explanation}") from error
+    except APIError as error:
+        raise SandboxError("engine_error", f"{doing}: {error.explanation or error}") from error
+    except (DockerException, requests.RequestException, HTTPError, OSError) as error:
+        raise SandboxError("engine_unreachable", f"{doing}: {error}") from error
+
+
+def _pull_failed(image: str, why: object) -> SandboxError:
+    """`why` in the registry's or the engine's own words."""
+    return SandboxError("image_pull_failed", f"the image {image} could not be pulled to this worker: {why}")
+
+
+class DockerEngine:
+    """One engine behind its socket. Safe to share between threads."""
+
+    def __init__(self, base_url: str | None = None) -> None:
+        with engine_errors("connecting to the engine"):
+            arguments = kwargs_from_env()
+            if base_url:
+                arguments["base_url"] = base_url
+            self.api = docker.APIClient(version="auto", timeout=CALL_TIMEOUT_S, **arguments)
+            # No proxy stands before a socket of this host; looking for one anew cost each call a tenth of its time.
+            self._with_shell: dict[str, bool] = {}  # by digest
+            self._facts: EngineFacts | None = None
+            self.api.trust_env = not self.api.base_url.startswith("http+docker://")
+
+    def facts(self) -> EngineFacts:
+        """Ask the engine about itself."""
+        with engine_errors("asking the engine about itself"):
+            info = self.api.info()
+        user_namespaces = any("name=userns" in option for option in info.get("SecurityOptions") or [])
+        self._facts = EngineFacts(
+            name="Docker Engine",
+            version=str(info.get("ServerVersion", "")),
+            cgroup_version=f"v{info.get('CgroupVersion', '1')}",
+            cgroup_driver=str(info.get("CgroupDriver", "")),
+            operating_system=str(info.get("OperatingSystem", "")),
+            kernel=str(info.get("KernelVersion", "")),
+            storage_driver=str(info.get("Driver", "")),
+            user_namespaces=user_namespaces,
+            user_offset=user_offset(str(info.get("DockerRootDir", ""))) if user_namespaces else 0,
+            runtimes=tuple(sorted(info.get("Runtimes") or {})),
+            filter_digest=hashlib.sha256(seccomp_profile().encode()).hexdigest(),
+        )
+        return self._facts
+
+    def ping(self) -> None:
+        """Raise `SandboxError` unless the engine answers."""
+        with engine_errors("asking the engine whether it is there"):
+            self.api.ping()
+
+    def find_image(self, image: str) -> ImageFacts | None:
+        """See `Engine`."""
+        try:
+            return self._inspect_image(image)
+        except SandboxError as error:
+            if error.code != "image_missing":
+                raise
+            return None
+
+    def ensure_image(self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never) -> ImageFacts:
+        """See `Engine`."""
+        if policy == PullPolicy.NEVER:
+            return self._inspect_image(image)
+        if policy == PullPolicy.MISSING and (facts := self.find_image(image)) is not None:
+            return facts
+        self._pull(image, stop)
+        return self._inspect_image(image)
+
+    def _inspect_image(self, image: str) -> ImageFacts:
+        """What the image says about itself. It is taken to have a shell until a container of it was looked into."""
+        with engine_errors(f"looking for the image {image}"):
+            facts = read_image(self.api.inspect_image(image))  # type: ignore[no-untyped-call]  # absent in the stubs
+        return replace(facts, has_shell=self._with_shell.get(facts.digest, True))
+
+    def _has_shell(self, container: str, digest: str) -> bool:
+        """Whether the image of a container, with this digest, has a shell; looked up once for each image."""
+        if digest not in self._with_shell:
+            url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/archive"
+            with engine_errors("looking into the container"):
+                answer = self.api.head(url, params={"path": SHELL}, timeout=CALL_TIMEOUT_S)
+            self._with_shell[digest] = answer.status_code == 200
+        return self._with_shell[digest]
+
+    def _pull(self, image: str, stop: Callable[[], bool]) -> None:
+        """Pull an image to its end; `SandboxError` `image_pull_failed` with the registry's own words."""
+        started = time.monotonic()
+        try:
+            for line in self.api.pull(image, stream=True, decode=True):
+                if "error" in line:
+                    raise _pull_failed(image, line["error"])
+                if stop() or time.monotonic() - started > PULL_TIMEOUT_S:
+                    raise SandboxError("image_pull_stopped", f"{image} was not pulled to its end")
+        except APIError as error:
+            raise _pull_failed(image, error.explanation or error) from error
+        except (DockerException, requests.RequestException, OSError) as error:
+            raise _pull_failed(image, error) from error
+
+    def prepare(self, spec: StageSpec) -> str:
+        """See `Engine`."""
+        container = self._create(spec)
+        image = spec.image_facts
+        if image.volumes and (uncovered := self._volumes(container)):
+            self.remove(container)
+            raise unsuitable(f"declares the volume {uncovered[0][:200]!r}, which cannot be given a limited place")
+        if not image.has_shell or self._has_shell(container, image.digest):
+            return container
+        self.remove(container)
+        return self._create(replace(spec, image_facts=replace(image, has_shell=False)))
+
+    def _create(self, spec: StageSpec) -> str:
+        config = container_config(spec, self._cgroup(spec.group).parent)
+        try:
+            with engine_errors(f"creating the container {spec.name}"):
+                created = self.api.create_container_from_config(config, spec.name)  # type: ignore[no-untyped-call]  # absent in the stubs
+                return str(created["Id"])
+        except SandboxError as error:
+            if not isinstance(error.__cause__, APIError) or error.__cause__.status_code != 409:
+                raise
+            return self.observe(spec.name).id
+
+    def _volumes(self, container: str) -> list[str]:
+        """Where the container has a volume of the engine's own, which lies on the host's disk and has no end."""
+        with engine_errors("inspecting the container"):
+            mounts = self.api.inspect_container(container)["Mounts"]
+        return [str(mount["Destination"]) for mount in mounts if mount["Type"] == "volume"]
+
+    def adopt(self, name: str) -> ContainerState:
+        """See `Engine`."""
+        return self.observe(name)
+
+    def usage(self, group: str) -> Usage:
+        """See `Engine`."""
+        return self._cgroup(group).read()
+
+    def release(self, group: str) -> bool:
+        """See `Engine`."""
+        return self._cgroup(group).remove()
+
+    def groups(self, key: str) -> Collection[str]:
+        """See `Engine`."""
+        return group_names(key)
+
+    def _cgroup(self, group: str) -> Cgroup:
+        facts = self._facts or self.facts()  # the host's control groups do not change under a running worker
+        return Cgroup(group, version=facts.cgroup_version, driver=facts.cgroup_driver)
+
+    def start(self, container: str) -> None:
+        """Start it; returns when its first process runs."""
+        with engine_errors("starting the container"):
+            self.api.start(container)
+
+    def wait(self, container: str) -> None:
+        """Block until the container is not running; `SandboxError` when the engine goes away."""
+        while True:
+            try:
+                self.api.wait(container, timeout=WAIT_ROUND_S)
+                return
+            except (DockerException, requests.RequestException) as error:
+                # An engine that went away may have ended the container itself: that must not look like its own end.
+                if not _timed_out(error):
+                    raise SandboxError("engine_unreachable", f"waiting for the container: {error}") from error
+            if self.observe(container).ended:
+                return
+
+    def kill(self, container: str) -> None:
+        """SIGKILL to all of it; no error when it has ended already."""
+        try:
+            self.api.kill(container)
+        except (NotFound, APIError) as error:
+            if error.status_code not in (404, 409):
+                raise SandboxError("engine_error", f"killing the container: {error.explanation}") from error
+        except (DockerException, requests.RequestException) as error:
+            raise SandboxError("engine_unreachable", f"killing the container: {error}") from error
+
+    def signalled(self, container: str, since: datetime) -> bool:
+        """Whether somebody asked the engine to kill or stop the container since then; the engine forgets after a while."""
+        wanted = {"container": container, "event": "kill"}
+        with engine_errors("asking the engine for its events"):
+            # `until` ends the answer: a moment to come would be waited for. Both with fractions, which a datetime would lose.
+            span: dict[str, Any] = {"since": since.timestamp(), "until": datetime.now(UTC).timestamp()}
+            return any(True for _ in self.api.events(**span, filters=wanted, decode=True))
+
+    def observe(self, container: str) -> ContainerState:
+        """The engine's word on the container."""
+        with engine_errors("inspecting the container"):
+            facts = self.api.inspect_container(container)
+        state = facts["State"]
+        return ContainerState(
+            id=facts["Id"], status=state["Status"], exit_code=int(state["ExitCode"]),
+            oom_killed=bool(state["OOMKilled"]),
+            started_at=parse_time(state["StartedAt"]), finished_at=parse_time(state["FinishedAt"]),
+            labels=facts["Config"].get("Labels") or {},
+        )  # fmt: skip
+
+    def remove(self, container: str) -> None:
+        """Remove it with its anonymous volumes, killing what still runs; no error when it is gone already."""
+        try:
+            self.api.remove_container(container, v=True, force=True)
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code != 409:  # its removal is in progress
+                raise SandboxError("engine_error", f"removing the container: {error.explanation}") from error
+        except (DockerException, requests.RequestException) as error:
+            raise SandboxError("engine_unreachable", f"removing the container: {error}") from error
+
+    def collect(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
+        """Chunks of standard output and error as they were written; `close()` ends it. Only a program may keep it waiting.
+
+        The SDK's own call asks for the container's description first each time, which costs as much as the log.
+        """
+        chosen = {"stdout": 1, "stderr": 1, "follow": int(follow), "tail": tail or "all"}
+        with engine_errors("reading the container's log"):
+            url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/logs"
+            timeout = (CALL_TIMEOUT_S, None if follow else CALL_TIMEOUT_S)
+            with contextlib.closing(self.api.get(url, params=chosen, stream=True, timeout=timeout)) as answer:
+                yield from _frames(answer)
+
+    def list(self, labels: Mapping[str, str]) -> Collection[str]:
+        """See `Engine`."""
+        wanted = [f"{key}={value}" for key, value in labels.items()]
+        with engine_errors("listing containers"):
+            return [str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": wanted})]
+
+
+def user_offset(root: str) -> int:
+    """The host's user behind user 0 of a remapped engine, which its folder is named after.
+
+    >>> user_offset("/var/lib/docker/165536.165536"), user_offset("/var/lib/docker")
+    (165536, 0)
+    """
+    match = re.search(r"/(\d+)\.\d+/?\Z", root)
+    return int(match.group(1)) if match else 0
+
+
+def _timed_out(error: Exception) -> bool:
+    """Whether it is our own time-out, which requests reports in two ways."""
+    inner = error.args[0] if error.args else None
+    return isinstance(error, requests.ReadTimeout) or isinstance(inner, ReadTimeoutError)
+
+
+def _frames(answer: requests.Response) -> Iterator[bytes]:
+    """The payloads of the engine's frames: one byte of stream, three of nothing, four of length, then as many bytes."""
+    if answer.status_code != 200:
+        raise SandboxError("engine_error", f"reading the container's log: the engine answered {answer.status_code}")
+    while len(header := answer.raw.read(8)) == 8:
+        yield answer.raw.read(int.from_bytes(header[4:], "big"))
+
+
+def read_image(facts: dict[str, Any]) -> ImageFacts:
+    """Read the engine's answer to an inspection of an image."""
+    digests = facts.get("RepoDigests") or []
+    config = facts.get("Config") or {}
+    return ImageFacts(
+        digest=str(digests[0].rpartition("@")[2] if digests else facts["Id"]),
+        entrypoint=tuple(config.get("Entrypoint") or ()),
+        volumes=tuple(sorted(config.get("Volumes") or ())),
+    )
+
+
+def parse_time(text: str) -> datetime | None:
+    """The engine's RFC 3339 time with nanoseconds; None for its year 1, which says "never"."""
+    if text.startswith("0001-"):
+        return None
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", text)
+    if match is None:
+        raise SandboxError("engine_error", f"the engine gave a time that cannot be read: {text!r}")
+    moment, fraction, zone = match.groups()
+    microseconds = f"{fraction or '.0'}000000"[:7]
+    return datetime.fromisoformat(f"{moment}{microseconds}{zone.replace('Z', '+00:00')}").astimezone(UTC)

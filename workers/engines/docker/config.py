@@ -1,0 +1,140 @@
+"""A container in the engine's own JSON: its mounts, limits and all that is taken away from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.spec import OUTPUT_TARGET, WORKING_DIR, Mount, StageSpec
+from workers.protocol.limits import MIB, Limits
+
+# The engine drops the older of two such files: what a flood writes before the worker begins to read must fit, or its first lines are gone.
+MIN_LOG_FILE_BYTES = 64 * MIB
+TMP_INODES_PER_MIB = 256
+SPARE_PROCESSES = 64
+MAX_PENDING_SIGNALS = 4096  # with user namespaces those of all containers count for one user of the host
+MIN_SHM_BYTES = 64 * MIB
+# Both streams into one pipe: through two, the engine would guess which of two lines came first. The program is never read by the shell.
+ONE_STREAM = ("/bin/sh", "-c", 'exec "$@" 2>&1', "sh")
+# What engines hide, newer ones included, and what tells of the host and of the runs beside: its disks with the paths of their files.
+MASKED_PATHS = (
+    "/proc/acpi", "/proc/asound", "/proc/diskstats", "/proc/fs", "/proc/interrupts", "/proc/kcore", "/proc/key-users", "/proc/keys",
+    "/proc/latency_stats", "/proc/partitions", "/proc/sched_debug", "/proc/scsi", "/proc/swaps", "/proc/timer_list",
+    "/proc/timer_stats", "/sys/block", "/sys/class/bdi", "/sys/class/block", "/sys/dev/block", "/sys/devices/virtual/bdi",
+    "/sys/devices/virtual/block", "/sys/devices/virtual/powercap", "/sys/firmware", "/sys/fs/bcachefs", "/sys/fs/btrfs",
+    "/sys/fs/ext4", "/sys/fs/f2fs", "/sys/fs/fuse", "/sys/fs/xfs", "/sys/kernel/debug", "/sys/kernel/security", "/sys/module/loop",
+)  # fmt: skip
+
+
+def container_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
+    """The body of the engine's `POST /containers/create`."""
+    environment = {**base_environment(spec), **spec.env}
+    one_stream = spec.image_facts.has_shell
+    return {
+        "Image": spec.image,
+        "Entrypoint": list(ONE_STREAM) if one_stream else None,  # None: the image's own
+        "Cmd": [*(spec.image_facts.entrypoint if one_stream else ()), *spec.argv],
+        "User": spec.runner.as_user,
+        "Healthcheck": {"Test": ["NONE"]},  # an image's own would run beside the program
+        "StopSignal": "SIGKILL",
+        "WorkingDir": WORKING_DIR,
+        "Hostname": "runner",
+        "Env": [f"{key}={value}" for key, value in environment.items()],
+        "Labels": dict(spec.labels),
+        "NetworkDisabled": not spec.network,
+        "Tty": False,
+        "OpenStdin": False,
+        "HostConfig": host_config(spec, cgroup_parent),
+    }
+
+
+def base_environment(spec: StageSpec) -> dict[str, str]:
+    """Nothing of the worker's own environment: that is where tokens and proxies with passwords live."""
+    threads = str(max(1, int(spec.limits.cpus)))
+    gpu = {} if spec.gpu_uuid else {"NVIDIA_VISIBLE_DEVICES": "void"}  # a CUDA image asks for all GPUs by default
+    # Its user has a number and no name in the image: what asks for a name finds it here.
+    return {"HOME": "/tmp", "TMPDIR": "/tmp", "USER": "runner", "LOGNAME": "runner", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads,
+            "http_proxy": "", "https_proxy": "", **gpu}  # fmt: skip
+
+
+def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
+    """The engine's `HostConfig`: bounds and hardening."""
+    limits = spec.limits
+    return {
+        "NetworkMode": "bridge" if spec.network else "none",
+        "CapDrop": ["ALL"],
+        "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile(plain_files=spec.plain_files)}"],
+        "MaskedPaths": list(MASKED_PATHS),
+        "ReadonlyRootfs": True,
+        "Init": True,  # reaps orphans; a program that ignores signals dies with it
+        "IpcMode": "private",
+        "CgroupnsMode": "private",  # else its group's path names the lease
+        "PidsLimit": limits.pids,
+        "Memory": limits.memory_bytes,
+        "MemorySwap": limits.memory_bytes,  # no swap
+        "NanoCpus": int(limits.cpus * 1e9),
+        "CpusetCpus": spec.cpuset,
+        "Runtime": spec.runtime,
+        "OomScoreAdj": 500,  # when the host runs short, the kernel takes a submission before the worker
+        "ShmSize": max(MIN_SHM_BYTES, limits.memory_bytes // 2),
+        "Tmpfs": {"/tmp": _tmpfs_options(limits, "exec")} | _volumes(spec),
+        "Ulimits": _ulimits(spec),
+        "Mounts": [_bind(mount) for mount in spec.mounts] + [_output(spec.output)],
+        "CgroupParent": cgroup_parent,
+        "LogConfig": _log_config(limits),
+        "DeviceRequests": _gpu(spec.gpu_uuid),
+        "AutoRemove": False,
+        "RestartPolicy": {"Name": "no"},
+    }
+
+
+def _tmpfs_options(limits: Limits, execution: str) -> str:
+    # Files in /tmp may be executed: Triton, Numba and torch.compile load what they have built. It is private and bounded.
+    inodes = max(1024, limits.tmp_bytes // MIB * TMP_INODES_PER_MIB)
+    return f"rw,{execution},nosuid,nodev,mode=1777,size={limits.tmp_bytes},nr_inodes={inodes}"
+
+
+def _volumes(spec: StageSpec) -> dict[str, str]:
+    """What the image declares volumes, as bounded memory: the engine would give each a place on the host's disk without an end."""
+    mounted = {OUTPUT_TARGET, "/tmp", *(mount.target for mount in spec.mounts)}
+    options = _tmpfs_options(spec.limits, "noexec")
+    return dict.fromkeys(spec.image_facts.volumes_beside(mounted), options)
+
+
+def _ulimits(spec: StageSpec) -> list[dict[str, Any]]:
+    limits = spec.limits
+    # A little more than the largest place that a file could lie in: what is too large for that place ends there with
+    # "no space left", and a hole of 1 TB ends at once.
+    file_size = max(limits.output_bytes, limits.tmp_bytes) * 21 // 20 + 8 * MIB
+    # Counted for the user, who may have two containers of one run; the control group counts each container.
+    processes = 2 * limits.pids + SPARE_PROCESSES
+    values = {
+        "core": 0,
+        "nofile": spec.open_files,
+        "fsize": file_size,
+        "nproc": processes,
+        "sigpending": MAX_PENDING_SIGNALS,
+    }
+    return [{"Name": name, "Soft": value, "Hard": value} for name, value in values.items()]
+
+
+def _bind(mount: Mount) -> dict[str, Any]:
+    return {"Type": "bind", "Source": str(mount.source), "Target": mount.target, "ReadOnly": not mount.writable,
+            "BindOptions": {"Propagation": "rprivate"}}  # fmt: skip
+
+
+def _output(path: Path) -> dict[str, Any]:
+    return {"Type": "bind", "Source": str(path), "Target": OUTPUT_TARGET, "ReadOnly": False,
+            "BindOptions": {"Propagation": "rprivate"}}  # fmt: skip
+
+
+def _log_config(limits: Limits) -> dict[str, Any]:
+    size = max(MIN_LOG_FILE_BYTES, limits.log_bytes)
+    return {"Type": "local", "Config": {"max-size": str(size), "max-file": "2", "compress": "false"}}
+
+
+def _gpu(uuid: str | None) -> list[dict[str, Any]]:
+    if uuid is None:
+        return []
+    return [{"Driver": "nvidia", "DeviceIDs": [uuid], "Capabilities": [["gpu", "compute", "utility"]]}]

@@ -1,0 +1,155 @@
+"""The calls of a worker and the site's answers, but for a job and the result of a run."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BeforeValidator, Field, field_validator
+
+from workers.protocol.hosts import Calibration, Host, SelfTest, SlotFaults
+from workers.protocol.messages import EmptyIsNone, Line, Measured, Message, NullIsEmpty, line
+
+MAX_PIECES = 64  # of a log, in one heartbeat
+MAX_PIECE_CHARS = 64_000
+
+
+class Role(StrEnum):
+    """Which stages a worker runs: scoring never runs participants' code, ingestion never sees reference data."""
+
+    BOTH = "both"
+    INGESTION = "ingestion"
+    SCORING = "scoring"
+
+
+class Register(Message):
+    """A worker says who it is."""
+
+    protocol: int
+    name: Annotated[str, Field(min_length=1)]
+    instance: Annotated[str, line(64)] = ""
+    version: Annotated[str, line(50)] = ""
+    slots: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
+    host: Annotated[Host, NullIsEmpty] = Host()
+    role: Role = Role.BOTH
+    self_test: Annotated[SelfTest, NullIsEmpty] = SelfTest()
+    calibration: Annotated[Calibration, NullIsEmpty] = Calibration()
+
+    @field_validator("name")
+    @classmethod
+    def _is_printable(cls, name: str) -> str:
+        if not name[:100].isprintable():
+            raise ValueError("must be printable text")
+        return name[:100]
+
+
+class Registered(Message):
+    """The site's answer: who the worker is to it, where wake-ups come from, and the intervals."""
+
+    worker_id: str
+    queue: str = ""
+    wakeup_queue: str = Field(validation_alias=AliasChoices("wakeup_queue", "bell"))
+    poll_s: float = 2.0
+    lease_s: float
+    heartbeat_s: float
+
+    def in_version(self, protocol: int) -> dict[str, Any]:
+        """The body as a worker of this version reads it."""
+        return self.model_dump() | ({"bell": self.wakeup_queue} if protocol == 1 else {})
+
+
+class Claim(Message):
+    """A worker asks for a run. One that is sent again, with the same id, gets the same."""
+
+    worker_id: Annotated[str, BeforeValidator(str)] = ""
+    free_slots: Annotated[int, Field(strict=True, ge=0, le=1000)] = 0
+    free_gpus: Annotated[int, Field(strict=True, ge=0, le=1000)] = 0
+    claim_id: Annotated[str, line(64)] = ""
+    slot_faults: SlotFaults = ()
+
+
+class Activity(StrEnum):
+    """How far the worker is with a run."""
+
+    LEASED = "leased"
+    PREPARING = "preparing"
+    INGESTING = "ingesting"
+    SCORING = "scoring"
+
+
+class LogStream(StrEnum):
+    """Whose log: one for each stage, and the platform's own."""
+
+    SUBMISSION = "submission"
+    INGESTION = "ingestion"
+    SCORING = "scoring"
+    WORKER = "worker"
+
+
+class LogPiece(Message):
+    """A piece of a log. Those of one stream are numbered from 0; a repeated number is the same piece."""
+
+    stream: LogStream
+    seq: Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+    text: Annotated[str, Field(max_length=MAX_PIECE_CHARS)]
+
+
+class Meters(Message):
+    """What a stage has used so far."""
+
+    wall_s: Measured = None
+    cpu_s: Measured = None
+    memory_bytes: Measured = None
+    memory_peak_bytes: Measured = None
+    output_bytes: Measured = None
+    bytes_written: Measured = None
+    gpu_s: Measured = None
+    gpu_memory_peak_bytes: Measured = None
+    gpu_energy_j: Measured = None
+
+    def known(self) -> dict[str, int | float]:
+        """The meters that were measured."""
+        return self.model_dump(exclude_none=True)
+
+
+class Progress(Message):
+    """What the participant's program says about how far it is."""
+
+    fraction: Measured = None
+
+
+class Heartbeat(Message):
+    """A worker is still at it."""
+
+    lease_id: Line = ""
+    attempt: Measured = None
+    state: Activity
+    logs: Annotated[tuple[LogPiece, ...], Field(max_length=MAX_PIECES), BeforeValidator(lambda logs: logs or ())] = ()
+    meters: Annotated[Meters, EmptyIsNone] = Meters()
+    progress: Progress | None = None
+
+
+class Action(StrEnum):
+    """What a worker has to do about a run."""
+
+    CONTINUE = "continue"
+    CANCEL = "cancel"
+
+
+class HeartbeatAnswer(Message):
+    """`files`: renewed addresses by digest, while files are still being fetched."""
+
+    action: Action = Action.CONTINUE
+    drain: bool = False
+    lease_expires_at: str | None = None
+    files: dict[str, str] = {}
+
+
+class Release(Message):
+    """A worker gives a run back whose containers never started."""
+
+    lease_id: Line = ""
+    attempt: Measured = None
+
+
+METERED = tuple(Meters.model_fields)

@@ -1,0 +1,102 @@
+"""What a worker says of the host it runs on. It is shown and kept, and decides nothing but which GPUs there are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from workers.protocol.messages import Line, Measured, Message, OptionalLine
+
+MAX_ITEMS = 100
+Lines = Annotated[tuple[Line, ...], Field(max_length=MAX_ITEMS)]
+
+
+class Gpu(Message):
+    """One GPU."""
+
+    uuid: Line = ""
+    model: Line = ""
+    memory_bytes: Measured = None
+    driver: Line = ""
+
+
+class SlotFacts(Message):
+    """What one slot has to itself; no cores: all of the host's."""
+
+    gpu_uuid: OptionalLine = None
+    cores: Annotated[tuple[int, ...], Field(max_length=4096)] = ()
+
+
+class Host(Message):
+    """Hardware and software, for receipts and for the worker's page."""
+
+    hostname: Line = ""
+    os: Line = ""
+    kernel: Line = ""
+    engine: Line = ""
+    cpu_model: Line = ""
+    cores: Measured = None
+    memory_bytes: Measured = None
+    cgroup: Line = ""
+    output_quota: Line = ""
+    seccomp: Line = ""
+    user_namespaces: bool = False
+    runtimes: Lines = ()
+    runtime: Line = ""
+    gpus: Annotated[tuple[Gpu, ...], Field(max_length=MAX_ITEMS)] = ()
+    slots: Annotated[tuple[SlotFacts, ...], Field(max_length=1000)] = ()
+
+
+class SelfTest(Message):
+    """Which limits were seen to hold on the host, and when; nothing where it was not tried."""
+
+    at: Line = ""
+    holds: Lines = ()
+    fails: Lines = ()
+    state: Line = ""  # of the host: tried again when it changes
+
+
+class GpuTimes(Message):
+    """Times of the fixed load of GPUs."""
+
+    uuid: Line = ""
+    model: Line = ""
+    fma_s: Measured = None
+    memory_s: Measured = None
+
+
+class CpuTimes(Message):
+    """Times of the fixed loads of processors."""
+
+    interpreter_s: Measured = None
+    digest_s: Measured = None
+    copy_s: Measured = None
+    everywhere_s: Measured = None
+
+
+class Calibration(Message):
+    """Times of a fixed load, to compare hosts by; those of different `loads` are not compared."""
+
+    at: Line = ""
+    loads: Measured = None
+    worker_version: Line = ""
+    image_digest: Line = ""
+    cores: Measured = None
+    cpu: CpuTimes = CpuTimes()
+    gpus: Annotated[tuple[GpuTimes, ...], Field(max_length=MAX_ITEMS)] = ()
+
+
+def _no_list_is_empty(value: object) -> object:
+    return value if isinstance(value, list | tuple) else ()
+
+
+class SlotFault(Message):
+    """A slot that is out of service, and why."""
+
+    slot: int = 0
+    gpu_uuid: OptionalLine = None
+    detail: Line = ""
+
+
+SlotFaults = Annotated[tuple[SlotFault, ...], Field(max_length=1000), BeforeValidator(_no_list_is_empty)]
