@@ -134,6 +134,12 @@ def test_what_a_phase_hides_is_for_organizers(site: World, readers: Readers) -> 
         assert those(readers(), lambda reader, name=name: may_download(reader, phase, name)) == set(KINDS[2:])  # type: ignore[misc]
 
 
+def test_hidden_logs_are_hidden_as_files_too_and_predictions_are_hidden_apart(site: World, readers: Readers) -> None:
+    site.phase.hide_output = True
+    assert not may_download(readers()["member"], site.phase, "ingestion.log")
+    assert may_download(readers()["member"], site.phase, "predictions.zip")
+
+
 def test_detailed_results_wait_for_the_competitions_wish_and_every_sealed_board(site: World, readers: Readers) -> None:
     def shown() -> bool:
         return may_download(readers()["member"], site.phase, "detailed_results.html")
