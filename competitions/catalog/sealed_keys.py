@@ -12,7 +12,7 @@ def sealed_keys_record(*, phase: Phase, now: datetime) -> None:
     """Put on record the keys of every score that the phase's boards keep sealed now. Safe to call twice, or at once.
 
     Called before a worker is told which scores to send, and again when they are recorded: between the two an organizer may
-    have renamed or deleted the column. Call it in a transaction that holds no board's lock: it takes some.
+    have renamed or deleted the column. Call it in a transaction that holds no board's lock: it may take the phase's, then some of theirs.
     """
     if phase.revealed_at is not None:
         return
@@ -25,7 +25,8 @@ def sealed_keys_record(*, phase: Phase, now: datetime) -> None:
 
 
 def _record(phase: Phase, missing: set[tuple[int, str]], now: datetime) -> None:
-    """The boards are marked under their locks, taken in their order, in the transaction that writes their keys."""
+    """The boards are marked in the transaction that writes their keys. Locks: the phase, then its boards in their order."""
+    Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
     boards = Leaderboard.objects.select_for_update(of=("self",)).filter(pk__in={board for board, _ in missing})
     locked = list(boards.order_by("pk").values_list("pk", flat=True))
     Leaderboard.objects.filter(pk__in=locked, has_sealed_keys=False).update(has_sealed_keys=True)

@@ -51,7 +51,7 @@ def disclosed_outcome(phase: Phase, outcome: Outcome) -> Outcome:
 
     Its own words belong in its log, and its meters in the receipt: both are for those with the right to see sealed scores.
     """
-    if not (outcome.quotes_scoring or (outcome.is_of_scoring and outcome.meters)) or not phase.holds_sealed_scores:
+    if not phase.holds_sealed_scores:
         return outcome
     if outcome.is_of_scoring:
         outcome = replace(outcome, meters={})

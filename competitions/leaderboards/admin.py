@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from competitions.catalog.models import Column, Leaderboard
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.leaderboards.growing import admin as growing_admin  # noqa: F401  # registers its page
@@ -131,6 +131,12 @@ class LeaderboardAdmin(OrganizerAdmin):
         for board in queryset:
             board_freeze(board=board, at=None)
         self.message_user(request, f"{queryset.count()} thawed.")
+
+    def save_model(self, request: HttpRequest, obj: Leaderboard, form: Any, change: bool) -> None:
+        Phase.objects.select_for_update(no_key=True).get(
+            pk=obj.phase_id
+        )  # ranking again may need it, and it comes first
+        super().save_model(request, obj, form, change)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)

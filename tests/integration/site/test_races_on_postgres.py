@@ -13,12 +13,14 @@ from unittest import mock
 
 import pytest
 import requests
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import Scope, token_create
-from competitions.catalog.models import Leaderboard, Phase
+from competitions.catalog.models import Leaderboard, Phase, SealedKey
+from competitions.catalog.sealed_keys import sealed_keys_record
+from competitions.catalog.services import phase_reveal
 from competitions.compute import wakeups
 from competitions.leaderboards import picks
 from competitions.leaderboards.models import Commitment, Entry, Pick
@@ -339,3 +341,27 @@ def test_many_reconcilers_commit_to_a_board_once(site: World) -> None:
     assert settled is not None
     at_once(6, lambda _: commit_closed_boards(now=settled) and None)
     assert Commitment.objects.count() == 1
+
+
+def test_keys_are_put_on_record_and_revealed_one_after_the_other(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lock the phase before its boards: a reveal that comes while the first claim is at it waits."""
+    recording, write = threading.Event(), SealedKey.objects.bulk_create
+
+    def slowly(*arguments: Any, **options: Any) -> list[SealedKey]:
+        recording.set()
+        threading.Event().wait(0.3)
+        return write(*arguments, **options)
+
+    monkeypatch.setattr(SealedKey.objects, "bulk_create", slowly)
+
+    def act(number: int) -> None:
+        if number:
+            assert recording.wait(timeout=30)
+            phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
+            return
+        with transaction.atomic():
+            sealed_keys_record(phase=site.sealed, now=site.now)
+
+    assert at_once(2, act) == {"accepted": 2}
+    assert Phase.objects.get(pk=site.sealed.pk).revealed_at == site.now
+    assert SealedKey.objects.filter(phase=site.sealed).count() == 1

@@ -15,12 +15,14 @@ from competitions.catalog.sealed_keys import phases_under_seal, sealed_keys_reco
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure import outcomes
 from competitions.disclosure.outcomes import Outcome, disclosed_meters, disclosed_outcome
-from competitions.disclosure.outputs import may_download, visible_streams
+from competitions.disclosure.outputs import may_download, runs_beside_scoring, visible_streams
 from competitions.disclosure.readers import Reader, reader_of
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.scores import (
+    boards_to_announce,
     boards_to_carry_over,
     boards_with_open_rows,
+    details_are_public,
     may_know_of,
     may_see_board,
     may_see_manifest,
@@ -122,6 +124,86 @@ def test_logs_and_files_of_a_sealed_phase(site: World, readers: Readers) -> None
         assert those(readers(), lambda reader, name=name: may_download(reader, site.sealed, name)) == {"with the right"}  # type: ignore[misc]
     for name in ("predictions.zip", "ingestion.log"):
         assert those(readers(), lambda reader, name=name: may_download(reader, site.sealed, name)) == set(KINDS[2:])  # type: ignore[misc]
+
+
+def test_what_a_phase_hides_is_for_organizers(site: World, readers: Readers) -> None:
+    phase = site.phase
+    phase.hide_output = phase.hide_prediction_output = phase.hide_score_output = True
+    assert set(visible_streams(readers()["member"], phase)) == {LogStream.WORKER}
+    for name in ("ingestion.log", "predictions.zip", "detailed_results.html"):
+        assert those(readers(), lambda reader, name=name: may_download(reader, phase, name)) == set(KINDS[2:])  # type: ignore[misc]
+
+
+def test_hidden_logs_are_hidden_as_files_too_and_predictions_are_hidden_apart(site: World, readers: Readers) -> None:
+    site.phase.hide_output = True
+    assert not may_download(readers()["member"], site.phase, "ingestion.log")
+    assert may_download(readers()["member"], site.phase, "predictions.zip")
+
+
+def test_detailed_results_wait_for_the_competitions_wish_and_every_sealed_board(site: World, readers: Readers) -> None:
+    def shown() -> bool:
+        return may_download(readers()["member"], site.phase, "detailed_results.html")
+
+    assert shown()
+    site.phase.competition.show_detailed_results_in_submission_panel = False
+    assert not shown()
+    site.phase.competition.show_detailed_results_in_submission_panel = True
+    board_of(site.phase, is_hidden=True)
+    assert not shown()
+    board_of(site.phase, is_hidden=False)
+    Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    assert not shown()
+
+
+def test_logs_of_programs_are_shown_while_sealed_where_organizers_say_so(site: World, readers: Readers) -> None:
+    site.sealed.show_output_while_sealed = True
+    assert set(visible_streams(readers()["member"], site.sealed)) == PROGRAMS | {LogStream.WORKER}
+    assert may_download(readers()["member"], site.sealed, "predictions.zip")
+    site.sealed.tasks.update(
+        ingestion_only_during_scoring=True, ingestion_program=site.sealed.tasks.get().scoring_program
+    )
+    assert runs_beside_scoring(site.sealed)
+    for kind in ("member", "organizer"):  # beside a scoring program, code may have been told of scores
+        assert set(visible_streams(readers()[kind], site.sealed)) == {LogStream.WORKER}
+        assert not may_download(readers()[kind], site.sealed, "ingestion.log")
+    assert not may_download(readers()["member"], site.sealed, "predictions.zip")
+    assert set(visible_streams(readers()["with the right"], site.sealed)) == set(LogStream)
+
+
+@pytest.mark.parametrize(
+    ("of_phase", "of_competition", "is_public"),
+    [
+        ({}, {}, True),
+        ({}, {"enable_detailed_results": False}, False),
+        ({}, {"show_detailed_results_in_leaderboard": False}, False),
+        ({"hide_score_output": True}, {}, False),
+        ({"visibility": "sealed"}, {}, False),
+    ],
+)
+def test_details_of_rows_are_public_as_far_as_the_organizers_wish(
+    site: World, of_phase: dict[str, Any], of_competition: dict[str, bool], is_public: bool
+) -> None:
+    site.competition.enable_detailed_results = True
+    for row, changes in ((site.phase, of_phase), (site.competition, of_competition)):
+        for name, value in changes.items():
+            setattr(row, name, value)
+    site.phase.competition = site.competition
+    board = board_of(site.phase)
+    board.phase = site.phase
+    assert details_are_public(board) == is_public
+    board_of(site.phase, is_hidden=True)
+    assert not details_are_public(board)
+
+
+def test_the_reveal_is_announced_for_boards_that_it_opened_to_everybody(site: World) -> None:
+    assert boards_to_announce(site.sealed) == []
+    phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
+    revealed = Phase.objects.get(pk=site.sealed.pk)
+    assert boards_to_announce(revealed) == [revealed.leaderboard]
+    board_of(revealed, is_hidden=True)
+    assert boards_to_announce(revealed) == []
+    Phase.objects.filter(pk=site.phase.pk).update(revealed_at=site.now)
+    assert boards_to_announce(Phase.objects.get(pk=site.phase.pk)) == []
 
 
 def test_receipts_leave_out_what_may_not_be_had(site: World, readers: Readers) -> None:

@@ -311,7 +311,7 @@ def test_the_preview_is_for_organizers_and_shows_scores_to_those_with_the_right_
     assert client_of(closed.member()).get(url).status_code == 404
     client = client_of(closed.organizer)
     page = client.get(url).content.decode()
-    assert "Everything is as it was committed to" in page
+    assert "Nothing has changed since the commitment" in page
     assert "0.3123" not in page
     CompetitionOrganizer.objects.filter(competition=closed.competition).update(can_see_sealed=True)
     assert "0.3123" in client.get(url).content.decode()
@@ -412,7 +412,7 @@ def test_a_sealed_board_without_columns_is_committed_to_and_previewed(closed: Wo
     board_rebuild(board(closed))
     assert committed(closed).entry_count == 0
     url = reverse("web:reveal", args=[closed.competition.slug, closed.sealed.slug])
-    assert "Everything is as it was committed to" in client_of(closed.organizer).get(url).content.decode()
+    assert "Nothing has changed since the commitment" in client_of(closed.organizer).get(url).content.decode()
 
 
 def test_no_rank_of_a_hidden_board_is_told_by_the_shake_up(closed: World) -> None:

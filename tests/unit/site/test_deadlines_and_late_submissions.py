@@ -47,7 +47,7 @@ def test_a_closed_phase_that_takes_late_ones_says_so(site: World) -> None:
     page = client_of(site.member()).get(
         reverse("web:submissions", args=[site.competition.slug]), {"phase": site.phase.slug}
     )
-    assert "Late: what you submit now is scored" in page.content.decode()
+    assert "Late: submissions made now are scored" in page.content.decode()
     assert "Late submission" in page.content.decode()
 
 

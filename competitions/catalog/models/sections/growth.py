@@ -1,13 +1,18 @@
 """A board that grows in both directions: by algorithms, and by the datasets that teams submit."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from competitions.catalog.models.sections.section import Section
 from competitions.catalog.models.task import Task
+
+if TYPE_CHECKING:
+    from django_stubs_ext.db.models.manager import RelatedManager
+
+    from competitions.catalog.models.board import Leaderboard
 
 
 class GrowthSection(Section):
@@ -32,7 +37,7 @@ class GrowthSection(Section):
     accepts_predictions: bool
     accepts_code: bool
     accepts_datasets: bool
-    leaderboards: Any
+    leaderboards: "RelatedManager[Leaderboard]"
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "A board that grows by datasets": ("dataset_check", "max_datasets", "max_datasets_per_team", "cost")
