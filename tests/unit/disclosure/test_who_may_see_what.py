@@ -107,6 +107,11 @@ def test_that_a_submission_counts_is_told_where_it_tells_no_score(
     assert those(readers(), lambda reader: may_see_that_it_counts(reader, sealed)) == who
 
 
+def test_of_a_hidden_board_nobody_but_organizers_is_told_what_counts(site: World, readers: Readers) -> None:
+    hidden = board_of(site.phase, is_hidden=True, rule="last")
+    assert those(readers(), lambda reader: may_see_that_it_counts(reader, hidden)) == set(KINDS[2:])
+
+
 def test_logs_and_files_of_a_public_phase(site: World, readers: Readers) -> None:
     streams = {kind: set(visible_streams(reader, site.phase)) for kind, reader in readers().items()}
     assert streams["member"] == PROGRAMS | {LogStream.WORKER}
