@@ -19,8 +19,11 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy"
 cd "$copy"
-"$python" -W ignore -m mutmut run --max-children "${PODIUM_MUTANTS_AT_ONCE:-2}" "${names[@]}" | tr '\r' '\n' | tail -n 1
-echo
+"$python" -W ignore -m mutmut run --max-children "${PODIUM_MUTANTS_AT_ONCE:-2}" "${names[@]}" >log 2>&1 || {
+    tr '\r' '\n' <log | tail -n 40
+    exit 1
+}
+tr '\r' '\n' <log | grep '[0-9]/[0-9]' | tail -n 1
 "$python" -W ignore -m mutmut results | grep -v 'not checked' | sed 's/^ *//; s/: .*//' | while read -r name; do
     echo "--- $name"
     "$python" -W ignore -m mutmut show "$name" | grep '^[-+]' | grep -v '^\(---\|+++\)'

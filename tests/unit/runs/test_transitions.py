@@ -11,6 +11,7 @@ import pytest
 from competitions.runs.models import Run, RunEvent, TeamTurn
 from competitions.runs.transitions import NEXT, IllegalMove, run_move, run_reopen, submission_status
 from competitions.submissions.models import Submission
+from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, Reason, State
 from tests.worlds import NOON, World
 
@@ -142,3 +143,28 @@ def test_a_run_that_is_not_over_is_not_opened_again(site: World) -> None:
 def test_the_least_advanced_run_says_how_far_a_submission_is(states: tuple[State, ...], status: State) -> None:
     runs = [Run(state=state, reason=Reason.TIME_LIMIT if state == State.FAILED else "") for state in states]
     assert submission_status(runs) == (status, Reason.TIME_LIMIT if status == State.FAILED else "")
+
+
+def test_a_submission_ends_with_its_last_run(site: World) -> None:
+    run = waiting(site)
+    assert moved(run, State.QUEUED, State.CANCELLED, site)
+    assert Submission.objects.get(pk=run.submission_id).finished_at == site.now
+    assert RunEvent.objects.latest("pk").note == ""
+
+
+def test_a_board_hears_of_a_run_that_fills_it_when_that_ends_and_not_before(site: World) -> None:
+    run, heard = waiting(site), list[Submission]()
+
+    def listen(submission: Submission, **_: object) -> None:
+        heard.append(submission)
+
+    Run.objects.filter(pk=run.pk).update(fills_board=True)
+    submission_settled.connect(listen)
+    try:
+        assert moved(site.claim(at=site.now), State.LEASED, State.PREPARING, site)
+        assert heard == []
+        assert moved(run, State.PREPARING, State.FAILED, site, reason=Reason.SCORING_ERROR)
+        assert heard == [run.submission]
+    finally:
+        submission_settled.disconnect(listen)
+    assert Submission.objects.get(pk=run.submission_id).status == State.QUEUED, "it has no part in that"
