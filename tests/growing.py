@@ -17,13 +17,13 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Team
 from tests.answers import read_result
 from tests.background import run_background
-from tests.worlds import World, lease, zip_of
+from tests.scenario import Scenario, lease, zip_of
 
 DATASET = {"input_data/rows.csv": "1,2\n", "reference_data/labels.csv": "0\n", "README.md": "Mine."}
 Scores = Mapping[tuple[str, str], float | str]
 
 
-def grow(site: World) -> Phase:
+def grow(site: Scenario) -> Phase:
     """Let the public phase's board grow: `mae` on the organizers' data set, and the average rank, which decides."""
     phase = site.phase
     program = phase.tasks.get().scoring_program
@@ -43,7 +43,7 @@ def grow(site: World) -> Phase:
 
 
 def submit_dataset(
-    site: World, team: Team | None = None, *, name: str = "mine", files: Mapping[str, str] = DATASET, at: Any = None
+    site: Scenario, team: Team | None = None, *, name: str = "mine", files: Mapping[str, str] = DATASET, at: Any = None
 ) -> Submission:
     user, moment = site.member(team), at or site.now
     upload = site.upload(zip_of({**files, "README.md": name}), f"{name}.zip", user=user, at=moment)
@@ -53,11 +53,11 @@ def submit_dataset(
     return made
 
 
-def submit_code(site: World, team: Team | None = None, *, at: Any = None) -> Submission:
+def submit_code(site: Scenario, team: Team | None = None, *, at: Any = None) -> Submission:
     return site.submit(team=team, kind=Kind.CODE, at=at)
 
 
-def work(site: World, scores: Scores, default: float = 0.5, *, limit: int = 1000) -> list[Run]:
+def work(site: Scenario, scores: Scores, default: float = 0.5, *, limit: int = 1000) -> list[Run]:
     """Take every run that waits: its score is looked up by (team, task); a text is the reason of a failure."""
     worker = site.worker()
     done: list[Run] = []
@@ -73,18 +73,18 @@ def work(site: World, scores: Scores, default: float = 0.5, *, limit: int = 1000
     return done
 
 
-def reconcile(site: World) -> tuple[int, int, int]:
+def reconcile(site: Scenario) -> tuple[int, int, int]:
     """The reconciler's part: data sets that joined, cells that were queued or given up, data sets that began to count."""
     return datasets_join(now=site.now), boards_fill(now=site.now), datasets_begin_to_count(now=site.now)
 
 
-def settle(site: World, scores: Scores, default: float = 0.5) -> None:
+def settle(site: Scenario, scores: Scores, default: float = 0.5) -> None:
     """Until nothing is left to do."""
     while any(reconcile(site)) or work(site, scores, default):
         pass
 
 
-def joined(site: World, team: Team | None = None, *, name: str = "mine") -> Dataset:
+def joined(site: Scenario, team: Team | None = None, *, name: str = "mine") -> Dataset:
     """A team's data set, checked and on the board."""
     submission = submit_dataset(site, team, name=name)
     work(site, {})
@@ -92,11 +92,11 @@ def joined(site: World, team: Team | None = None, *, name: str = "mine") -> Data
     return Dataset.objects.get(submission=submission)
 
 
-def board_of(site: World) -> Leaderboard:
+def board_of(site: Scenario) -> Leaderboard:
     return Leaderboard.objects.select_related("phase").get(phase=site.phase)
 
 
-def order(site: World) -> list[tuple[str, float]]:
+def order(site: Scenario) -> list[tuple[str, float]]:
     """Teams with their average ranks, best first."""
     rows = (
         Entry.objects.filter(leaderboard__phase=site.phase).select_related("team").order_by("rank_value", "team__name")

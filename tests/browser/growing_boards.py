@@ -15,7 +15,7 @@ from competitions.submissions.models import Dataset
 from competitions.submissions.states import State
 from tests.browser import seeding
 from tests.growing import Scores, grow, reconcile, settle, submit_code, submit_dataset, work
-from tests.worlds import World
+from tests.scenario import Scenario
 
 TEAMS = ("Hedgehog", "Ibex", "Jackdaw", "Kestrel", "Lynx and the very patient people of the second floor", "Marmot")
 DATASETS = 25
@@ -45,9 +45,9 @@ def growing(organizer: User, place: seeding.Place) -> None:
     _fail_by_the_platform(site)
 
 
-def _world(organizer: User, place: seeding.Place) -> World:
+def _world(organizer: User, place: seeding.Place) -> Scenario:
     phase = seeding.phase(place, "test-dev", "public", 0, {"name": "Algorithms and data"})
-    site = World(organizer, place.queue, "", place.competition, {"test-dev": phase}, place.now)
+    site = Scenario(organizer, place.queue, "", place.competition, {"test-dev": phase}, place.now)
     Column.objects.filter(leaderboard__phase=phase).exclude(key="mae").delete()
     grow(site)
     Phase.objects.filter(pk=phase.pk).update(max_datasets_per_team=6)
@@ -62,7 +62,7 @@ def _world(organizer: User, place: seeding.Place) -> World:
     return site
 
 
-def _scores(site: World) -> Scores:
+def _scores(site: Scenario) -> Scores:
     """Each algorithm a little better than the next, but on every third data set; some fail."""
     names = [LONG_NAME if number == 1 else f"Data set {number + 1}" for number in range(DATASETS)]
     found: dict[tuple[str, str], float | str] = {}
@@ -73,7 +73,7 @@ def _scores(site: World) -> Scores:
     return found | {("Ibex", "Data set 1"): "time_limit", ("Kestrel", LONG_NAME): "memory_limit"}
 
 
-def _fail_by_the_platform(site: World) -> None:
+def _fail_by_the_platform(site: Scenario) -> None:
     last = Dataset.objects.filter(submission__phase=site.phase).latest("pk")
     run = Run.objects.filter(task=last.task_id, state=State.QUEUED).earliest("pk")
     Run.objects.filter(pk=run.pk).update(priority=1)

@@ -92,7 +92,7 @@ class Place:
         from competitions.submissions.services import submission_create
         from competitions.submissions.states import Kind
         from tests.background import run_background
-        from tests.worlds import zip_of
+        from tests.scenario import zip_of
 
         at = self.now - timedelta(hours=hours_ago)
         content = zip_of({"metadata.yaml": METADATA, "main.py": code}) if code else prediction(phase)
@@ -201,7 +201,7 @@ def phase(place: Place, split: str, visibility: str, index: int, fields: dict[st
 def task(place: Place, split: str) -> Task:
     from competitions.catalog.models import Task
     from competitions.resources.models import Resource
-    from tests.worlds import resource, zip_of
+    from tests.scenario import resource, zip_of
 
     program = zip_of({"metadata.yaml": METADATA, "main.py": SCORER.read_text()})
     kinds = Resource.Kind
@@ -218,7 +218,7 @@ def pages(place: Place) -> None:
     """Texts, an announcement, and files to download."""
     from competitions.catalog.models import Announcement, Page
     from competitions.resources.models import Resource
-    from tests.worlds import resource, zip_of
+    from tests.scenario import resource, zip_of
 
     Page.objects.create(competition=place.competition, title="Overview", body=OVERVIEW)
     Page.objects.create(

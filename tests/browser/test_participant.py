@@ -13,7 +13,7 @@ from tests.browser.conftest import NewVisitor
 from tests.browser.seeding import LONG_TEAM, prediction
 from tests.browser.site import BrowserSite
 from tests.browser.visitor import Visitor
-from tests.worlds import zip_of
+from tests.scenario import zip_of
 
 SCORED_WITHIN_MS = 45_000
 OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"

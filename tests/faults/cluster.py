@@ -110,7 +110,7 @@ class Cluster:
     def _resource(self, kind: str, source: str) -> Any:  # Django is not set up when this is imported
         from competitions.resources.models import Resource
         from competitions.resources.storage import store_bytes
-        from tests.worlds import zip_of
+        from tests.scenario import zip_of
 
         stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
         return Resource.objects.create(owner=self.user, kind=kind, name=kind, file=stored, file_name=f"{kind}.zip")
@@ -132,7 +132,7 @@ class Cluster:
         from competitions.resources.storage import store_bytes
         from competitions.runs.planning import runs_add
         from competitions.submissions.models import Submission
-        from tests.worlds import zip_of
+        from tests.scenario import zip_of
 
         expected: dict[uuid.UUID, float] = {}
         for _ in range(count):

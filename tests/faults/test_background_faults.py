@@ -72,9 +72,9 @@ def submitted(content: bytes) -> Any:
     """A code submission whose check is asked for."""
     from competitions.submissions.services import submission_create
     from competitions.submissions.states import Kind
-    from tests.worlds import world
+    from tests.scenario import scenario
 
-    site = world(now=datetime.now(UTC), prediction_format=None)
+    site = scenario(now=datetime.now(UTC), prediction_format=None)
     upload = site.upload(content, "code.zip")
     return submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE, now=datetime.now(UTC))
 
@@ -130,7 +130,7 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(
 
 
 def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_nothing(background: Background) -> None:
-    from tests.worlds import CODE, zip_of
+    from tests.scenario import CODE, zip_of
 
     made = [submitted(zip_of(CODE)) for _ in range(5)]
     background.broker.kill()

@@ -19,13 +19,13 @@ from competitions.runs.models import Run, TeamTurn
 from competitions.runs.queue.ranking import queue_places
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
-from tests.worlds import World, world
+from tests.scenario import Scenario, scenario
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLAIMS = 40
 
 
-def fill(site: World, waiting: int, teams: int) -> None:
+def fill(site: Scenario, waiting: int, teams: int) -> None:
     """Waiting runs in bulk, spread over the teams."""
     pattern = site.submit()
     run = pattern.runs.get()
@@ -52,7 +52,7 @@ def fill(site: World, waiting: int, teams: int) -> None:
         cursor.execute("VACUUM ANALYZE")
 
 
-def times_of_claims(site: World, worker: ComputeWorker) -> list[float]:
+def times_of_claims(site: Scenario, worker: ComputeWorker) -> list[float]:
     """Milliseconds of claims one after the other; each is rolled back, so that all meet the same queue."""
     found = []
     for _ in range(CLAIMS):
@@ -69,7 +69,7 @@ def test_claims(share: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wakeups, "wake", lambda name: True)
     print(f"\n{share}: claim p50 / p95 in ms, places of a page in ms")
     for waiting in (100, 1000, 10_000, 100_000):
-        site = world(max_submissions_per_day=None)
+        site = scenario(max_submissions_per_day=None)
         fill(site, waiting, {"one team": 1, "100 teams": 100}.get(share, waiting))
         times = times_of_claims(site, site.worker())
         mine = Run.objects.filter(team=site.team, queue=site.queue).select_related("queue")

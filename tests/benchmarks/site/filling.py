@@ -10,12 +10,12 @@ from competitions.leaderboards.models import Entry, Score
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
-from tests.worlds import World
+from tests.scenario import Scenario
 
 FILLED: tuple[type[Model], ...] = (Team, Submission, Run, Score, Entry)
 
 
-def fill(site: World, submissions: int, teams: int) -> None:
+def fill(site: Scenario, submissions: int, teams: int) -> None:
     """Rows in bulk: random scores, spread over the teams; every tenth submission is the viewer's own, so that its list is long too.
 
     One real submission is the pattern: what is not said below is as it is there. The viewer's own row stands far down, on no

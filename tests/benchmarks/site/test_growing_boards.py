@@ -22,14 +22,14 @@ from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Team
 from tests.growing import board_of, grow
-from tests.worlds import World, person, world
+from tests.scenario import Scenario, person, scenario
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def filled(algorithms: int, datasets: int) -> World:
+def filled(algorithms: int, datasets: int) -> Scenario:
     """A board with every cell run."""
-    site = world(now=timezone.now())
+    site = scenario(now=timezone.now())
     phase = grow(site)
     Phase.objects.filter(pk=phase.pk).update(max_datasets=200)
     own, user, file = phase.tasks.get(), person(), store_bytes(b"x")

@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from competitions.compute import wakeups
 from tests.benchmarks.site.filling import fill
-from tests.worlds import World, world
+from tests.scenario import Scenario, scenario
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SIZES = ((100, 60), (10_000, 2_000), (1_000_000, 100_000))  # submissions, teams; a first page of 50 rows in each
@@ -71,7 +71,7 @@ def times_ms_of(acts: list[Callable[[], Any]]) -> list[Times]:
     return [Times(statistics.median(measured), min(measured)) for measured in times]
 
 
-def pages(site: World) -> dict[str, str]:
+def pages(site: Scenario) -> dict[str, str]:
     slug, phase = site.competition.slug, site.phase.slug
     return {
         "competition page": reverse("web:overview", args=[slug]),
@@ -95,7 +95,7 @@ def test_pages_take_the_same_queries_and_time_at_any_size(monkeypatch: pytest.Mo
     monkeypatch.setattr(Template, "_render", test_utils._TestState.saved_data.template_render)  # type: ignore[attr-defined]
     sites = []
     for submissions, teams in SIZES:
-        site = world(now=timezone.now())
+        site = scenario(now=timezone.now())
         fill(site, submissions, teams)
         sites.append(site)
     rows = [measure(sites, name, who) for name, who in PAGES]
@@ -106,7 +106,7 @@ def test_pages_take_the_same_queries_and_time_at_any_size(monkeypatch: pytest.Mo
         assert max(row.queries) <= MAX_QUERIES, row
 
 
-def measure(sites: list[World], name: str, who: str) -> Row:
+def measure(sites: list[Scenario], name: str, who: str) -> Row:
     acts: list[Callable[[], Any]] = []
     queries = []
     for site in sites:
@@ -121,7 +121,7 @@ def measure(sites: list[World], name: str, who: str) -> Row:
     return Row(name, who, queries, times_ms_of(acts))
 
 
-def measure_unchanged(sites: list[World]) -> Row:
+def measure_unchanged(sites: list[Scenario]) -> Row:
     """The same board asked for again by somebody who has it."""
     acts: list[Callable[[], Any]] = []
     queries = []

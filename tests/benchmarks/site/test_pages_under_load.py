@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from competitions.compute import wakeups
 from tests.benchmarks.site.filling import fill
-from tests.worlds import world
+from tests.scenario import scenario
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECONDS, VISITORS = 10, 8
@@ -31,7 +31,7 @@ def answers_per_s(port: int, path: str, keeps: bool) -> float:
 
 def test_two_web_processes_serve_the_board(monkeypatch: pytest.MonkeyPatch, two_web_processes: int) -> None:
     monkeypatch.setattr(wakeups, "wake", lambda name: True)
-    site = world(now=timezone.now())
+    site = scenario(now=timezone.now())
     fill(site, 100_000, 100_000)
     page = f"{reverse('web:leaderboard', args=[site.competition.slug])}?phase={site.phase.slug}"
     board = reverse("api:leaderboard", args=[site.competition.slug, site.phase.slug])

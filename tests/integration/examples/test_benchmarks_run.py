@@ -37,7 +37,7 @@ from podium.cli import main
 from tests.answers import read_result
 from tests.background import run_background
 from tests.integration.workers.harness import Bench, Outcome, make_worker
-from tests.worlds import lease
+from tests.scenario import lease
 
 R_IMAGE = "podium/r:1"
 

@@ -30,7 +30,7 @@ from tests.integration.examples.test_benchmarks_run import (  # noqa: F401  # it
     files,
     folder_of,
 )
-from tests.worlds import lease
+from tests.scenario import lease
 
 ALGORITHMS = folder_of(both_grow_small) / "algorithms"
 # Tells whether labels, or the file that held both, lie anywhere in its container; then as the nearest mean.

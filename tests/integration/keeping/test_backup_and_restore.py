@@ -29,16 +29,16 @@ from competitions.submissions.states import Kind, State
 from config.backup import services
 from config.backup.archive import Broken, Place, opened, read_manifest
 from config.backup.services import backup, compare, restore
+from tests.scenario import Scenario, lease, scenario
 from tests.services import REPOSITORY
-from tests.worlds import World, lease, world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def site() -> World:
+def site() -> Scenario:
     """A site in the middle of its life: scored, running, waiting, failed."""
-    made = world(max_submissions_per_day=None)
+    made = scenario(max_submissions_per_day=None)
     made.score(made.submit(), 0.25)
     made.answer(
         made.submit(kind=Kind.CODE),
@@ -61,7 +61,7 @@ def empty_the_site() -> None:
 
 
 @pytest.mark.parametrize("name", ["site.tar", "folder"])
-def test_an_empty_site_becomes_the_one_that_was_backed_up(site: World, tmp_path: Path, name: str) -> None:
+def test_an_empty_site_becomes_the_one_that_was_backed_up(site: Scenario, tmp_path: Path, name: str) -> None:
     kept = backup(tmp_path / name, now=site.now)
     assert kept.files == StoredFile.objects.count()
     facts = list(Submission.objects.order_by("pk").values_list("pk", "status", "reason", "is_charged", "created_at"))
@@ -80,7 +80,7 @@ def test_an_empty_site_becomes_the_one_that_was_backed_up(site: World, tmp_path:
 
 
 def test_nothing_is_removed_while_a_backup_is_made(
-    site: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orphan = store_bytes(b"nobody points at this any more")
     remove_orphans(now=site.now)
@@ -99,7 +99,7 @@ def test_nothing_is_removed_while_a_backup_is_made(
     assert restore(tmp_path / "site.tar") == kept
 
 
-def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: World, tmp_path: Path) -> None:
+def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: Scenario, tmp_path: Path) -> None:
     held = Run.objects.get(state=State.LEASED)
     backup(tmp_path / "site.tar", now=site.now)
     empty_the_site()
@@ -114,7 +114,7 @@ def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: World, tmp_
     assert new.pk > held.submission_id, "new rows get free keys"
 
 
-def test_a_later_backup_into_the_same_folder_copies_only_what_is_new(site: World, tmp_path: Path) -> None:
+def test_a_later_backup_into_the_same_folder_copies_only_what_is_new(site: Scenario, tmp_path: Path) -> None:
     backup(tmp_path, now=site.now)
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "objects").iterdir()}
     site.submit()
@@ -152,7 +152,7 @@ def embedded(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_a_backup_travels_to_the_other_database_and_back(
-    site: World, tmp_path: Path, embedded: Callable[..., str]
+    site: Scenario, tmp_path: Path, embedded: Callable[..., str]
 ) -> None:
     Column.objects.filter(leaderboard=site.phase.leaderboard).update(sorting="desc")
     site.score(site.submit(phase=site.phase, team=site.join()), 0.0)  # ranked by -0.0
@@ -170,7 +170,7 @@ def test_a_backup_travels_to_the_other_database_and_back(
 
 
 def test_numbers_that_were_first_written_on_sqlite_arrive_on_postgresql(
-    site: World, tmp_path: Path, embedded: Callable[..., str]
+    site: Scenario, tmp_path: Path, embedded: Callable[..., str]
 ) -> None:
     program = f"from competitions.runs.models import Run; Run.objects.update(meters={ODD_NUMBERS!r})"
     backup(tmp_path / "first.tar", now=site.now)
@@ -182,14 +182,14 @@ def test_numbers_that_were_first_written_on_sqlite_arrive_on_postgresql(
     assert Run.objects.filter(meters__large=10**16).count() == Run.objects.count() == 4
 
 
-def test_a_site_with_accounts_is_not_overwritten(site: World, tmp_path: Path) -> None:
+def test_a_site_with_accounts_is_not_overwritten(site: Scenario, tmp_path: Path) -> None:
     backup(tmp_path / "site.tar", now=site.now)
     with pytest.raises(CommandError, match="has accounts already"):
         call_command("restore", str(tmp_path / "site.tar"))
     assert Submission.objects.count() == 4
 
 
-def test_a_damaged_backup_is_refused_and_nothing_is_restored(site: World, tmp_path: Path) -> None:
+def test_a_damaged_backup_is_refused_and_nothing_is_restored(site: Scenario, tmp_path: Path) -> None:
     backup(tmp_path, now=site.now)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     victim = tmp_path / "objects" / next(iter(manifest["objects"]))

@@ -23,17 +23,17 @@ from competitions.submissions.services import submission_create, submission_disq
 from competitions.submissions.states import Kind, State
 from tests.growing import DATASET, grow, joined, order, settle, submit_code, submit_dataset, work
 from tests.integration.site.test_races_on_postgres import at_once, without_row_locks
-from tests.worlds import World, world, zip_of
+from tests.scenario import Scenario, scenario, zip_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> World:
+def site(monkeypatch: pytest.MonkeyPatch) -> Scenario:
     """Three algorithms that count."""
     monkeypatch.setattr(wakeups, "wake", lambda name: True)
     assert connection.vendor == "postgresql"
-    made = world(now=timezone.now())
+    made = scenario(now=timezone.now())
     grow(made)
     made.join("Ben")
     made.join("Cay")
@@ -43,7 +43,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> World:
     return made
 
 
-def test_six_reconcilers_queue_each_cell_once(site: World) -> None:
+def test_six_reconcilers_queue_each_cell_once(site: Scenario) -> None:
     for name in "abc":
         joined(site, name=name)
     outcomes = at_once(6, lambda number: str(boards_fill(now=timezone.now())))
@@ -51,7 +51,7 @@ def test_six_reconcilers_queue_each_cell_once(site: World) -> None:
     assert Run.objects.filter(fills_board=True).count() == 9
 
 
-def test_the_same_cell_is_queued_once_by_eight_threads(site: World) -> None:
+def test_the_same_cell_is_queued_once_by_eight_threads(site: Scenario) -> None:
     dataset = joined(site)
     made = Entry.objects.get(team=site.team).score.submission
 
@@ -63,7 +63,7 @@ def test_the_same_cell_is_queued_once_by_eight_threads(site: World) -> None:
 
 
 @pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
-def test_the_last_place_is_given_to_one_data_set(site: World, lock: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_place_is_given_to_one_data_set(site: Scenario, lock: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = [submit_dataset(site, team) for team in site.teams]
     work(site, {})
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets=1)
@@ -85,14 +85,14 @@ def test_the_last_place_is_given_to_one_data_set(site: World, lock: bool, monkey
     assert Dataset.objects.count() == Task.objects.filter(dataset__isnull=False).count() == outcomes["joined"]
 
 
-def test_a_data_set_joins_once_however_many_reconcilers_find_it(site: World) -> None:
+def test_a_data_set_joins_once_however_many_reconcilers_find_it(site: Scenario) -> None:
     submit_dataset(site)
     work(site, {})
     outcomes = at_once(6, lambda number: str(joining.datasets_join(now=timezone.now())))
     assert outcomes == Counter({"0": 5, "1": 1})
 
 
-def test_one_team_takes_its_last_place_for_a_data_set_once(site: World) -> None:
+def test_one_team_takes_its_last_place_for_a_data_set_once(site: Scenario) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets_per_team=1)
     phase, user = Phase.objects.get(pk=site.phase.pk), site.member()
     uploads = [site.upload(zip_of({**DATASET, "n": str(number)}), "d.zip", user=user) for number in range(8)]
@@ -103,7 +103,7 @@ def test_one_team_takes_its_last_place_for_a_data_set_once(site: World) -> None:
     assert at_once(8, submit) == Counter(accepted=1, no_place_for_dataset=7)
 
 
-def test_filling_counting_withdrawing_and_scoring_at_once_leave_the_board_whole(site: World) -> None:
+def test_filling_counting_withdrawing_and_scoring_at_once_leave_the_board_whole(site: Scenario) -> None:
     made = [joined(site, team, name=f"of {team.name}") for team in site.teams]
     boards_fill(now=timezone.now())
     late = site.join("Dan")

@@ -34,8 +34,8 @@ import json
 from datetime import timedelta
 from django.utils import timezone
 from accounts.models import token_create
-from tests.worlds import world
-site = world(now=timezone.now(), max_submissions_per_day=None, prediction_format=None)
+from tests.scenario import scenario
+site = scenario(now=timezone.now(), max_submissions_per_day=None, prediction_format=None)
 tokens = []
 for number in range({teams}):
     user = site.member(site.join(f"Team {{number}}"))

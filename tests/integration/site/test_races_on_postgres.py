@@ -40,16 +40,16 @@ from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.services import code_hand_in, invite_next
 from core.refusals import Refusal
 from tests.answers import read_result
-from tests.worlds import FILE_NAME, World, lease, person, prediction_bytes, world
+from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> World:
+def site(monkeypatch: pytest.MonkeyPatch) -> Scenario:
     monkeypatch.setattr(wakeups, "wake", lambda name: True)
     assert connection.vendor == "postgresql"
-    return world(now=timezone.now())
+    return scenario(now=timezone.now())
 
 
 def at_once(count: int, act: Callable[[int], Any]) -> Counter[str]:
@@ -93,7 +93,7 @@ def slow_counting(pause: threading.Event) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
-def test_twenty_submissions_share_one_last_slot(site: World, lock: bool) -> None:
+def test_twenty_submissions_share_one_last_slot(site: Scenario, lock: bool) -> None:
     site.phase.max_submissions_per_day = 1
     site.phase.save()
     user = site.member()
@@ -111,7 +111,7 @@ def test_twenty_submissions_share_one_last_slot(site: World, lock: bool) -> None
         assert outcomes["quota_used"] == 19
 
 
-def test_one_key_sent_ten_times_at_once_makes_one_submission(site: World) -> None:
+def test_one_key_sent_ten_times_at_once_makes_one_submission(site: Scenario) -> None:
     user = site.member()
     upload = site.upload(prediction_bytes(), user=user)
 
@@ -124,7 +124,7 @@ def test_one_key_sent_ten_times_at_once_makes_one_submission(site: World) -> Non
     assert Submission.objects.count() == 1
 
 
-def test_no_run_is_handed_out_twice(site: World) -> None:
+def test_no_run_is_handed_out_twice(site: Scenario) -> None:
     site.phase.max_submissions_per_day = None
     site.phase.save()
     for _ in range(8):
@@ -147,7 +147,7 @@ def test_no_run_is_handed_out_twice(site: World) -> None:
     assert RunEvent.objects.filter(target=State.LEASED).count() == 8
 
 
-def test_an_answer_sent_by_five_threads_counts_once(site: World) -> None:
+def test_an_answer_sent_by_five_threads_counts_once(site: Scenario) -> None:
     site.submit()
     run = site.claim(at=timezone.now())
     result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
@@ -159,7 +159,7 @@ def test_an_answer_sent_by_five_threads_counts_once(site: World) -> None:
     assert Entry.objects.get().submissions == 1
 
 
-def test_cancel_and_finish_at_once_end_in_one_final_state(site: World) -> None:
+def test_cancel_and_finish_at_once_end_in_one_final_state(site: Scenario) -> None:
     for _ in range(5):
         made = site.submit()
         run = site.claim(at=timezone.now())
@@ -176,7 +176,7 @@ def test_cancel_and_finish_at_once_end_in_one_final_state(site: World) -> None:
         assert RunEvent.objects.filter(run=run, target__in=[State.FINISHED, State.CANCELLED]).count() == 1
 
 
-def test_scores_that_arrive_at_once_leave_the_best_on_the_board(site: World) -> None:
+def test_scores_that_arrive_at_once_leave_the_best_on_the_board(site: Scenario) -> None:
     site.phase.max_submissions_per_day = None
     site.phase.save()
     values = [0.9, 0.5, 0.7, 0.3, 0.8, 0.6]
@@ -193,7 +193,7 @@ def test_scores_that_arrive_at_once_leave_the_best_on_the_board(site: World) -> 
     assert (entry.values, entry.submissions) == ({"mae": 0.3}, len(values))
 
 
-def test_two_invited_people_share_the_last_place_of_a_team(site: World) -> None:
+def test_two_invited_people_share_the_last_place_of_a_team(site: Scenario) -> None:
     site.competition.max_team_size = 3
     site.competition.save()
     people = [person() for _ in range(2)]
@@ -211,7 +211,7 @@ def test_two_invited_people_share_the_last_place_of_a_team(site: World) -> None:
     assert site.team.memberships.count() == 2
 
 
-def test_one_person_founds_one_team_however_often_they_click(site: World) -> None:
+def test_one_person_founds_one_team_however_often_they_click(site: Scenario) -> None:
     user = person()
     teams.register(user=user, competition=site.competition, rules_version=1, now=site.now)
 
@@ -223,7 +223,7 @@ def test_one_person_founds_one_team_however_often_they_click(site: World) -> Non
     assert Team.objects.filter(memberships__user=user).count() == 1
 
 
-def test_twenty_posts_at_once_over_http_share_one_last_slot(site: World, live_server: Any) -> None:
+def test_twenty_posts_at_once_over_http_share_one_last_slot(site: Scenario, live_server: Any) -> None:
     site.phase.max_submissions = 1
     site.phase.save()
     expires_at = timezone.now() + timedelta(hours=1)
@@ -243,7 +243,7 @@ def test_twenty_posts_at_once_over_http_share_one_last_slot(site: World, live_se
     assert Submission.objects.count() == 1
 
 
-def test_submissions_made_while_teams_merge_belong_to_the_team_that_stays(site: World) -> None:
+def test_submissions_made_while_teams_merge_belong_to_the_team_that_stays(site: Scenario) -> None:
     other = site.join("Other team")
     proposal = merging.merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
     uploads = [site.upload(prediction_bytes(), FILE_NAME, user=other.captain) for _ in range(6)]
@@ -265,7 +265,7 @@ def test_submissions_made_while_teams_merge_belong_to_the_team_that_stays(site: 
     assert not Run.objects.filter(team=other).exists()
 
 
-def test_of_a_proposal_that_is_accepted_and_withdrawn_at_once_one_answer_counts(site: World) -> None:
+def test_of_a_proposal_that_is_accepted_and_withdrawn_at_once_one_answer_counts(site: Scenario) -> None:
     other = site.join("Other team")
     proposal = merging.merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
 
@@ -283,7 +283,7 @@ def test_of_a_proposal_that_is_accepted_and_withdrawn_at_once_one_answer_counts(
 
 
 @pytest.mark.parametrize("lock", [True, False], ids=["locked", "control: the race is real"])
-def test_selecting_many_at_once_keeps_to_the_limit(site: World, lock: bool) -> None:
+def test_selecting_many_at_once_keeps_to_the_limit(site: Scenario, lock: bool) -> None:
     Leaderboard.objects.filter(phase=site.phase).update(rule=Rule.SELECTED, max_selected=2)
     Phase.objects.filter(pk=site.phase.pk).update(max_submissions_per_day=None)
     site.phase.refresh_from_db()
@@ -310,7 +310,7 @@ def test_selecting_many_at_once_keeps_to_the_limit(site: World, lock: bool) -> N
         assert outcomes == Counter(accepted=2, too_many_selected=6)
 
 
-def test_inviting_many_times_at_once_fills_the_places_once(site: World) -> None:
+def test_inviting_many_times_at_once_fills_the_places_once(site: Scenario) -> None:
     for name in ("aa", "bb", "cc", "dd"):
         site.score(site.submit(team=site.join(name)), 0.5)
     Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now)
@@ -320,7 +320,7 @@ def test_inviting_many_times_at_once_fills_the_places_once(site: World) -> None:
     assert Place.objects.count() == 2
 
 
-def test_a_step_of_the_lane_is_taken_once_however_often_it_is_sent(site: World) -> None:
+def test_a_step_of_the_lane_is_taken_once_however_often_it_is_sent(site: Scenario) -> None:
     site.score(site.submit(), 0.5)
     Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now)
     lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
@@ -335,7 +335,7 @@ def test_a_step_of_the_lane_is_taken_once_however_often_it_is_sent(site: World) 
     assert PlaceEvent.objects.filter(place=place).count() == 2
 
 
-def test_many_reconcilers_commit_to_a_board_once(site: World) -> None:
+def test_many_reconcilers_commit_to_a_board_once(site: Scenario) -> None:
     site.score(site.submit(phase=site.sealed), 0.5)
     settled = site.sealed.grace_ends_at
     assert settled is not None
@@ -343,7 +343,9 @@ def test_many_reconcilers_commit_to_a_board_once(site: World) -> None:
     assert Commitment.objects.count() == 1
 
 
-def test_keys_are_put_on_record_and_revealed_one_after_the_other(site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_put_on_record_and_revealed_one_after_the_other(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both lock the phase before its boards: a reveal that comes while the first claim is at it waits."""
     recording, write = threading.Event(), SealedKey.objects.bulk_create
 

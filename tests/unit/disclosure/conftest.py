@@ -1,5 +1,3 @@
-"""The rules of disclosure are tested in the same small world as the domain."""
+from tests.unit.fixtures import permissions, site, wakeups
 
-from tests.unit.site.conftest import rung, site, town
-
-__all__ = ["rung", "site", "town"]
+__all__ = ["permissions", "site", "wakeups"]

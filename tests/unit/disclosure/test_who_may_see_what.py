@@ -32,7 +32,7 @@ from competitions.disclosure.scores import (
 )
 from competitions.disclosure.streams import LogStream
 from competitions.submissions.states import Reason
-from tests.worlds import World, person
+from tests.scenario import Scenario, person
 
 KINDS = ("visitor", "member", "organizer", "with the right", "administrator")
 PROGRAMS = {LogStream.SUBMISSION, LogStream.INGESTION}
@@ -46,7 +46,7 @@ RECEIPT: dict[str, Any] = {
 
 
 @pytest.fixture
-def readers(site: World) -> Callable[[], dict[str, Reader]]:
+def readers(site: Scenario) -> Callable[[], dict[str, Reader]]:
     """One of each kind, new for each call, as for a new request."""
     right = person("with-right")
     CompetitionOrganizer.objects.create(competition=site.competition, user=right, can_see_sealed=True)
@@ -73,7 +73,7 @@ def those(readers: dict[str, Reader], may: Callable[[Reader], object]) -> set[st
 Readers = Callable[[], dict[str, Reader]]
 
 
-def test_a_public_board_is_for_everybody_and_a_hidden_one_for_organizers(site: World, readers: Readers) -> None:
+def test_a_public_board_is_for_everybody_and_a_hidden_one_for_organizers(site: Scenario, readers: Readers) -> None:
     assert those(readers(), lambda reader: may_see_board(reader, board_of(site.phase))) == set(KINDS)
     hidden = board_of(site.phase, is_hidden=True)
     assert those(readers(), lambda reader: may_see_board(reader, hidden)) == set(KINDS[2:])
@@ -81,7 +81,7 @@ def test_a_public_board_is_for_everybody_and_a_hidden_one_for_organizers(site: W
     assert those(readers(), lambda reader: may_see_board(reader, None)) == set()
 
 
-def test_a_sealed_board_is_for_those_with_the_right_alone(site: World, readers: Readers) -> None:
+def test_a_sealed_board_is_for_those_with_the_right_alone(site: Scenario, readers: Readers) -> None:
     sealed = board_of(site.sealed)
     assert those(readers(), lambda reader: may_see_board(reader, sealed)) == {"with the right"}
     assert those(readers(), lambda reader: visible_columns(reader, sealed)) == {"with the right"}
@@ -90,7 +90,7 @@ def test_a_sealed_board_is_for_those_with_the_right_alone(site: World, readers: 
     assert refusal_of(sealed).stable_code == "sealed"
 
 
-def test_after_the_reveal_everybody_sees_board_and_manifest(site: World, readers: Readers) -> None:
+def test_after_the_reveal_everybody_sees_board_and_manifest(site: Scenario, readers: Readers) -> None:
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
     revealed = board_of(Phase.objects.get(pk=site.sealed.pk))
     for may in (may_see_board, may_see_manifest):
@@ -101,18 +101,18 @@ def test_after_the_reveal_everybody_sees_board_and_manifest(site: World, readers
     ("rule", "who"), [("best", {"with the right"}), ("last", set(KINDS)), ("selected", {"with the right"})]
 )
 def test_that_a_submission_counts_is_told_where_it_tells_no_score(
-    site: World, readers: Readers, rule: str, who: set[str]
+    site: Scenario, readers: Readers, rule: str, who: set[str]
 ) -> None:
     sealed = board_of(site.sealed, rule=rule)
     assert those(readers(), lambda reader: may_see_that_it_counts(reader, sealed)) == who
 
 
-def test_of_a_hidden_board_nobody_but_organizers_is_told_what_counts(site: World, readers: Readers) -> None:
+def test_of_a_hidden_board_nobody_but_organizers_is_told_what_counts(site: Scenario, readers: Readers) -> None:
     hidden = board_of(site.phase, is_hidden=True, rule="last")
     assert those(readers(), lambda reader: may_see_that_it_counts(reader, hidden)) == set(KINDS[2:])
 
 
-def test_logs_and_files_of_a_public_phase(site: World, readers: Readers) -> None:
+def test_logs_and_files_of_a_public_phase(site: Scenario, readers: Readers) -> None:
     streams = {kind: set(visible_streams(reader, site.phase)) for kind, reader in readers().items()}
     assert streams["member"] == PROGRAMS | {LogStream.WORKER}
     assert streams["organizer"] == set(LogStream)
@@ -120,7 +120,7 @@ def test_logs_and_files_of_a_public_phase(site: World, readers: Readers) -> None
     assert those(readers(), lambda reader: may_download(reader, site.phase, "detailed_results.html")) == set(KINDS)
 
 
-def test_logs_and_files_of_a_sealed_phase(site: World, readers: Readers) -> None:
+def test_logs_and_files_of_a_sealed_phase(site: Scenario, readers: Readers) -> None:
     streams = {kind: set(visible_streams(reader, site.sealed)) for kind, reader in readers().items()}
     assert streams["member"] == {LogStream.WORKER}
     assert streams["organizer"] == streams["administrator"] == PROGRAMS | {LogStream.WORKER}
@@ -131,7 +131,7 @@ def test_logs_and_files_of_a_sealed_phase(site: World, readers: Readers) -> None
         assert those(readers(), lambda reader, name=name: may_download(reader, site.sealed, name)) == set(KINDS[2:])  # type: ignore[misc]
 
 
-def test_what_a_phase_hides_is_for_organizers(site: World, readers: Readers) -> None:
+def test_what_a_phase_hides_is_for_organizers(site: Scenario, readers: Readers) -> None:
     phase = site.phase
     phase.hide_output = phase.hide_prediction_output = phase.hide_score_output = True
     assert set(visible_streams(readers()["member"], phase)) == {LogStream.WORKER}
@@ -139,13 +139,15 @@ def test_what_a_phase_hides_is_for_organizers(site: World, readers: Readers) -> 
         assert those(readers(), lambda reader, name=name: may_download(reader, phase, name)) == set(KINDS[2:])  # type: ignore[misc]
 
 
-def test_hidden_logs_are_hidden_as_files_too_and_predictions_are_hidden_apart(site: World, readers: Readers) -> None:
+def test_hidden_logs_are_hidden_as_files_too_and_predictions_are_hidden_apart(site: Scenario, readers: Readers) -> None:
     site.phase.hide_output = True
     assert not may_download(readers()["member"], site.phase, "ingestion.log")
     assert may_download(readers()["member"], site.phase, "predictions.zip")
 
 
-def test_detailed_results_wait_for_the_competitions_wish_and_every_sealed_board(site: World, readers: Readers) -> None:
+def test_detailed_results_wait_for_the_competitions_wish_and_every_sealed_board(
+    site: Scenario, readers: Readers
+) -> None:
     def shown() -> bool:
         return may_download(readers()["member"], site.phase, "detailed_results.html")
 
@@ -160,7 +162,7 @@ def test_detailed_results_wait_for_the_competitions_wish_and_every_sealed_board(
     assert not shown()
 
 
-def test_logs_of_programs_are_shown_while_sealed_where_organizers_say_so(site: World, readers: Readers) -> None:
+def test_logs_of_programs_are_shown_while_sealed_where_organizers_say_so(site: Scenario, readers: Readers) -> None:
     site.sealed.show_output_while_sealed = True
     assert set(visible_streams(readers()["member"], site.sealed)) == PROGRAMS | {LogStream.WORKER}
     assert may_download(readers()["member"], site.sealed, "predictions.zip")
@@ -186,7 +188,7 @@ def test_logs_of_programs_are_shown_while_sealed_where_organizers_say_so(site: W
     ],
 )
 def test_details_of_rows_are_public_as_far_as_the_organizers_wish(
-    site: World, of_phase: dict[str, Any], of_competition: dict[str, bool], is_public: bool
+    site: Scenario, of_phase: dict[str, Any], of_competition: dict[str, bool], is_public: bool
 ) -> None:
     site.competition.enable_detailed_results = True
     for row, changes in ((site.phase, of_phase), (site.competition, of_competition)):
@@ -200,7 +202,7 @@ def test_details_of_rows_are_public_as_far_as_the_organizers_wish(
     assert not details_are_public(board)
 
 
-def test_the_reveal_is_announced_for_boards_that_it_opened_to_everybody(site: World) -> None:
+def test_the_reveal_is_announced_for_boards_that_it_opened_to_everybody(site: Scenario) -> None:
     assert boards_to_announce(site.sealed) == []
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
     revealed = Phase.objects.get(pk=site.sealed.pk)
@@ -211,7 +213,7 @@ def test_the_reveal_is_announced_for_boards_that_it_opened_to_everybody(site: Wo
     assert boards_to_announce(Phase.objects.get(pk=site.phase.pk)) == []
 
 
-def test_receipts_leave_out_what_may_not_be_had(site: World, readers: Readers) -> None:
+def test_receipts_leave_out_what_may_not_be_had(site: Scenario, readers: Readers) -> None:
     receipts = {kind: disclosed_receipt(reader, site.sealed, RECEIPT) for kind, reader in readers().items()}
     assert receipts["with the right"] == RECEIPT
     assert receipts["member"] == {
@@ -244,14 +246,14 @@ def outcome(reason: str, *stages: str, code: str = "", detail: str = "label 7 is
     ],
 )
 def test_a_scoring_program_speaks_in_fixed_words_while_sealed(
-    site: World, told: Outcome, detail: str, meters: dict[str, int]
+    site: Scenario, told: Outcome, detail: str, meters: dict[str, int]
 ) -> None:
     disclosed = disclosed_outcome(site.sealed, told)
     assert (disclosed.detail, disclosed.meters) == (detail, meters)
     assert disclosed_outcome(site.phase, told) == told
 
 
-def test_the_meters_of_a_scoring_program_are_withheld_while_it_runs(site: World) -> None:
+def test_the_meters_of_a_scoring_program_are_withheld_while_it_runs(site: Scenario) -> None:
     said: dict[str, dict[str, int]] = {"reported": {"wall_s": 2}, "before": {"wall_s": 1}}
     assert disclosed_meters(site.sealed, **said, is_scoring=True) == {"wall_s": 1}
     assert disclosed_meters(site.sealed, **said, is_scoring=False) == {"wall_s": 2}
@@ -263,7 +265,7 @@ def test_the_reasons_named_here_are_reasons_of_runs() -> None:
 
 
 def test_a_use_of_the_right_is_recorded_once_a_request_and_only_where_something_is_sealed(
-    site: World, readers: Readers
+    site: Scenario, readers: Readers
 ) -> None:
     reader = readers()["with the right"]
     assert may_see_board(reader, board_of(site.phase))
@@ -276,7 +278,7 @@ def test_a_use_of_the_right_is_recorded_once_a_request_and_only_where_something_
 
 
 def test_rights_are_read_once_and_only_when_they_matter(
-    site: World, readers: Readers, django_assert_num_queries: DjangoAssertNumQueries
+    site: Scenario, readers: Readers, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     reader, phase = readers()["organizer"], site.phase
     with django_assert_num_queries(1):
@@ -284,7 +286,7 @@ def test_rights_are_read_once_and_only_when_they_matter(
         assert reader.organizes(phase)
 
 
-def test_boards_say_that_they_have_keys_under_seal(site: World) -> None:
+def test_boards_say_that_they_have_keys_under_seal(site: Scenario) -> None:
     final = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
     Column.objects.create(leaderboard=final, key="private", title="MAE")
     assert site.phase in phases_under_seal()
@@ -296,7 +298,7 @@ def test_boards_say_that_they_have_keys_under_seal(site: World) -> None:
     assert Leaderboard.objects.get(pk=final.pk).is_sealed
 
 
-def test_what_counts_under_seal_is_neither_run_openly_nor_carried_over(site: World) -> None:
+def test_what_counts_under_seal_is_neither_run_openly_nor_carried_over(site: Scenario) -> None:
     phase = site.phase
     final = Leaderboard.objects.create(phase=phase, key="final", title="Final", index=1, visibility="sealed")
     assert boards_with_open_rows(phase) == boards_to_carry_over(phase) == [phase.leaderboard]

@@ -28,7 +28,7 @@ from examples.pcqm4mv2_small.bundle import build_bundle as molecules
 from examples.pcqm4mv2_small.generate import Sizes
 from examples.tracks.bundle import build_track
 from tests.rows import rows_of
-from tests.worlds import NOON, person
+from tests.scenario import NOON, person
 
 pytestmark = pytest.mark.django_db
 TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)

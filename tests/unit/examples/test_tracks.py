@@ -22,7 +22,7 @@ from examples.tracks.bundle import build_track
 from examples.tracks.track import Track
 from scoring import describe, reference
 from scoring.formats.submissions import official_filename
-from tests.worlds import person
+from tests.scenario import person
 
 NOW = datetime(2030, 5, 1, 12, 30, tzinfo=UTC)
 TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)

@@ -14,13 +14,13 @@ from competitions.runs.models import Attempt, Run, RunEvent
 from competitions.runs.refusals import LeaseLost
 from competitions.submissions.states import State
 from tests.answers import read_result
-from tests.worlds import World, lease
+from tests.scenario import Scenario, lease
 
 pytestmark = pytest.mark.django_db
 CALLS = ["require", "held", "heartbeat", "release", "complete"]
 
 
-def say(call: str, site: World, named: dict[str, Any], state: State = State.PREPARING) -> Any:
+def say(call: str, site: Scenario, named: dict[str, Any], state: State = State.PREPARING) -> Any:
     """Speak as whoever names this lease, half a minute after the claim."""
     now = site.now + timedelta(seconds=30)
     match call:
@@ -36,7 +36,7 @@ def say(call: str, site: World, named: dict[str, Any], state: State = State.PREP
     return dispatch.run_complete(**named, result=result, now=now)
 
 
-def held(site: World) -> Run:
+def held(site: Scenario) -> Run:
     site.submit()
     return site.claim(at=site.now)
 
@@ -45,7 +45,7 @@ def held(site: World) -> Run:
 @pytest.mark.parametrize(
     "wrong", [{"attempt": 2}, {"attempt": 0}, {"lease_id": str(uuid4())}, {"run_id": str(uuid4())}]
 )
-def test_who_names_another_lease_changes_nothing(site: World, call: str, wrong: dict[str, Any]) -> None:
+def test_who_names_another_lease_changes_nothing(site: Scenario, call: str, wrong: dict[str, Any]) -> None:
     run = held(site)
     before = Run.objects.values().get(pk=run.pk)
     with pytest.raises(LeaseLost):
@@ -54,7 +54,7 @@ def test_who_names_another_lease_changes_nothing(site: World, call: str, wrong: 
 
 
 @pytest.mark.parametrize("call", ["held", "heartbeat", "release"])
-def test_a_run_that_nobody_holds_has_no_lease_to_name(site: World, call: str) -> None:
+def test_a_run_that_nobody_holds_has_no_lease_to_name(site: Scenario, call: str) -> None:
     run = site.submit().runs.get()
     with pytest.raises(LeaseLost):
         say(call, site, {"run_id": str(run.pk), "attempt": 1, "lease_id": str(run.lease_id)})
@@ -62,11 +62,11 @@ def test_a_run_that_nobody_holds_has_no_lease_to_name(site: World, call: str) ->
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_the_holder_is_heard(site: World, call: str) -> None:
+def test_the_holder_is_heard(site: Scenario, call: str) -> None:
     say(call, site, lease(held(site)))
 
 
-def test_a_heartbeat_renews_the_lease_from_now(site: World, settings: LazySettings) -> None:
+def test_a_heartbeat_renews_the_lease_from_now(site: Scenario, settings: LazySettings) -> None:
     settings.LEASE_S = 77
     run = held(site)
     told = say("heartbeat", site, lease(run))
@@ -76,7 +76,7 @@ def test_a_heartbeat_renews_the_lease_from_now(site: World, settings: LazySettin
     assert again.lease_expires_at == Run.objects.get(pk=run.pk).lease_expires_at == expected + timedelta(seconds=10)
 
 
-def test_a_run_starts_when_its_first_container_does_and_a_late_report_moves_nothing_back(site: World) -> None:
+def test_a_run_starts_when_its_first_container_does_and_a_late_report_moves_nothing_back(site: Scenario) -> None:
     run = held(site)
     say("heartbeat", site, lease(run))
     assert Run.objects.get(pk=run.pk).started_at is None
@@ -89,7 +89,7 @@ def test_a_run_starts_when_its_first_container_does_and_a_late_report_moves_noth
     assert Run.objects.get(pk=run.pk).state == State.INGESTING
 
 
-def test_a_released_run_keeps_its_attempt_and_says_why(site: World) -> None:
+def test_a_released_run_keeps_its_attempt_and_says_why(site: Scenario) -> None:
     run = held(site)
     assert say("release", site, lease(run)) == State.QUEUED
     run.refresh_from_db()
@@ -97,14 +97,14 @@ def test_a_released_run_keeps_its_attempt_and_says_why(site: World) -> None:
     assert RunEvent.objects.latest("pk").note == "released by the worker"
 
 
-def test_a_released_run_that_was_cancelled_ends(site: World) -> None:
+def test_a_released_run_that_was_cancelled_ends(site: Scenario) -> None:
     run = held(site)
     Run.objects.filter(pk=run.pk).update(cancel_requested_at=site.now)
     assert say("release", site, lease(run)) == State.CANCELLED
     assert Run.objects.get(pk=run.pk).state == State.CANCELLED
 
 
-def test_an_answer_that_comes_twice_gets_the_same_reply_and_counts_once(site: World) -> None:
+def test_an_answer_that_comes_twice_gets_the_same_reply_and_counts_once(site: Scenario) -> None:
     run = held(site)
     named = lease(run)
     assert say("complete", site, named) == say("complete", site, named) == State.FINISHED

@@ -15,7 +15,7 @@ from competitions.runs.services import submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Program, Submission
 from competitions.submissions.states import Kind, Reason, State
-from tests.worlds import World
+from tests.scenario import Scenario
 from workers.protocol import results
 from workers.protocol.plan import FileRole, Needs, Plan, PlannedFile
 from workers.protocol.stages import StageName
@@ -67,19 +67,19 @@ def test_what_workers_may_take_a_run_follows_from_its_programs() -> None:
         assert plan_stages(facts).needs == (Needs.TOGETHER if facts.beside_scoring else expected)
 
 
-def with_role(site: World, role: ComputeWorker.Role) -> ComputeWorker:
+def with_role(site: Scenario, role: ComputeWorker.Role) -> ComputeWorker:
     worker = site.worker()
     worker.role = role
     worker.save()
     return worker
 
 
-def claimed_by(site: World, role: ComputeWorker.Role) -> Run | None:
+def claimed_by(site: Scenario, role: ComputeWorker.Role) -> Run | None:
     return dispatch.run_claim(worker=with_role(site, role), free_gpus=0, now=site.now)
 
 
 @pytest.mark.django_db
-def test_a_run_whose_ingestion_program_was_taken_away_is_planned_again_for_a_worker_that_scores(site: World) -> None:
+def test_a_run_whose_ingestion_program_was_taken_away_is_planned_again_for_a_worker_that_scores(site: Scenario) -> None:
     task = site.sealed.tasks.get()
     task.ingestion_program = task.scoring_program
     task.save()
@@ -98,7 +98,7 @@ def test_a_run_whose_ingestion_program_was_taken_away_is_planned_again_for_a_wor
 
 
 @pytest.mark.django_db
-def test_a_run_that_got_an_ingestion_program_goes_to_no_worker_that_only_scores(site: World) -> None:
+def test_a_run_that_got_an_ingestion_program_goes_to_no_worker_that_only_scores(site: Scenario) -> None:
     site.phase.as_on_codabench = True
     site.phase.save()
     site.submit(kind=Kind.CODE)
@@ -114,7 +114,7 @@ def test_a_run_that_got_an_ingestion_program_goes_to_no_worker_that_only_scores(
 
 
 @pytest.mark.django_db
-def test_a_run_that_became_separable_is_not_ended_as_inseparable(site: World) -> None:
+def test_a_run_that_became_separable_is_not_ended_as_inseparable(site: Scenario) -> None:
     task = site.phase.tasks.get()
     task.ingestion_program, task.ingestion_only_during_scoring = task.scoring_program, True
     task.save()
@@ -128,7 +128,7 @@ def test_a_run_that_became_separable_is_not_ended_as_inseparable(site: World) ->
 
 
 @pytest.mark.django_db
-def test_a_run_that_is_opened_again_is_planned_again(site: World) -> None:
+def test_a_run_that_is_opened_again_is_planned_again(site: Scenario) -> None:
     made = site.score(site.submit(kind=Kind.CODE), 0.5)
     before = Run.objects.get().plan
     task = site.phase.tasks.get()
@@ -141,7 +141,7 @@ def test_a_run_that_is_opened_again_is_planned_again(site: World) -> None:
 
 
 @pytest.mark.django_db
-def test_an_image_that_is_none_ends_the_run_before_a_worker_has_it(site: World) -> None:
+def test_an_image_that_is_none_ends_the_run_before_a_worker_has_it(site: Scenario) -> None:
     made = site.submit()
     site.phase.docker_image = "--privileged"
     site.phase.save()

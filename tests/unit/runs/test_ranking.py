@@ -22,8 +22,8 @@ from competitions.runs.queue.ranking import WaitingTeam, enter_queue, hand_outs,
 from competitions.runs.services import submission_cancel
 from competitions.submissions.states import State
 from tests.answers import read_result
-from tests.town import client_of
-from tests.worlds import NOON, World, lease, world
+from tests.permissions import client_of
+from tests.scenario import NOON, Scenario, lease, scenario
 
 pytestmark = pytest.mark.django_db
 A, B, C = 1, 2, 3
@@ -80,7 +80,7 @@ class DispatchFollowsTheRanking(TestCase):
     def test_runs_are_claimed_in_the_order_of_their_places(
         self, arrivals: list[tuple[int, bool, int]], running: int, ended: int, cap: int | None
     ) -> None:
-        site = world(max_submissions_per_day=None)
+        site = scenario(max_submissions_per_day=None)
         teams = [site.team, *(site.join(f"Team {number}") for number in range(3))]
         urgent = Phase.objects.get(pk=site.sealed.pk)
         urgent.priority = 1
@@ -116,7 +116,7 @@ def end(run: Run, at: datetime) -> None:
     dispatch.run_complete(**lease(run), result=result, now=at)
 
 
-def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(site: World) -> None:
+def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(site: Scenario) -> None:
     other, third = site.join("Other"), site.join("Third")
     sent = [site.submit(), site.submit(team=other), site.submit(team=third)]
     for submission in sent:
@@ -133,7 +133,7 @@ def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(sit
     assert sorted(places.values()) == [1, 2, 3]
 
 
-def test_a_team_that_cancelled_everything_waits_no_more_and_one_that_was_forgotten_waits_again(site: World) -> None:
+def test_a_team_that_cancelled_everything_waits_no_more_and_one_that_was_forgotten_waits_again(site: Scenario) -> None:
     submission_cancel(submission=site.submit(), actor="test", now=site.now)
     turn = TeamTurn.objects.get()
     assert turn.waiting_since is not None, "a cancellation leaves it for the reconciler"
@@ -146,7 +146,7 @@ def test_a_team_that_cancelled_everything_waits_no_more_and_one_that_was_forgott
     assert turns_repair(now=site.now) == 0
 
 
-def test_a_team_keeps_its_turn_when_it_queues_again(site: World) -> None:
+def test_a_team_keeps_its_turn_when_it_queues_again(site: Scenario) -> None:
     site.submit()
     run = site.claim()
     served = TeamTurn.objects.get()
@@ -158,6 +158,6 @@ def test_a_team_keeps_its_turn_when_it_queues_again(site: World) -> None:
     assert (turn.served_at, turn.waiting_since) == (site.now, site.now + timedelta(hours=1))
 
 
-def test_a_visitor_reads_no_place_of_others(client: Client, site: World) -> None:
+def test_a_visitor_reads_no_place_of_others(client: Client, site: Scenario) -> None:
     submission = site.submit()
     assert client.get(reverse("api:submission", args=[submission.pk])).status_code == 401

@@ -13,12 +13,12 @@ from competitions.runs.transitions import NEXT, IllegalMove, run_move, run_reope
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, Reason, State
-from tests.worlds import NOON, World
+from tests.scenario import NOON, Scenario
 
 pytestmark = pytest.mark.django_db
 
 
-def moved(run: Run, source: State, target: State, site: World, **changes: object) -> bool:
+def moved(run: Run, source: State, target: State, site: Scenario, **changes: object) -> bool:
     attempt = changes.pop("attempt", run.attempt)
     assert isinstance(attempt, int)
     return run_move(
@@ -26,12 +26,12 @@ def moved(run: Run, source: State, target: State, site: World, **changes: object
     )  # fmt: skip
 
 
-def waiting(site: World) -> Run:
+def waiting(site: Scenario) -> Run:
     return site.submit().runs.get()
 
 
 @pytest.mark.parametrize("attempt", [0, 2])
-def test_who_names_another_attempt_moves_nothing(site: World, attempt: int) -> None:
+def test_who_names_another_attempt_moves_nothing(site: Scenario, attempt: int) -> None:
     run = waiting(site)
     before = RunEvent.objects.count()
     assert not moved(run, State.QUEUED, State.CANCELLED, site, attempt=attempt)
@@ -40,14 +40,14 @@ def test_who_names_another_attempt_moves_nothing(site: World, attempt: int) -> N
     assert moved(run, State.QUEUED, State.CANCELLED, site)
 
 
-def test_who_names_another_state_moves_nothing(site: World) -> None:
+def test_who_names_another_state_moves_nothing(site: Scenario) -> None:
     run = waiting(site)
     assert not moved(run, State.SCORING, State.FINISHED, site)
     run.refresh_from_db()
     assert run.state == State.QUEUED
 
 
-def test_another_run_of_the_same_attempt_and_state_stays(site: World) -> None:
+def test_another_run_of_the_same_attempt_and_state_stays(site: Scenario) -> None:
     run, other = waiting(site), waiting(site)
     assert moved(run, State.QUEUED, State.CANCELLED, site)
     other.refresh_from_db()
@@ -77,7 +77,7 @@ def test_the_table_lets_runs_only_go_on_be_tried_again_or_end() -> None:
     assert State.SCORING in NEXT[State.INGESTING]
 
 
-def test_a_move_is_on_record(site: World) -> None:
+def test_a_move_is_on_record(site: Scenario) -> None:
     run = waiting(site)
     assert moved(run, State.QUEUED, State.CANCELLED, site, note="x" * 2000)
     event = RunEvent.objects.latest("pk")
@@ -85,7 +85,7 @@ def test_a_move_is_on_record(site: World) -> None:
     assert (event.actor, event.note, event.at) == ("test", "x" * 1000, site.now)
 
 
-def test_only_a_held_run_has_a_lease(site: World) -> None:
+def test_only_a_held_run_has_a_lease(site: Scenario) -> None:
     site.submit()
     run = site.claim(at=site.now)
     assert moved(run, State.LEASED, State.PREPARING, site)
@@ -97,7 +97,7 @@ def test_only_a_held_run_has_a_lease(site: World) -> None:
     assert TeamTurn.objects.filter(team=site.team, waiting_since__isnull=False).exists(), "it waits again"
 
 
-def test_an_end_has_its_time_unless_the_caller_knows_another(site: World) -> None:
+def test_an_end_has_its_time_unless_the_caller_knows_another(site: Scenario) -> None:
     run, other = waiting(site), waiting(site)
     assert moved(run, State.QUEUED, State.CANCELLED, site)
     earlier = site.now - timedelta(minutes=5)
@@ -106,7 +106,7 @@ def test_an_end_has_its_time_unless_the_caller_knows_another(site: World) -> Non
     assert Run.objects.get(pk=other.pk).finished_at == earlier
 
 
-def test_a_run_that_is_not_over_is_not_opened_again(site: World) -> None:
+def test_a_run_that_is_not_over_is_not_opened_again(site: Scenario) -> None:
     run = waiting(site)
     assert not run_reopen(run=run, actor="test", now=site.now)
     assert moved(run, State.QUEUED, State.FAILED, site, reason=Reason.SCORING_ERROR)
@@ -145,14 +145,14 @@ def test_the_least_advanced_run_says_how_far_a_submission_is(states: tuple[State
     assert submission_status(runs) == (status, Reason.TIME_LIMIT if status == State.FAILED else "")
 
 
-def test_a_submission_ends_with_its_last_run(site: World) -> None:
+def test_a_submission_ends_with_its_last_run(site: Scenario) -> None:
     run = waiting(site)
     assert moved(run, State.QUEUED, State.CANCELLED, site)
     assert Submission.objects.get(pk=run.submission_id).finished_at == site.now
     assert RunEvent.objects.latest("pk").note == ""
 
 
-def test_a_board_hears_of_a_run_that_fills_it_when_that_ends_and_not_before(site: World) -> None:
+def test_a_board_hears_of_a_run_that_fills_it_when_that_ends_and_not_before(site: Scenario) -> None:
     run, heard = waiting(site), list[Submission]()
 
     def listen(submission: Submission, **_: object) -> None:

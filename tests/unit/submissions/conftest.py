@@ -1,3 +1,3 @@
-from tests.unit.site.conftest import rung, site
+from tests.unit.fixtures import permissions, site, wakeups
 
-__all__ = ["rung", "site"]
+__all__ = ["permissions", "site", "wakeups"]

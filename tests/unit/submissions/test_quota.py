@@ -9,28 +9,28 @@ import pytest
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import Allowance, allowances
-from tests.worlds import World
+from tests.scenario import Scenario
 
 MIDNIGHT = datetime(2030, 5, 2, tzinfo=UTC)  # a Thursday begins
 MONDAY = datetime(2030, 4, 29, tzinfo=UTC)
 
 
-def limits(site: World, *, day: int | None = None, week: int | None = None, total: int | None = None) -> Phase:
+def limits(site: Scenario, *, day: int | None = None, week: int | None = None, total: int | None = None) -> Phase:
     phase = site.phase
     phase.max_submissions_per_day, phase.max_submissions_per_week, phase.max_submissions = day, week, total
     return phase
 
 
-def received(site: World, *moments: datetime) -> None:
+def received(site: Scenario, *moments: datetime) -> None:
     for moment in moments:
         Submission.objects.filter(pk=site.submit().pk).update(received_at=moment)
 
 
-def used(site: World, phase: Phase, now: datetime) -> list[int]:
+def used(site: Scenario, phase: Phase, now: datetime) -> list[int]:
     return [each.used for each in allowances(team_id=site.team.pk, phase=phase, now=now)]
 
 
-def test_each_limit_that_is_set_is_told_narrowest_first(site: World) -> None:
+def test_each_limit_that_is_set_is_told_narrowest_first(site: Scenario) -> None:
     phase, now = (
         limits(site, day=2, week=5, total=9),
         MIDNIGHT + timedelta(hours=10, minutes=30, seconds=5, microseconds=7),
@@ -46,12 +46,12 @@ def test_each_limit_that_is_set_is_told_narrowest_first(site: World) -> None:
     ("given", "periods"),
     [({}, []), ({"day": 0}, ["of today"]), ({"week": 1}, ["of this week"]), ({"total": 1}, ["of this phase"])],
 )
-def test_a_limit_that_is_not_set_is_none(site: World, given: dict[str, int], periods: list[str]) -> None:
+def test_a_limit_that_is_not_set_is_none(site: Scenario, given: dict[str, int], periods: list[str]) -> None:
     told = allowances(team_id=site.team.pk, phase=limits(site, **given), now=MIDNIGHT)
     assert [each.period for each in told] == periods
 
 
-def test_days_begin_at_midnight_and_weeks_on_monday_utc(site: World) -> None:
+def test_days_begin_at_midnight_and_weeks_on_monday_utc(site: Scenario) -> None:
     moment = timedelta(microseconds=1)
     phase = limits(site, day=9, week=9, total=9)
     received(site, MONDAY - moment, MONDAY, MIDNIGHT - moment, MIDNIGHT)
@@ -61,7 +61,7 @@ def test_days_begin_at_midnight_and_weeks_on_monday_utc(site: World) -> None:
     assert used(site, phase, MONDAY + timedelta(days=7)) == [0, 0, 4]
 
 
-def test_only_what_this_team_was_charged_for_in_this_phase_counts(site: World) -> None:
+def test_only_what_this_team_was_charged_for_in_this_phase_counts(site: Scenario) -> None:
     phase, now = limits(site, total=9), site.now
     received(site, now)
     Submission.objects.filter(pk=site.submit().pk).update(is_charged=False)

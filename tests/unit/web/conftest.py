@@ -1,5 +1,3 @@
-"""Unit tests of the pages use the same small world as those of the domain."""
+from tests.unit.fixtures import permissions, site, wakeups
 
-from tests.unit.site.conftest import rung, site, town
-
-__all__ = ["rung", "site", "town"]
+__all__ = ["permissions", "site", "wakeups"]

@@ -10,18 +10,18 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Competition, Leaderboard, Phase
-from tests.town import client_of
-from tests.worlds import World
+from tests.permissions import client_of
+from tests.scenario import Scenario
 
 
 @pytest.fixture
-def url(site: World) -> str:
+def url(site: Scenario) -> str:
     site.score(site.submit(), 0.5)
     return reverse("web:leaderboard", args=[site.competition.slug])
 
 
 @pytest.mark.parametrize("signed_in", [True, False])
-def test_an_unchanged_board_is_answered_with_304(site: World, url: str, signed_in: bool) -> None:
+def test_an_unchanged_board_is_answered_with_304(site: Scenario, url: str, signed_in: bool) -> None:
     client = client_of(site.member()) if signed_in else Client()
     etag = client.get(url)["ETag"]
     again = client.get(url, headers={"If-None-Match": etag})
@@ -29,18 +29,18 @@ def test_an_unchanged_board_is_answered_with_304(site: World, url: str, signed_i
 
 
 @pytest.mark.parametrize("name", ["freeze_at", "selection_closes_at"])
-def test_a_date_of_the_board_that_passes_changes_the_page(site: World, url: str, name: str) -> None:
+def test_a_date_of_the_board_that_passes_changes_the_page(site: Scenario, url: str, name: str) -> None:
     Leaderboard.objects.filter(phase=site.phase).update(**{name: site.now + timedelta(hours=1)})
     _changes_after_an_hour(site, url)
 
 
 @pytest.mark.parametrize("name", ["closes_at", "reveal_at"])
-def test_a_date_of_a_phase_that_passes_changes_the_page(site: World, url: str, name: str) -> None:
+def test_a_date_of_a_phase_that_passes_changes_the_page(site: Scenario, url: str, name: str) -> None:
     Phase.objects.filter(pk=site.sealed.pk).update(**{name: site.now + timedelta(hours=1)})
     _changes_after_an_hour(site, url)
 
 
-def _changes_after_an_hour(site: World, url: str) -> None:
+def _changes_after_an_hour(site: Scenario, url: str) -> None:
     client = Client()
     with time_machine.travel(site.now + timedelta(seconds=9), tick=False) as clock:
         etag = client.get(url)["ETag"]
@@ -50,7 +50,7 @@ def _changes_after_an_hour(site: World, url: str) -> None:
         assert client.get(url, headers={"If-None-Match": etag}).status_code == 200
 
 
-def test_a_setting_that_is_changed_changes_the_page(site: World, url: str) -> None:
+def test_a_setting_that_is_changed_changes_the_page(site: Scenario, url: str) -> None:
     client = Client()
     etag = client.get(url)["ETag"]
     Competition.objects.filter(pk=site.competition.pk).update(subtitle="Another one")
@@ -59,7 +59,7 @@ def test_a_setting_that_is_changed_changes_the_page(site: World, url: str) -> No
     assert "Another one" in changed.content.decode()
 
 
-def test_a_changed_score_changes_the_page(site: World, url: str) -> None:
+def test_a_changed_score_changes_the_page(site: Scenario, url: str) -> None:
     client = Client()
     etag = client.get(url)["ETag"]
     site.score(site.submit(), 0.25)

@@ -20,14 +20,14 @@ from competitions.submissions.states import Kind
 from competitions.teams.services import invite, register
 from competitions.web.checklist import checklist
 from competitions.web.progress import Progress, progress_of
-from tests.town import client_of
-from tests.worlds import World, person
+from tests.permissions import client_of
+from tests.scenario import Scenario, person
 
 MAX_QUERIES = 12  # three of them only while something waits
 
 
 @pytest.fixture
-def member(site: World) -> Client:
+def member(site: Scenario) -> Client:
     return client_of(site.member())
 
 
@@ -37,18 +37,18 @@ def progress(submission: Submission, now: datetime) -> Progress:
     return progress_of(found, queue_positions(found.runs.all()), now=now)
 
 
-def sentence(site: World, submission: Submission, after_s: float = 0) -> str:
+def sentence(site: Scenario, submission: Submission, after_s: float = 0) -> str:
     return progress(submission, site.now + timedelta(seconds=after_s)).sentence
 
 
-def test_places_in_the_queue_count_up_and_move_on(site: World) -> None:
+def test_places_in_the_queue_count_up_and_move_on(site: Scenario) -> None:
     sent = [site.submit(at=site.now + timedelta(seconds=number)) for number in range(3)]
     assert [sentence(site, one) for one in sent] == [f"Waiting at place {place} of the queue" for place in (1, 2, 3)]
     submission_cancel(submission=sent[0], actor="test", now=site.now)
     assert sentence(site, sent[2]) == "Waiting at place 2 of the queue"
 
 
-def test_a_phase_with_priority_goes_before(site: World) -> None:
+def test_a_phase_with_priority_goes_before(site: Scenario) -> None:
     first = site.submit()
     site.sealed.priority = 5
     site.sealed.save()
@@ -59,26 +59,26 @@ def test_a_phase_with_priority_goes_before(site: World) -> None:
     )
 
 
-def test_a_paused_queue_is_said(site: World) -> None:
+def test_a_paused_queue_is_said(site: Scenario) -> None:
     sent = site.submit()
     site.queue.is_paused = True
     site.queue.save()
     assert sentence(site, sent) == "Waiting at place 1; the organizers have paused the queue"
 
 
-def test_workers_that_fell_silent_are_noticed_after_a_minute(site: World) -> None:
+def test_workers_that_fell_silent_are_noticed_after_a_minute(site: Scenario) -> None:
     site.worker()
     sent = site.submit()
     assert not progress(sent, site.now + timedelta(seconds=59)).is_silent
     assert progress(sent, site.now + timedelta(seconds=61)).is_silent
 
 
-def test_a_queue_without_workers_is_silent(site: World) -> None:
+def test_a_queue_without_workers_is_silent(site: Scenario) -> None:
     shown = progress(site.submit(), site.now)
     assert (shown.is_silent, shown.worker_seen_at) == (True, None)
 
 
-def test_a_held_run_is_being_prepared_and_costs_nothing_yet(site: World) -> None:
+def test_a_held_run_is_being_prepared_and_costs_nothing_yet(site: Scenario) -> None:
     sent = site.submit(kind=Kind.CODE)
     site.claim()
     assert sentence(site, sent) == "A compute worker prepares the run; this is not charged to your budget"
@@ -92,14 +92,14 @@ def test_a_held_run_is_being_prepared_and_costs_nothing_yet(site: World) -> None
         ("output_invalid", "Failed, the output is not valid: why", "your submission"),
     ],
 )
-def test_a_failure_says_what_whose_fault_and_what_to_do(site: World, reason: str, said: str, blame: str) -> None:
+def test_a_failure_says_what_whose_fault_and_what_to_do(site: Scenario, reason: str, said: str, blame: str) -> None:
     made = site.answer(site.submit(), {"outcome": "failed", "reason": reason, "detail": "why"})
     shown = progress(made, site.now)
     assert (shown.sentence, shown.blame) == (said, blame)
     assert shown.advice
 
 
-def test_a_row_asks_again_until_its_submission_has_ended(site: World, member: Client) -> None:
+def test_a_row_asks_again_until_its_submission_has_ended(site: Scenario, member: Client) -> None:
     sent = site.submit()
     url = reverse("web:submission-row", args=[sent.pk])
     assert f'hx-get="{url}"' in member.get(url).content.decode()
@@ -107,7 +107,7 @@ def test_a_row_asks_again_until_its_submission_has_ended(site: World, member: Cl
     assert "hx-get" not in member.get(url).content.decode()
 
 
-def test_the_row_served_alone_is_the_row_of_the_page(site: World, member: Client) -> None:
+def test_the_row_served_alone_is_the_row_of_the_page(site: Scenario, member: Client) -> None:
     sent = site.score(site.submit(), 0.5)
     row = member.get(reverse("web:submission-row", args=[sent.pk])).content.decode().strip()
     page = member.get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
@@ -115,14 +115,14 @@ def test_the_row_served_alone_is_the_row_of_the_page(site: World, member: Client
     assert row in page
 
 
-def test_the_live_part_served_alone_is_part_of_the_page(site: World, member: Client) -> None:
+def test_the_live_part_served_alone_is_part_of_the_page(site: Scenario, member: Client) -> None:
     sent = site.score(site.submit(), 0.5)
     part = member.get(reverse("web:submission-live", args=[sent.pk])).content.decode().strip()
     assert "<html" not in part
     assert part in member.get(reverse("web:submission", args=[sent.pk])).content.decode()
 
 
-def test_scores_come_with_their_unit_and_the_one_that_counts_is_marked(site: World, member: Client) -> None:
+def test_scores_come_with_their_unit_and_the_one_that_counts_is_marked(site: Scenario, member: Client) -> None:
     worse, better = site.score(site.submit(), 0.9), site.score(site.submit(), 0.5)
     rows = {one: member.get(reverse("web:submission-row", args=[one.pk])).content.decode() for one in (worse, better)}
     assert "0.9000 eV" in rows[worse]
@@ -130,7 +130,7 @@ def test_scores_come_with_their_unit_and_the_one_that_counts_is_marked(site: Wor
     assert "counts now" in rows[better]
 
 
-def test_a_sealed_submission_does_not_say_that_it_counts(site: World, member: Client) -> None:
+def test_a_sealed_submission_does_not_say_that_it_counts(site: Scenario, member: Client) -> None:
     sent = site.score(site.submit(phase=site.sealed), 0.5)
     row = member.get(reverse("web:submission-row", args=[sent.pk])).content.decode()
     assert "sealed" in row
@@ -140,7 +140,7 @@ def test_a_sealed_submission_does_not_say_that_it_counts(site: World, member: Cl
 @pytest.mark.parametrize(
     ("show", "count"), [("all", 3), ("finished", 1), ("failed", 1), ("running", 1), ("nonsense", 3)]
 )
-def test_the_list_can_be_narrowed(site: World, member: Client, show: str, count: int) -> None:
+def test_the_list_can_be_narrowed(site: Scenario, member: Client, show: str, count: int) -> None:
     site.score(site.submit(), 0.5)
     site.answer(site.submit(), {"outcome": "failed", "reason": "time_limit"})
     site.submit()
@@ -148,7 +148,7 @@ def test_the_list_can_be_narrowed(site: World, member: Client, show: str, count:
     assert page.count('id="submission-') == count
 
 
-def test_a_list_on_which_all_has_ended_shows_what_changed_since_it_was_drawn(site: World, member: Client) -> None:
+def test_a_list_on_which_all_has_ended_shows_what_changed_since_it_was_drawn(site: Scenario, member: Client) -> None:
     ended = site.score(site.submit(), 0.5)
     url = reverse("web:submissions", args=[site.competition.slug])
     first, again = (member.get(url).content.decode() for _ in range(2))
@@ -160,7 +160,7 @@ def test_a_list_on_which_all_has_ended_shows_what_changed_since_it_was_drawn(sit
     assert "counts now" not in changed
 
 
-def test_an_invited_person_is_told_on_every_page_of_the_competition(site: World) -> None:
+def test_an_invited_person_is_told_on_every_page_of_the_competition(site: Scenario) -> None:
     guest = person()
     register(user=guest, competition=site.competition, rules_version=1, now=site.now)
     client, told = client_of(guest), "You are invited to a team."
@@ -172,7 +172,7 @@ def test_an_invited_person_is_told_on_every_page_of_the_competition(site: World)
     assert all(told in client.get(page).content.decode() for page in pages)
 
 
-def test_the_overview_tells_organizers_alone_of_a_hidden_board(site: World, member: Client) -> None:
+def test_the_overview_tells_organizers_alone_of_a_hidden_board(site: Scenario, member: Client) -> None:
     site.score(site.submit(), 0.5)
     url, told = reverse("web:overview", args=[site.competition.slug]), "1 row on the leaderboard"
     assert told in member.get(url).content.decode()
@@ -183,7 +183,7 @@ def test_the_overview_tells_organizers_alone_of_a_hidden_board(site: World, memb
 
 @pytest.mark.parametrize("name", ["overview", "leaderboard", "submissions"])
 def test_a_members_page_takes_the_same_few_queries_with_many_rows(
-    site: World, member: Client, django_assert_max_num_queries: DjangoAssertNumQueries, name: str
+    site: Scenario, member: Client, django_assert_max_num_queries: DjangoAssertNumQueries, name: str
 ) -> None:
     site.phase.max_submissions_per_day = None
     site.phase.save()
@@ -198,7 +198,7 @@ def test_a_members_page_takes_the_same_few_queries_with_many_rows(
         assert member.get(url).status_code == 200
 
 
-def test_the_checklist_gathers_every_warning_under_its_step(site: World) -> None:
+def test_the_checklist_gathers_every_warning_under_its_step(site: Scenario) -> None:
     codes = ["no_rules", "no_task", "no_board", "queue_paused", "not_published", "never_heard_of"]
     steps = checklist(site.competition, [ReadinessWarning(code, "where", code) for code in codes])
     todo = {step.title: [one.code for one in step.todo] for step in steps if not step.is_done}
@@ -209,12 +209,12 @@ def test_the_checklist_gathers_every_warning_under_its_step(site: World) -> None
     assert [step.title for step in steps if step.is_done] == ["Phases"]
 
 
-def test_without_a_phase_what_belongs_to_phases_is_not_called_done(site: World) -> None:
+def test_without_a_phase_what_belongs_to_phases_is_not_called_done(site: Scenario) -> None:
     steps = checklist(site.competition, [ReadinessWarning("no_phase", "Phases", "Add one.")])
     assert {step.title for step in steps if step.is_later} == {"Tasks and data", "Leaderboards"}
 
 
-def test_each_team_sees_its_own_row_marked_and_no_other_on_a_board_that_is_drawn_once(site: World) -> None:
+def test_each_team_sees_its_own_row_marked_and_no_other_on_a_board_that_is_drawn_once(site: Scenario) -> None:
     other = site.join("Other team")
     site.score(site.submit(), 0.5)
     site.score(site.submit(team=other), 0.25)

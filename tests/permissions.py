@@ -1,0 +1,285 @@
+"""A world with one of each kind of person in it, and the table of what every URL of the site answers them.
+
+Letters: A anybody's visit (nobody signed in), S a stranger (signed in, not registered), M a member of the team whose things
+the URLs name, T a member of another team, O the competition's organizer, X an organizer of another competition,
+R the administrator (root).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+
+from competitions.catalog.models import Series
+from competitions.resources.storage import store_bytes
+from competitions.runs.models import RunOutput
+from competitions.submissions.states import Kind
+from competitions.teams.merging import merge_propose
+from competitions.teams.services import invite, register
+from competitions.winners.models import Lane, Place
+from tests.scenario import Scenario, person, scenario
+
+EVERYBODY = "ASMTOXR"
+SIGNED_IN = "SMTOXR"
+
+# URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
+# 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
+PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
+    "healthz": ("get", EVERYBODY, {}),
+    "readyz": ("get", EVERYBODY, {}),
+    "metrics": ("get", "", {EVERYBODY: 404}),
+    "web:index": ("get", EVERYBODY, {}),
+    "web:series": ("get", EVERYBODY, {}),
+    "web:overview": ("get", EVERYBODY, {}),
+    "web:data": ("get", EVERYBODY, {}),
+    "web:rules": ("get", EVERYBODY, {}),
+    "web:leaderboard": ("get", EVERYBODY, {}),
+    "web:history": ("get", EVERYBODY, {}),
+    "web:leaderboard-csv": ("get", EVERYBODY, {}),
+    "web:logo": ("get", EVERYBODY, {}),
+    "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
+    "web:join": ("post", "SMTOXR", {"A": 302}),
+    "web:manifest": ("get", "", {EVERYBODY: 404}),  # the public board was never committed to
+    "web:shake-up": ("get", "", {EVERYBODY: 404}),
+    "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),
+    "web:entry": ("get", "", {EVERYBODY: 404}),  # nothing is scored yet
+    "web:entry-details": ("get", "", {EVERYBODY: 404}),
+    "web:winners": ("get", EVERYBODY, {}),
+    "web:winners-place": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:winners-act": ("post", "", {"A": 302, "M": 409, "OR": 403, "STX": 404}),  # a report before the code
+    "web:team": ("get", SIGNED_IN, {"A": 302}),
+    "web:team-create": ("post", "", {"A": 302, "SOXR": 403, "MT": 409}),
+    "web:team-rename": ("post", "MT", {"A": 302, "SOXR": 403}),
+    "web:team-invite": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
+    "web:team-captain": ("post", "M", {"A": 302, "SOXR": 403, "T": 404}),
+    "web:team-leave": ("post", "T", {"A": 302, "SOXR": 403, "M": 409}),
+    "web:team-merge": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
+    "web:merge-accept": ("post", "T", {"A": 302, "SMOXR": 403}),
+    "web:merge-decline": ("post", "T", {"A": 302, "SMOXR": 403}),
+    "web:merge-withdraw": ("post", "M", {"A": 302, "STOXR": 403}),
+    "web:invitation-accept": ("post", "", {"A": 302, "SMTOXR": 404}),
+    "web:invitation-decline": ("post", "", {"A": 302, "SMTOXR": 404}),
+    "web:invitation-withdraw": ("post", "M", {"A": 302, "STOXR": 403}),
+    "web:submissions": ("get", SIGNED_IN, {"A": 302}),
+    "web:submit": ("post", "SMTOXR", {"A": 302}),  # the form says no kind: back to the page, which says so
+    "web:submission": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-row": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-live": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-file": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-output": ("get", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-cancel": ("post", "MOR", {"A": 302, "STX": 404}),
+    "web:submission-withdraw": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
+    "web:submission-pick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
+    "web:submission-unpick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
+    "web:submission-fact-sheet": ("get", "MOR", {"A": 302, "STX": 404}),
+    "accounts:profile": ("get", SIGNED_IN, {"A": 302}),
+    "accounts:token-make": ("post", "", {"A": 302, "SMTOXR": 422}),
+    "accounts:token-revoke": ("post", "", {"A": 302, "SMTOXR": 404}),
+    "api:schema": ("get", EVERYBODY, {}),
+    "api:docs": ("get", EVERYBODY, {}),
+    "api:competitions": ("get", EVERYBODY, {}),
+    "api:competition": ("get", EVERYBODY, {}),
+    "api:registration": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:team": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:team-invitations": ("post", "", {"A": 401, "SOXR": 403, "MT": 400}),
+    "api:team-merges": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:merge-accept": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
+    "api:merge-decline": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
+    "api:merge-withdraw": ("post", "M", {"A": 401, "SOXR": 404, "T": 403}),
+    "api:fact-sheet": ("get", EVERYBODY, {}),
+    "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:leaderboard": ("get", EVERYBODY, {}),
+    "api:winners": ("get", EVERYBODY, {}),
+    "api:commitment": ("get", "", {EVERYBODY: 404}),
+    "api:leaderboard-csv": ("get", EVERYBODY, {}),
+    "api:invitations": ("get", SIGNED_IN, {"A": 401}),
+    "api:invitation-accept": ("post", "", {"A": 401, "SMTOXR": 404}),
+    "api:invitation-decline": ("post", "", {"A": 401, "SMTOXR": 404}),
+    "api:uploads": ("post", "", {"A": 401, "SMTOXR": 415}),
+    "api:upload": ("get", "M", {"A": 401, "STOXR": 404}),
+    "api:submissions": ("get", SIGNED_IN, {"A": 401}),
+    "api:submission": ("get", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-cancel": ("post", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-withdraw": ("post", "", {"A": 401, "OR": 403, "M": 409, "STX": 404}),
+    "api:submission-board": ("put", "", {"A": 401, "OR": 403, "M": 409, "STX": 404}),
+    "api:submission-fact-sheet": ("put", "", {"A": 401, "MOR": 415, "STX": 404}),
+    "api:submission-logs": ("get", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-receipt": ("get", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-download": ("get", "MOR", {"A": 401, "STX": 404}),
+    "codabench:sign-in": ("post", "", {EVERYBODY: 400}),
+    "codabench:competitions": ("get", EVERYBODY, {}),
+    "codabench:competitions-public": ("get", EVERYBODY, {}),
+    "codabench:competition-bare": ("get", EVERYBODY, {}),
+    "codabench:competition": ("get", EVERYBODY, {}),
+    "codabench:register": ("post", "SMTOXR", {"A": 401}),
+    "codabench:can-make-submission": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:datasets": ("post", "SMTOXR", {"A": 401}),
+    "codabench:bundle-completed": ("put", "", {"A": 401, "SMTOXR": 404}),
+    "codabench:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "api:bundles": ("post", "", {"A": 401, "SMT": 403, "OXR": 400}),
+    "api:bundle-import": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "api:bundle": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "api:export": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "api:export-file": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "web:bundles": ("get", "OXR", {"A": 302, "SMT": 403}),
+    "web:bundle-send": ("post", "", {"A": 302, "SMT": 403, "OXR": 422}),
+    "web:bundle-import": ("get", "", {"A": 302, "SMT": 403, "OXR": 404}),
+    "web:bundle-status": ("get", "", {"A": 302, "SMT": 403, "OXR": 404}),
+    "web:bundle-export": ("post", "OR", {"A": 302, "SMT": 403, "X": 404}),
+    "web:bundle-export-page": ("get", "", {"A": 302, "SMT": 403, "OXR": 404}),
+    "web:bundle-export-status": ("get", "", {"A": 302, "SMT": 403, "OXR": 404}),
+    "web:bundle-export-file": ("get", "", {"A": 302, "SMT": 403, "OXR": 404}),
+    "web:bundle-clone": ("post", "OR", {"A": 302, "SMT": 403, "X": 404}),
+    "codabench:board-connection": ("post", "", {"A": 401, "STX": 404, "M": 409, "OR": 403}),
+    "codabench:update-fact-sheet": ("patch", "", {"A": 401, "STX": 404, "MOR": 415}),
+    "codabench:phase-board": ("get", EVERYBODY, {}),
+    "codabench:migrate": ("post", "OR", {"A": 401, "SMTX": 403}),
+    "codabench:results-json": ("get", EVERYBODY, {}),
+    "codabench:results-csv": ("get", EVERYBODY, {}),
+    "codabench:results-zip": ("get", EVERYBODY, {}),
+    "codabench:competition-files": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "codabench:rerun-phase": ("post", "OR", {"A": 401, "SMTX": 403}),
+    "codabench:run-submission": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "codabench:toggle-public": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "codabench:soft-delete": ("delete", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "codabench:delete-many": ("post", "", {"A": 401, "SMTOXR": 409}),
+    "codabench:rerun-many": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "codabench:download-many": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "codabench:dump": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "codabench:dump-file": ("get", "", {EVERYBODY: 404}),
+    "codabench:upload-task": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "codabench:queues": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:participants": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "codabench:user-quota": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:organizations": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:upload": ("put", "", {EVERYBODY: 404}),
+    "codabench:submissions": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:submission": ("get", "MOR", {"A": 401, "STX": 404}),
+    "codabench:details": ("get", "MOR", {"A": 401, "STX": 404}),
+    "codabench:cancel": ("post", "MOR", {"A": 401, "STX": 404}),
+    "codabench:rerun": ("post", "", {"A": 401, "STX": 404, "M": 403, "OR": 409}),
+    "codabench:tasks": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:file": ("get", "", {EVERYBODY: 404}),
+    "codabench:output": ("get", "", {EVERYBODY: 404}),
+    "web:submission-details": ("get", "", {"A": 302, "SMTOXR": 404}),
+    "worker-register": ("post", "", {EVERYBODY: 401}),
+    "worker-claim": ("post", "", {EVERYBODY: 401}),
+    "worker-file": ("get", "", {EVERYBODY: 401}),
+    "worker-heartbeat": ("post", "", {EVERYBODY: 401}),
+    "worker-output": ("put", "", {EVERYBODY: 401}),
+    "worker-complete": ("post", "", {EVERYBODY: 401}),
+    "worker-release": ("post", "", {EVERYBODY: 401}),
+}
+
+
+@dataclass
+class PermissionSite:
+    """A world, and one of each kind of person."""
+
+    site: Scenario
+    people: dict[str, Client]
+    arguments: dict[str, Any]
+
+
+def client_of(user: Any) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def make_permission_site(site: Scenario) -> PermissionSite:
+    stranger, other = person(), site.join("Other team")
+    root, elsewhere = person(is_staff=True, is_superuser=True), scenario()
+    guest = person()
+    register(user=guest, competition=site.competition, rules_version=1, now=site.now)
+    invitation = invite(team=site.team, by=site.team.captain, person=guest.username, now=timezone.now())
+    merge = merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=timezone.now())
+    site.competition.series = Series.objects.create(slug=site.competition.slug, title="All tracks")
+    phase = site.phase
+    phase.starting_kit = phase.tasks.get().scoring_program
+    phase.save()
+    site.competition.logo = store_bytes(b"\x89PNG")
+    site.competition.save()
+    made = site.submit(kind=Kind.CODE)
+    run = made.runs.get()
+    RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
+    upload = site.member().uploads.earliest("pk")
+    lane = Lane.objects.create(leaderboard=phase.leaderboard)
+    place = Place.objects.create(
+        lane=lane,
+        team=site.team,
+        submission=made,
+        rank=1,
+        invited_at=timezone.now(),
+        due_at=site.now + timedelta(days=9),
+    )
+    people = {
+        "S": stranger,
+        "M": site.member(),
+        "T": site.member(other),
+        "O": site.organizer,
+        "X": elsewhere.organizer,
+        "R": root,
+    }
+    return PermissionSite(
+        site=site,
+        people={"A": Client(), **{letter: client_of(user) for letter, user in people.items()}},
+        arguments={
+            "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
+            "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
+            "upload": upload.key, "merge": merge.key,
+        },
+    )  # fmt: skip
+
+
+def named_patterns() -> Iterator[tuple[str, URLPattern]]:
+    def walk(resolver: URLResolver, namespace: str) -> Iterator[tuple[str, URLPattern]]:
+        for pattern in resolver.url_patterns:
+            if isinstance(pattern, URLResolver):
+                inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+                yield from walk(pattern, inner)
+            else:
+                yield f"{namespace}{pattern.name or pattern.pattern}", pattern
+
+    yield from walk(get_resolver(), "")
+
+
+BY_COMPETITION = (
+    "codabench:competition", "codabench:competition-bare", "codabench:register",
+    "codabench:results-json", "codabench:results-csv", "codabench:results-zip",
+    "codabench:dump", "codabench:competition-files",
+)  # fmt: skip
+
+
+def url_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:
+    arguments = {key: permissions.arguments[key] for key in pattern.pattern.converters}
+    if ":merge-" in name:
+        arguments["key"] = permissions.arguments["merge"]
+    if name == "api:upload":
+        arguments["key"] = permissions.arguments["upload"]
+    if name in BY_COMPETITION:
+        arguments["pk"] = permissions.site.competition.pk
+    if name in ("codabench:can-make-submission", "codabench:phase-board", "codabench:migrate", "codabench:rerun-phase"):
+        arguments["pk"] = permissions.site.phase.pk
+    if name in ("web:entry", "web:entry-details"):
+        arguments["pk"] = permissions.arguments.get("entry", 0)
+    if name.startswith("web:winners-"):
+        arguments["key"] = permissions.arguments["place"]
+    if name == "web:download":
+        arguments["name"] = "starting_kit"
+    if name == "accounts:token-revoke":
+        arguments["pk"] = 0
+    return reverse(name, kwargs=arguments)
+
+
+def body_of(response: Any) -> str:
+    """What a response says, read to its end, so that a served file is closed."""
+    content = b"".join(response.streaming_content) if response.streaming else response.content
+    response.close()
+    return content.decode("utf-8", "replace")

@@ -1,0 +1,99 @@
+"""The audit log: every request of organizers and administrators that may change something, without their secrets."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import token_create
+from audit.models import AuditEntry
+from tests.permissions import client_of
+from tests.scenario import Scenario, person, scenario
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def site() -> Scenario:
+    return scenario()
+
+
+def test_an_organizers_action_is_kept_with_what_it_was_about(site: Scenario) -> None:
+    made = site.submit()
+    form = {"action": "cancel", "confirmed": "yes", ACTION_CHECKBOX_NAME: [str(made.pk)]}
+    client_of(site.organizer).post(reverse("admin:submissions_submission_changelist"), form)
+    entry = AuditEntry.objects.get()
+    assert (entry.actor, entry.actor_name, entry.action, entry.status) == (
+        site.organizer,
+        site.organizer.username,
+        "cancel",
+        302,
+    )
+    assert entry.view == "admin:submissions_submission_changelist"
+    assert entry.fields[ACTION_CHECKBOX_NAME] == str(made.pk)
+    assert entry.address == "127.0.0.1"
+
+
+def test_what_was_refused_is_kept_too(site: Scenario) -> None:
+    other = client_of(person(is_staff=True))
+    other.post(reverse("admin:catalog_competition_change", args=[site.competition.pk]), {"title": "Mine now"})
+    assert AuditEntry.objects.get().status in (302, 403, 404)
+    site.competition.refresh_from_db()
+    assert site.competition.title != "Mine now"
+
+
+def test_reading_and_participants_leave_no_entry(site: Scenario) -> None:
+    client_of(site.organizer).get(reverse("admin:index"))
+    client_of(site.member()).post(reverse("web:team-rename", args=[site.competition.slug]), {"name": "New name"})
+    assert not AuditEntry.objects.exists()
+
+
+def test_an_administrators_call_of_the_api_is_kept(site: Scenario) -> None:
+    made, root = site.submit(), person(is_staff=True, is_superuser=True)
+    expires = timezone.now() + timedelta(days=1)
+    _, secret = token_create(user=root, name="robot", scopes=["read", "submit"], expires_at=expires)
+    url = reverse("api:submission-cancel", args=[made.pk])
+    Client().post(url, headers={"Authorization": f"Bearer {secret}"})
+    entry = AuditEntry.objects.get()
+    assert (entry.actor_name, entry.view, entry.status) == (root.username, "api:submission-cancel", 200)
+
+
+def test_what_a_phase_accepts_is_kept_and_a_one_time_code_is_not(site: Scenario) -> None:
+    url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
+    client_of(site.organizer).post(url, {"accepts_code": "on", "code": "123456"})
+    assert AuditEntry.objects.get().fields == {"accepts_code": "on"}
+
+
+def test_passwords_are_not_kept_and_nul_does_no_harm(site: Scenario) -> None:
+    site.organizer.set_password("correct horse battery")
+    site.organizer.save()
+    form = {"login": site.organizer.username, "password": "correct horse battery", "odd": "a\0b"}
+    Client().post(reverse("account_login"), form)
+    for entry in AuditEntry.objects.all():
+        assert "correct horse" not in str(entry.fields)
+        assert "\0" not in str(entry.fields)
+
+
+def test_the_log_is_the_administrators_to_read_and_nobodys_to_change(site: Scenario) -> None:
+    entry = AuditEntry.objects.create(
+        at=timezone.now() - timedelta(days=1),
+        actor=site.organizer,
+        actor_name="o",
+        method="POST",
+        path="/x",
+        status=200,
+    )
+    root = client_of(person(is_staff=True, is_superuser=True))
+    listed = reverse("admin:audit_auditentry_changelist")
+    assert root.get(listed).status_code == 200
+    assert client_of(site.organizer).get(listed).status_code == 403
+    change = reverse("admin:audit_auditentry_change", args=[entry.pk])
+    assert root.get(change).status_code == 200
+    assert root.post(change, {"path": "/y"}).status_code == 403
+    assert root.post(reverse("admin:audit_auditentry_delete", args=[entry.pk]), {"post": "yes"}).status_code == 403
+    assert AuditEntry.objects.get(pk=entry.pk).path == "/x"

@@ -1,0 +1,86 @@
+"""No request speaks to a mail server: mails are rows until a background process has delivered them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.core import mail
+from django.core.mail import EmailMultiAlternatives
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import OutgoingMail
+from accounts.outbox import MAIL, OutboxBackend, mail_deliver
+from core.background import jobs
+from tests.background import run_background
+from tests.scenario import Scenario
+
+LOCAL = "django.core.mail.backends.locmem.EmailBackend"
+
+
+@pytest.fixture(autouse=True)
+def _outbox(site: Scenario, settings: Any) -> None:
+    """As on a real site, but for the mail server."""
+    settings.EMAIL_BACKEND, settings.EMAIL_DELIVERY_BACKEND = "accounts.outbox.OutboxBackend", LOCAL
+
+
+def sign_up() -> None:
+    fields = {
+        "username": "newcomer",
+        "email": "new@example.org",
+        "password1": "a long pass phrase",
+        "password2": "a long pass phrase",
+    }
+    assert Client().post(reverse("account_signup"), fields).status_code == 302
+
+
+def test_signing_up_writes_a_row_and_the_background_process_sends_the_mail() -> None:
+    sign_up()
+    assert mail.outbox == []
+    assert OutgoingMail.objects.count() == 1
+    run_background()
+    assert [message.to for message in mail.outbox] == [["new@example.org"]]
+    assert "/accounts/confirm-email/" in mail.outbox[0].body
+    assert not OutgoingMail.objects.exists(), "links in mails are secrets, and not kept"
+
+
+def test_a_mail_arrives_as_it_was_written() -> None:
+    message = EmailMultiAlternatives(
+        "S", "text", "a@example.org", ["b@example.org"], headers={"X-Podium": "1"}, cc=["c@example.org"]
+    )
+    message.attach_alternative("<p>text</p>", "text/html")
+    OutboxBackend().send_messages([message])
+    run_background()
+    (sent,) = mail.outbox
+    assert isinstance(sent, EmailMultiAlternatives)
+    assert (sent.subject, sent.body, sent.from_email, sent.to, sent.cc) == (
+        "S", "text", "a@example.org", ["b@example.org"], ["c@example.org"],
+    )  # fmt: skip
+    assert (sent.extra_headers, [tuple(one) for one in sent.alternatives]) == (
+        {"X-Podium": "1"},
+        [("<p>text</p>", "text/html")],
+    )
+
+
+def test_what_the_mail_server_refuses_is_tried_again_and_given_up_after_a_day(site: Scenario, settings: Any) -> None:
+    settings.EMAIL_DELIVERY_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9  # nobody listens there
+    with time_machine.travel(site.now, tick=False) as clock:
+        sign_up()
+        row = OutgoingMail.objects.get()
+        mail_deliver(row.pk)
+        mail_deliver(row.pk)
+        assert OutgoingMail.objects.get().attempts == 1, "not before its pause is over"
+        clock.move_to(site.now + timedelta(minutes=1))
+        assert jobs.resend(now=site.now + timedelta(minutes=1)) == 1
+        settings.EMAIL_DELIVERY_BACKEND = LOCAL
+        mail_deliver(row.pk)
+        assert len(mail.outbox) == 1
+        settings.EMAIL_DELIVERY_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        OutboxBackend().send_messages([EmailMultiAlternatives("S", "t", "a@example.org", ["b@example.org"])])
+        clock.move_to(site.now + timedelta(days=2))
+        run_background()
+    assert not MAIL.waiting().exists()

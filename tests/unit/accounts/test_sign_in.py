@@ -1,0 +1,161 @@
+"""People sign in, robots do not; and whose address it is that attempts are counted by."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.conf import settings as site_settings
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from rest_framework.settings import api_settings
+from rest_framework.throttling import AnonRateThrottle
+
+from accounts.models import User
+from tests.scenario import Scenario, person
+
+PRINT_SETTINGS = """
+import json
+from config import settings
+print(json.dumps([settings.REST_FRAMEWORK["NUM_PROXIES"], settings.ALLAUTH_TRUSTED_PROXY_COUNT]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_counted(db: None) -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def sign_in(user: User, password: str = "x", *, client: Client | None = None, address: str = "") -> Any:
+    form = {"login": user.username, "password": password}
+    headers = {"X-Forwarded-For": address} if address else {}
+    return (client or Client()).post(reverse("account_login"), form, headers=headers)
+
+
+def verified(**fields: Any) -> User:
+    user = person(**fields)
+    EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+    return user
+
+
+def test_a_person_signs_in_with_a_password() -> None:
+    client = Client()
+    assert sign_in(verified(), client=client).status_code == 302
+    assert client.get(reverse("accounts:profile")).status_code == 200
+
+
+def test_a_robot_is_told_that_it_has_no_password_to_sign_in_with() -> None:
+    client = Client()
+    answer = sign_in(verified(is_robot=True), client=client)
+    assert "signs in with API tokens alone" in answer.content.decode()
+    assert client.get(reverse("accounts:profile")).status_code == 302
+
+
+def test_a_wrong_password_does_not_tell_that_the_account_is_a_robots() -> None:
+    answer = sign_in(verified(is_robot=True), "wrong")
+    assert answer.status_code == 200
+    assert "API tokens alone" not in answer.content.decode()
+
+
+def test_the_session_of_an_account_that_becomes_a_robots_ends() -> None:
+    client, user = Client(), verified()
+    client.force_login(user)
+    assert client.get(reverse("accounts:profile")).status_code == 200
+    User.objects.filter(pk=user.pk).update(is_robot=True)
+    assert client.get(reverse("accounts:profile")).status_code == 302
+
+
+def profile_status(client: Client) -> int:
+    return client.get(reverse("accounts:profile")).status_code
+
+
+def test_a_session_ends_when_it_expires_when_it_is_deleted_and_when_the_password_changes() -> None:
+    clients, user = [Client() for _ in range(4)], verified()
+    for client in clients:
+        client.force_login(user)
+    expired, deleted, kept, old = clients
+    Session.objects.filter(pk=expired.session.session_key).update(expire_date=timezone.now())
+    Session.objects.filter(pk=deleted.session.session_key).delete()
+    assert [profile_status(client) for client in (expired, deleted, kept, old)] == [302, 302, 200, 200]
+    user.set_password("another long secret")
+    user.save()
+    assert profile_status(old) == 302
+
+
+def test_an_account_that_is_deactivated_or_deleted_has_no_session_left() -> None:
+    clients = []
+    for act in (lambda user: User.objects.filter(pk=user.pk).update(is_active=False), User.delete):
+        client, user = Client(), verified()
+        client.force_login(user)
+        assert profile_status(client) == 200
+        act(user)
+        clients.append(client)
+    assert [profile_status(client) for client in clients] == [302, 302]
+
+
+def make_tokens(*users: User) -> Any:
+    client = Client()
+    client.force_login(person(is_staff=True, is_superuser=True))
+    chosen = {"action": "make_robot_tokens", ACTION_CHECKBOX_NAME: [str(user.pk) for user in users]}
+    return client.post(reverse("admin:accounts_user_changelist"), chosen, follow=True).content.decode()
+
+
+def test_an_administrator_makes_the_token_of_a_robot() -> None:
+    robot = person(is_robot=True)
+    found = re.search(r"shown only now: (podium_[\w-]+)", make_tokens(robot))
+    assert found
+    call = Client().get(reverse("api:submissions"), headers={"Authorization": f"Bearer {found[1]}"})
+    assert call.status_code == 200
+    assert robot.api_tokens.count() == 1
+
+
+def test_an_administrator_makes_no_token_that_stands_for_a_person() -> None:
+    someone = person()
+    assert "is a person" in make_tokens(someone)
+    assert not someone.api_tokens.exists()
+
+
+@pytest.mark.parametrize(("behind_proxy", "counts"), [("true", [1, 1]), ("false", [0, 0])])
+def test_one_proxy_is_believed_where_there_is_one(tmp_path: Path, behind_proxy: str, counts: list[int]) -> None:
+    said = os.environ | {"PODIUM_BEHIND_PROXY": behind_proxy, "PODIUM_DATA_DIR": str(tmp_path)}
+    root = Path(site_settings.BASE_DIR)
+    said |= {"PYTHONPATH": os.pathsep.join([str(root / "platform"), str(root)])}
+    ran = subprocess.run([sys.executable, "-c", PRINT_SETTINGS], env=said, capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == counts
+
+
+def call_as(addresses: list[str], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    monkeypatch.setattr(AnonRateThrottle, "THROTTLE_RATES", {"anon": "3/min"})
+    url = reverse("api:competitions")
+    return [Client().get(url, headers={"X-Forwarded-For": address}).status_code for address in addresses]
+
+
+def test_no_invented_address_escapes_the_limit_of_the_api(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call_as([f"10.0.0.{number}" for number in range(4)], monkeypatch) == [200, 200, 200, 429]
+
+
+def test_behind_a_proxy_each_visitor_has_a_limit_of_their_own(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_settings, "NUM_PROXIES", 1)
+    assert call_as([f"10.0.0.{number}" for number in range(4)], monkeypatch) == [200] * 4
+    cache.clear()
+    assert call_as([f"192.0.2.{number}, 10.0.0.1" for number in range(4)], monkeypatch) == [200, 200, 200, 429]
+
+
+def test_behind_a_proxy_one_visitor_does_not_use_up_the_sign_ins_of_all(site: Scenario, settings: Any) -> None:
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+    codes = [sign_in(User(username=f"nobody{number}"), address=f"10.0.0.{number}").status_code for number in range(40)]
+    assert set(codes) == {200}

@@ -1,0 +1,381 @@
+"""Robots written for Codabench work by changing the host: forms as bodies, bare lists, addresses without a header.
+
+`Script` does what Codabench's four published example scripts do, call by call, and gives up where they would.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import ApiToken, User
+from competitions.catalog.models import CompetitionOrganizer, Phase, Task
+from competitions.codabench_api.shapes import log_name
+from competitions.leaderboards.models import Entry
+from competitions.resources.storage import store_bytes
+from competitions.runs.models import RunOutput
+from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind
+from competitions.teams.models import Registration, Team
+from tests.background import run_background
+from tests.permissions import body_of
+from tests.scenario import Scenario, person, prediction_bytes, scenario, zip_of
+
+FORM = "application/x-www-form-urlencoded"
+
+
+class Script:
+    """One script's session: it knows a user name and a password, and speaks in forms."""
+
+    def __init__(self, user: User) -> None:
+        self.client = Client()
+        self.user = user
+        self.headers: dict[str, str] = {}
+
+    def sign_in(self) -> int:
+        answer = self.post("/api/api-token-auth/", username=self.user.username, password="x")
+        if answer.status_code == 200:
+            self.headers = {"Authorization": f"Token {answer.json()['token']}"}
+        return int(answer.status_code)
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.client.get(path, query, headers=self.headers, follow=True)
+
+    def post(self, path: str, **fields: Any) -> Any:
+        body = urlencode(fields, doseq=True)
+        return self.client.post(path, body, content_type=FORM, headers=self.headers)
+
+    def submit(self, phase: Phase, content: bytes, tasks: list[int] | None = None, **dataset: Any) -> Any:
+        """The example submission: may I, where to, put, make."""
+        can = self.get(f"/api/can_make_submission/{phase.pk}/").json()
+        if not can["can"]:
+            return can["reason"]
+        fields = {
+            "type": "submission",
+            "request_sassy_file_name": "submission.zip",
+            "file_size": len(content),
+        } | dataset
+        announced = self.post("/api/datasets/", **fields)
+        assert announced.status_code == 201
+        url = urlsplit(announced.json()["sassy_url"])
+        put = self.client.put(url.path, content, content_type="application/zip")
+        assert put.status_code == 200
+        made = self.post("/api/submissions/", phase=phase.pk, tasks=tasks or [], data=announced.json()["key"])
+        assert made.status_code in (200, 201), made.content
+        return made.json()
+
+
+@pytest.fixture
+def phase(site: Scenario) -> Phase:
+    """A phase that runs as on Codabench, where everybody may take part."""
+    Phase.objects.filter(pk=site.phase.pk).update(as_on_codabench=True, prediction_format=None)
+    return Phase.objects.get(pk=site.phase.pk)
+
+
+@pytest.fixture
+def robot(site: Scenario) -> Script:
+    script = Script(person(is_robot=True))
+    assert script.sign_in() == 200
+    return script
+
+
+def scored(site: Scenario, pk: int, value: float = 0.25) -> Submission:
+    return site.score(Submission.objects.get(pk=pk), value)
+
+
+def test_without_an_account_competitions_phases_and_tasks_are_listed(site: Scenario) -> None:
+    anonymous = Script(person())
+    (row,) = anonymous.get("/api/competitions/").json()
+    assert (row["id"], row["title"], row["created_by"]) == (
+        site.competition.pk, site.competition.title, site.organizer.username,
+    )  # fmt: skip
+    one = anonymous.get(f"/api/competitions/{row['id']}").json()
+    assert [phase["name"] for phase in one["phases"]] == ["test-dev", "test-challenge"]
+    assert one["phases"][0]["tasks"] == [
+        {"id": task.pk, "key": str(task.key), "name": task.name, "description": ""} for task in site.phase.tasks.all()
+    ]
+
+
+def test_a_robot_enrols_submits_and_reads_its_score(site: Scenario, phase: Phase, robot: Script) -> None:
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    assert (made["status"], made["phase"]) == ("Submitting", phase.pk)
+    assert Team.objects.get(memberships__user=robot.user).name == robot.user.username
+    scored(site, made["id"])
+    (row,) = robot.get("/api/submissions/", phase=phase.pk).json()
+    assert (row["id"], row["owner"], row["status"]) == (made["id"], robot.user.username, "Finished")
+    assert [(score["column_key"], score["score"]) for score in row["scores"]] == [("mae", "0.2500")]
+    assert row["task"]["key"] == str(phase.tasks.get().key)
+
+
+def test_details_have_files_that_are_fetched_without_a_header(site: Scenario, phase: Phase, robot: Script) -> None:
+    content = zip_of({"answer.txt": "1"})
+    made = robot.submit(phase, content)
+    details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
+    path = urlsplit(details["data_file"]).path
+    assert body_of(Client().get(path)) == content.decode("utf-8", "replace")
+    assert Client().get(path.replace("files", "outputs")).status_code == 404
+    assert (details["logs"], details["prediction_result"]) == ([], None)
+
+
+def test_a_submission_may_name_its_tasks_and_then_stands_on_no_board(
+    site: Scenario, phase: Phase, robot: Script
+) -> None:
+    second = Task.objects.create(
+        competition=site.competition, name="Second", scoring_program=phase.tasks.get().scoring_program
+    )
+    phase.tasks.add(second)
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}), tasks=[second.pk])
+    assert made["task"]["id"] == second.pk
+    scored(site, made["id"])
+    assert not Entry.objects.filter(score__submission=made["id"]).exists()
+
+
+def test_an_organizers_robot_runs_a_submission_again_on_one_task(site: Scenario, phase: Phase) -> None:
+    EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
+    original = scored(site, site.submit(phase=phase, content=zip_of({"answer.txt": "1"})).pk)
+    script = Script(site.organizer)
+    assert script.sign_in() == 200
+    assert {"id", "owner", "task"} <= set(script.get("/api/submissions/").json()[0])
+    tasks = script.get("/api/tasks/").json()["results"]
+    key = next(task["key"] for task in tasks if task["id"] == phase.tasks.get().pk)
+    rerun = script.post(f"/api/submissions/{original.pk}/re_run_submission/?task_key={key}")
+    assert rerun.status_code == 201
+    again = script.get(f"/api/submissions/{rerun.json()['id']}/").json()
+    assert (again["task"]["key"], again["is_specific_task_re_run"]) == (key, True)
+    copy = scored(site, again["id"], 0.1)
+    assert (copy.is_charged, copy.rerun_of, copy.team) == (False, original, original.team)
+    assert again["owner"] == original.submitted_by.username, "who sent it in, not who ran it again"
+    assert not Entry.objects.filter(score__submission=copy).exists()
+    missing = "00000000-0000-0000-0000-000000000000"
+    for unknown in (missing, "nonsense"):
+        refused = script.post(f"/api/submissions/{original.pk}/re_run_submission/?task_key={unknown}")
+        assert (refused.status_code, "error_msg" in refused.json()) == (404, True)
+
+
+def test_what_is_still_running_is_not_run_again(site: Scenario, phase: Phase) -> None:
+    EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
+    script = Script(site.organizer)
+    script.sign_in()
+    made = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
+    assert script.post(f"/api/submissions/{made.pk}/re_run_submission/").status_code == 409
+
+
+def test_scripts_that_say_no_size_or_a_wrong_one_are_served(site: Scenario, phase: Phase, robot: Script) -> None:
+    content = zip_of({"answer.txt": "1"})
+    for size in (None, 1, 10**6, "12.5"):
+        answer = robot.submit(phase, content, file_size="" if size is None else size)
+        assert answer["status"] == "Submitting"
+
+
+def test_quotas_and_dates_hold_for_robots_as_for_everybody(site: Scenario, phase: Phase, robot: Script) -> None:
+    Phase.objects.filter(pk=phase.pk).update(max_submissions_per_day=1)
+    phase.refresh_from_db()
+    robot.submit(phase, zip_of({"answer.txt": "1"}))
+    reason = robot.submit(phase, zip_of({"answer.txt": "2"}))
+    assert "Your team has used all 1 submissions of today." in reason
+    Phase.objects.filter(pk=phase.pk).update(closes_at=site.now)
+    assert "closed on" in robot.submit(phase, zip_of({"answer.txt": "2"}))
+
+
+def test_sealed_scores_are_sealed_for_robots(site: Scenario, robot: Script) -> None:
+    sealed = site.sealed
+    content = prediction_bytes(value=3)
+    robot.get(f"/api/can_make_submission/{sealed.pk}/")
+    announced = robot.post(
+        "/api/datasets/", type="submission", request_sassy_file_name="y_pred_pcqm4m-v2_test-challenge.npz"
+    )
+    robot.client.put(urlsplit(announced.json()["sassy_url"]).path, content, content_type="application/zip")
+    made = robot.post("/api/submissions/", phase=sealed.pk, data=announced.json()["key"]).json()
+    scored(site, made["id"], 0.123456)
+    for path in (f"/api/submissions/{made['id']}/", f"/api/submissions/{made['id']}/get_details/", "/api/submissions/"):
+        assert "0.123456" not in robot.get(path).content.decode()
+    assert robot.get(f"/api/submissions/{made['id']}/").json()["scores"] == []
+
+
+def test_a_verdict_is_told_in_the_status_details(site: Scenario, phase: Phase, robot: Script) -> None:
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    body = {"outcome": "failed", "reason": "scoring_error", "code": "exit_code", "detail": "The scoring program ended."}
+    site.answer(Submission.objects.get(pk=made["id"]), body)
+    row = robot.get(f"/api/submissions/{made['id']}/").json()
+    assert row["status"] == "Failed"
+    assert "The scoring program ended. It cost no quota" in row["status_details"]
+
+
+def test_the_kind_of_a_submission_follows_from_its_zip(site: Scenario, phase: Phase, robot: Script) -> None:
+    kinds = {
+        Kind.PREDICTION: {"answer.txt": "1"}, Kind.CODE: {"metadata": "command: python3 main.py", "main.py": "x"},
+    }  # fmt: skip
+    for kind, files in kinds.items():
+        made = robot.submit(phase, zip_of(files))
+        run_background()
+        assert Submission.objects.get(pk=made["id"]).kind == kind
+
+
+def test_a_person_must_have_confirmed_the_address_and_have_no_second_factor(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    someone = person()
+    assert Script(someone).sign_in() == 400
+    EmailAddress.objects.create(user=someone, email=someone.email, verified=True)
+    script = Script(someone)
+    assert script.sign_in() == 200
+    assert ApiToken.objects.get(user=someone).scopes == ["read", "submit", "team"]
+    assert script.post("/api/api-token-auth/", username=someone.username, password="wrong").status_code == 400
+    monkeypatch.setattr("competitions.codabench_api.sign_in.is_mfa_enabled", lambda user: True)
+    assert Script(someone).sign_in() == 403
+
+
+def test_where_an_organizer_decides_nobody_is_enrolled(site: Scenario, phase: Phase, robot: Script) -> None:
+    site.competition.registration_policy = "approval"
+    site.competition.save()
+    assert (
+        "Register" in robot.submit(phase, zip_of({"a": "b"}))
+        or Registration.objects.filter(user=robot.user).count() == 0
+    )
+    answer = robot.post(f"/api/competitions/{site.competition.pk}/register/")
+    assert (answer.status_code, answer.json()["participant_status"]) == (201, "pending")
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "status"),
+    [
+        ("/api/datasets/", {"type": "input_data"}, 400),
+        ("/api/submissions/", {}, 400),
+        ("/api/submissions/", {"phase": "x", "data": "y"}, 400),
+        ("/api/submissions/", {"phase": "²", "data": "y"}, 400),
+        ("/api/submissions/", {"phase": "999999", "data": "y"}, 400),
+        ("/api/datasets/", {"type": "submission", "file_size": "²"}, 201),
+        ("/api/datasets/", {"type": "submission", "file_size": "9" * 400}, 201),
+        ("/api/competitions/999999/register/", {}, 404),
+    ],
+)
+def test_nonsense_is_refused_in_words(
+    site: Scenario, robot: Script, path: str, fields: dict[str, str], status: int
+) -> None:
+    answer = robot.post(path, **fields)
+    assert answer.status_code == status
+    assert status == 201 or answer.json()["detail"]
+
+
+def test_an_upload_that_is_not_there_is_told_how_to_make_one(site: Scenario, phase: Phase, robot: Script) -> None:
+    theirs = site.upload(zip_of({"answer.txt": "1"}))
+    for key in ("nonsense", str(theirs.key)):
+        answer = robot.post("/api/submissions/", phase=phase.pk, data=key)
+        assert (answer.status_code, "POST /api/datasets/" in answer.json()["detail"]) == (400, True)
+    announced = robot.post("/api/datasets/", type="submission", request_sassy_file_name="s.zip", file_size=10).json()[
+        "key"
+    ]
+    assert robot.post("/api/submissions/", phase=phase.pk, data=announced).status_code in (409, 422), (
+        "nothing was put there"
+    )
+
+
+def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Script) -> None:
+    answer = robot.get("/api/nothing/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, phase: Phase, robot: Script) -> None:
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    fields = {
+        "id", "data", "phase", "status", "status_details", "filename", "description", "md5", "fact_sheet_answers", "organization", "queue",
+        "created_when", "scores",
+    }  # fmt: skip
+    assert fields <= set(made)
+    assert made["created_when"] == f"{Submission.objects.get(pk=made['id']).created_at:%Y-%m-%d %H:%M}"
+    row = robot.get(f"/api/submissions/{made['id']}/").json()
+    assert {
+        "phase_name", "name", "filename", "description", "created_when", "is_public", "is_specific_task_re_run", "status", "status_details",
+        "owner", "has_children", "parent", "children", "pk", "id", "phase", "scores", "fact_sheet_answers", "leaderboard", "on_leaderboard",
+        "task", "auto_run", "can_make_submissions_public", "is_soft_deleted",
+    } == set(row)  # fmt: skip
+    assert {
+        "id", "name", "description", "key", "created_by", "created_when", "is_public", "ingestion_only_during_scoring", "validated",
+        "input_data", "ingestion_program", "reference_data", "scoring_program", "shared_with",
+    } == set(row["task"])  # fmt: skip
+    details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
+    assert {
+        "logs", "data_file", "prediction_result", "detailed_result", "scoring_result", "leaderboards", "fact_sheet_answers",
+    } <= set(details)  # fmt: skip
+
+
+def test_pages_are_given_where_they_are_asked_for(site: Scenario, phase: Phase, robot: Script) -> None:
+    made = [robot.submit(phase, zip_of({"answer.txt": str(number)}))["id"] for number in range(3)]
+    assert len(robot.get("/api/submissions/").json()) == 3
+    first = robot.get("/api/submissions/", page=1, page_size=2).json()
+    assert (first["count"], [row["id"] for row in first["results"]], first["previous"]) == (3, made[:0:-1], None)
+    url = urlsplit(first["next"])
+    second = robot.get(f"{url.path}?{url.query}").json()
+    assert ([row["id"] for row in second["results"]], second["next"]) == (made[:1], None)
+    assert robot.get("/api/submissions/", page=9).status_code == 404
+
+
+def test_files_of_every_task_are_fetched(site: Scenario, phase: Phase, robot: Script) -> None:
+    first = phase.tasks.get()
+    second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
+    phase.tasks.add(second)
+    made = robot.submit(phase, zip_of({"metadata": "command: python3 main.py", "main.py": "x"}))
+    names = ("submission.log", "predictions.zip", "scoring.log")
+    for run in Submission.objects.get(pk=made["id"]).runs.all():
+        for name in names:
+            stored = store_bytes(f"{name} of {run.task_id}".encode())
+            RunOutput.objects.create(run=run, attempt=run.attempt, name=name, file=stored)
+    details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
+    assert [files["task"] for files in details["tasks"]] == [first.pk, second.pk]
+    assert details["prediction_result"] == details["tasks"][0]["prediction_result"]
+    assert [log["name"] for log in details["logs"]] == [
+        f"prediction_stdout_task_{task.pk}" for task in (first, second)
+    ], "the scoring program's log may quote labels"
+    texts = [body_of(Client().get(urlsplit(files["prediction_result"]).path)) for files in details["tasks"]]
+    assert texts == [f"predictions.zip of {task.pk}" for task in (first, second)]
+
+
+@pytest.mark.parametrize(
+    ("beside", "name", "said"),
+    [
+        (False, "submission.log", "prediction_stdout"), (False, "ingestion.log", "prediction_ingestion_stdout"),
+        (True, "ingestion.log", "scoring_ingestion_stdout"), (None, "ingestion.log", "prediction_stdout"),
+        (False, "scoring.log", "scoring_stdout"),
+    ],
+)  # fmt: skip
+def test_logs_have_codabenchs_names(site: Scenario, phase: Phase, beside: bool | None, name: str, said: str) -> None:
+    task = phase.tasks.get()
+    if beside is not None:
+        task.ingestion_program, task.ingestion_only_during_scoring = task.scoring_program, beside
+        task.save()
+    submission = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
+    assert log_name(submission.runs.get(), name) == said
+
+
+@pytest.mark.parametrize("path", ["/api/submissions/", "/api/submissions/?page=1", "/api/tasks/", "/api/competitions/"])
+def test_a_list_costs_the_same_whatever_its_length(site: Scenario, phase: Phase, path: str) -> None:
+    EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
+    script = Script(site.organizer)
+    script.sign_in()
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert script.get(path).status_code == 200
+        return len(captured)
+
+    def grow() -> None:
+        site.score(site.submit(phase=phase, content=zip_of({"answer.txt": "1"})), 0.5)
+        site.score(site.submit(phase=site.sealed), 0.5)
+        other = scenario()
+        CompetitionOrganizer.objects.create(competition=other.competition, user=site.organizer)
+        other.score(other.submit(), 0.5)
+
+    grow()
+    queries()  # what is looked up once in a process
+    before = queries()
+    for _ in range(3):
+        grow()
+    with CaptureQueriesContext(connection) as captured:
+        script.get(path)
+    assert len(captured) == before, "\n".join(q["sql"][:230] for q in captured)

@@ -1,0 +1,329 @@
+"""The calls beside the four scripts: boards, dumps, tasks by zip, quota."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from accounts.models import Scope, User, token_create
+from competitions.bundles.importing.tasks import task_import
+from competitions.bundles.models import BundleExport
+from competitions.bundles.reading.faults import InvalidBundle
+from competitions.catalog.models import Leaderboard, Phase, Task
+from competitions.factsheets.models import Question
+from competitions.leaderboards.models import Entry
+from competitions.resources.models import Resource
+from competitions.submissions.models import Submission
+from competitions.submissions.states import State
+from tests.background import run_background
+from tests.scenario import NOON, Scenario, person, resource, zip_of
+
+
+def robot(site: Scenario, user: User) -> Client:
+    expires_at = site.now.replace(year=2031)
+    _, secret = token_create(user=user, name="t", scopes=list(Scope.values), expires_at=expires_at)
+    return Client(headers={"Authorization": f"Token {secret}"})
+
+
+def test_boards_and_results_are_read_and_sealed_ones_are_not(site: Scenario) -> None:
+    made = site.score(site.submit(), 0.25)
+    site.score(site.submit(phase=site.sealed), 0.123456)
+    board = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
+    assert board["submissions"] == [
+        {
+            "rank": 1,
+            "owner": site.team.name,
+            "submission": made.pk,
+            "scores": {"mae": "0.2500"},
+            "fact_sheet_answers": {},
+        }
+    ]
+    assert Client().get(f"/api/phases/{site.sealed.pk}/get_leaderboard/").status_code == 403
+    results = Client().get(f"/api/competitions/{site.competition.pk}/results.json").json()
+    assert list(results) == [site.phase.name]
+    text = Client().get(f"/api/competitions/{site.competition.pk}/results.csv").content.decode()
+    assert text.splitlines()[1] == f"test-dev,1,{site.team.name},{made.pk},mae,0.2500"
+    assert (
+        Client().get(f"/api/competitions/{site.competition.pk}/results.csv?phase={site.sealed.pk}").status_code == 403
+    )
+
+
+def test_a_team_puts_a_submission_on_the_board_and_takes_it_off(site: Scenario) -> None:
+    Leaderboard.objects.filter(phase=site.phase).update(rule="add_and_delete")
+    made = site.score(site.submit(), 0.25)
+    client = robot(site, site.member())
+    path = f"/api/submissions/{made.pk}/submission_leaderboard_connection/"
+    assert client.post(path).status_code == 201
+    assert Entry.objects.filter(score__submission=made).exists()
+    assert client.get(f"/api/submissions/{made.pk}/").json()["on_leaderboard"] is True
+    assert client.delete(path).status_code == 200
+    assert not Entry.objects.filter(score__submission=made).exists()
+
+
+def test_rows_of_a_board_have_the_answers_that_are_for_everybody(site: Scenario) -> None:
+    for key, public in (("method", True), ("contact", False)):
+        Question.objects.create(competition=site.competition, key=key, title=key, is_public=public, is_on_board=public)
+    made = site.submit()
+    Submission.objects.filter(pk=made.pk).update(fact_sheet={"method": "=GIN", "contact": "secret"})
+    site.score(Submission.objects.get(pk=made.pk), 0.25)
+    answer = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/")
+    assert answer.json()["submissions"][0]["fact_sheet_answers"] == {"method": "=GIN"}
+    assert "secret" not in answer.content.decode()
+
+
+def test_a_dump_is_fetched_from_the_address_that_its_organizer_got(site: Scenario) -> None:
+    said = robot(site, site.organizer).post(f"/api/competitions/{site.competition.pk}/create_dump/").json()
+    early = Client().get(urlsplit(said["url"]).path)
+    assert (early.status_code, early["Retry-After"]) == (503, "5"), "nobody takes it for the zip"
+    run_background()
+    response = Client().get(urlsplit(said["url"]).path)
+    assert BundleExport.objects.count() == 1, "asked again, it is the same one"
+    content = b"".join(response.streaming_content)  # type: ignore[attr-defined]
+    response.close()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert yaml.safe_load(archive.read("competition.yaml"))["title"] == site.competition.title
+
+
+PROGRAM = zip_of({"metadata.yaml": "command: python3 score.py"})
+
+
+def task_zip(path: Path, said: dict[str, Any], **files: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("task.yaml", yaml.safe_dump(said))
+        for name, content in files.items():
+            archive.writestr(f"{name}.zip", content)
+    return path
+
+
+@pytest.fixture
+def background_meanwhile(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A background process works while a call waits."""
+    settings.ROBOT_WAIT_S = 0.1
+    monkeypatch.setattr("competitions.codabench_api.waiting.time.sleep", lambda seconds: run_background())
+
+
+@pytest.mark.usefixtures("background_meanwhile")
+def test_a_task_is_made_of_a_zip(site: Scenario, tmp_path: Path) -> None:
+    labels = resource(site.organizer, Resource.Kind.REFERENCE_DATA, b"x")
+    said = {
+        "name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}, "is_public": True,
+        "reference_data": {"key": str(labels.key), "zip": "ignored.zip"},
+    }  # fmt: skip
+    content = task_zip(tmp_path / "task.zip", said, program=PROGRAM).read_bytes()
+    answer = robot(site, site.organizer).post(
+        "/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)}
+    )
+    assert answer.status_code == 201, "as on Codabench, where it is made within the call"
+    made = Task.objects.get(key=answer.json()["key"])
+    assert (made.name, made.competition, made.owner, made.reference_data) == ("Alone", None, site.organizer, labels)
+    assert made in Task.objects.usable_by(person(is_staff=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": None}, "`name` is missing"),
+        ({"description": None}, "`description` is missing"),
+        ({"scoring_program": None}, "`scoring_program` is missing"),
+        ({"scoring_program": "program.zip"}, "must be a mapping"),
+        ({"scoring_program": {"zip": "none.zip"}}, "the archive has no zip 'none.zip'"),
+        ({"scoring_program": {"zip": "../x.zip"}}, "the archive has no zip"),
+        ({"input_data": {"key": "00000000-0000-0000-0000-000000000000"}}, "there is no input data with the key"),
+        ({"input_data": {"zip": "broken.zip"}}, "is not a zip archive"),
+    ],
+)
+def test_what_is_wrong_with_a_task_is_said_and_nothing_is_made(
+    site: Scenario, tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    said = {"name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}} | changes
+    said = {key: value for key, value in said.items() if value is not None}
+    before = Task.objects.count(), Resource.objects.count()
+    with pytest.raises(InvalidBundle, match=r"task\.yaml.*" + words):
+        task_import(source=task_zip(tmp_path / "t.zip", said, program=PROGRAM, broken=b"no"), owner=site.organizer)
+    assert (Task.objects.count(), Resource.objects.count()) == before
+
+
+def test_lists_for_organizers(site: Scenario) -> None:
+    client = robot(site, site.organizer)
+    assert client.get("/api/user_quota/").json()["storage_used"] > 0
+    assert client.get("/api/organizations/").json() == []
+    (row,) = client.get("/api/participants/", {"competition": site.competition.pk}).json()
+    assert row["status"] == "approved"
+    assert robot(site, site.member()).get("/api/participants/", {"competition": site.competition.pk}).status_code == 404
+    assert client.get("/api/queues/").json()["results"][0]["name"] == site.queue.name
+
+
+def test_results_come_as_one_csv_a_phase_and_sealed_ones_are_left_out(site: Scenario) -> None:
+    made = site.score(site.submit(), 0.25)
+    site.score(site.submit(phase=site.sealed), 0.1)
+    path = f"/api/competitions/{site.competition.pk}/results.zip"
+    with zipfile.ZipFile(io.BytesIO(Client().get(path).content)) as archive:
+        assert archive.namelist() == ["1-test-dev.csv"]
+        assert (
+            archive.read("1-test-dev.csv").decode().splitlines()[1]
+            == f"test-dev,1,{site.team.name},{made.pk},mae,0.2500"
+        )
+    assert Client().get(f"{path}?phase={site.sealed.pk}").status_code == 403
+
+
+def test_phases_of_one_name_are_told_apart_in_results(site: Scenario) -> None:
+    Phase.objects.filter(competition=site.competition).update(name="Phase", visibility="public")
+    Leaderboard.objects.filter(phase__competition=site.competition).update(visibility="phase")
+    results = Client().get(f"/api/competitions/{site.competition.pk}/results.json").json()
+    assert list(results) == ["Phase", f"Phase ({site.sealed.slug})"]
+
+
+def test_get_files_says_where_the_competition_is_dumped(site: Scenario) -> None:
+    said = robot(site, site.organizer).get(f"/api/competitions/{site.competition.pk}/get_files/").json()
+    assert said["bundle"] is None
+    assert [dump["name"] for dump in said["dumps"]] == [
+        f"{site.competition.slug}.zip",
+        f"{site.competition.slug}-keys.zip",
+    ]
+    response = Client().get(urlsplit(said["dumps"][1]["url"]).path)
+    assert response.status_code == 503
+    run_background()
+    response = Client().get(urlsplit(said["dumps"][1]["url"]).path)
+    with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:  # type: ignore[attr-defined]
+        assert "competition.yaml" in archive.namelist()
+    response.close()
+
+
+@pytest.mark.usefixtures("background_meanwhile")
+def test_what_is_wrong_with_a_task_is_said_to_the_robot(site: Scenario) -> None:
+    sent = SimpleUploadedFile("task.zip", zip_of({"x": "y"}))
+    answer = robot(site, site.organizer).post("/api/tasks/upload_task/", {"file": sent})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_bundle")
+    assert "no task.yaml" in answer.json()["detail"]
+
+
+def test_a_robot_asks_later_for_a_task_that_took_long(site: Scenario, tmp_path: Path) -> None:
+    said = {"name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}}
+    content = task_zip(tmp_path / "task.zip", said, program=PROGRAM).read_bytes()
+    script = robot(site, site.organizer)
+    answer = script.post("/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)})
+    assert (answer.status_code, answer.json()["status"]) == (202, "Starting")
+    run_background()
+    told = script.get(f"/api/competitions/{answer.json()['status_id']}/creation_status/").json()
+    assert (told["status"], told["resulting_task"]) == ("Finished", str(Task.objects.get(name="Alone").key))
+
+
+def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenario) -> None:
+    ended, running = site.score(site.submit(), 0.5), site.submit()
+    path = f"/api/phases/{site.phase.pk}/rerun_submissions/"
+    script = robot(site, site.organizer)
+    (made,) = script.get(path).json()["submissions"]
+    copy = Submission.objects.get(pk=made)
+    assert (copy.rerun_of, copy.is_charged, copy.status) == (ended, False, State.QUEUED)
+    assert not Submission.objects.filter(rerun_of=running).exists()
+    assert script.post(path).json()["count"] == 1, "the copy is not copied"
+    assert robot(site, site.member()).get(path).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "why_not",
+    [{"is_late": True}, {"is_verification": True}, {"disqualified_at": NOON, "disqualified_reason": "copied"}],
+)
+def test_what_may_not_stand_on_a_board_may_not_after_running_again_either(
+    site: Scenario, why_not: dict[str, Any]
+) -> None:
+    made = site.score(site.submit(), 0.5)
+    Submission.objects.filter(pk=made.pk).update(**why_not)
+    answer = robot(site, site.organizer).post(f"/api/submissions/{made.pk}/re_run_submission/")
+    site.now += timedelta(minutes=1)
+    copy = site.score(Submission.objects.get(pk=answer.json()["id"]), 0.1)
+    assert {name: getattr(copy, name) for name in why_not} == why_not
+    assert not Entry.objects.filter(score__submission=copy).exists()
+
+
+def test_named_submissions_are_run_again_or_none_of_them(site: Scenario) -> None:
+    first, second = site.score(site.submit(), 0.5), site.score(site.submit(), 0.4)
+    path, script = "/api/submissions/re_run_many_submissions/", robot(site, site.organizer)
+    assert script.post(path, {"pks": [first.pk, 10**9]}).status_code == 404
+    assert Submission.objects.count() == 2
+    assert script.post(path, [first.pk, second.pk], content_type="application/json").json()["count"] == 2
+    assert script.post(path, {"pks": [first.pk]}).json()["count"] == 1
+    assert robot(site, site.member()).post(path, {"pks": [first.pk]}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"pks": []}, {"pks": ["one"]}, {"pks": "1"}, {"pks": [True]}, [], [[1]], '"text"', 7, None]
+)
+def test_who_names_no_submissions_is_told_how(site: Scenario, body: object) -> None:
+    for name in ("re_run_many_submissions", "download_many"):
+        answer = robot(site, site.organizer).post(f"/api/submissions/{name}/", body, content_type="application/json")
+        assert (answer.status_code, "pks" in answer.json()["detail"]) == (400, True)
+
+
+def test_files_of_several_submissions_are_fetched_by_their_team_alone(site: Scenario) -> None:
+    mine, other = site.submit(), site.submit(team=site.join())
+    script, path = robot(site, site.member()), "/api/submissions/download_many/"
+    (file,) = script.post(path, {"pks": [mine.pk]}).json()
+    assert file["name"] == f"{mine.pk}_{mine.file_name}"
+    response = Client().get(urlsplit(file["url"]).path)
+    assert b"".join(response.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]
+    response.close()
+    assert script.post(path, {"pks": [mine.pk, other.pk]}).status_code == 404
+
+
+def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: Scenario) -> None:
+    made, script = site.score(site.submit(), 0.5), robot(site, site.member())
+    base = f"/api/submissions/{made.pk}"
+    refusals = [
+        (script.get(f"{base}/toggle_public/"), "fact sheet"), (script.post(f"{base}/run_submission/"), "re_run_submission"),
+        (script.delete(f"{base}/soft_delete/"), "submission_leaderboard_connection"),
+        (script.delete("/api/submissions/delete_many/"), "disqualify"),
+    ]  # fmt: skip
+    for answer, words in refusals:
+        assert (answer.status_code, words in answer.json()["detail"]) == (409, True)
+    assert Submission.objects.filter(pk=made.pk).exists()
+
+
+@pytest.mark.parametrize("name", ["rerun_submissions", "cancel_submission"])
+def test_a_get_that_changes_something_is_not_taken_from_a_signed_in_browser(site: Scenario, name: str) -> None:
+    made = site.submit() if name == "cancel_submission" else site.score(site.submit(), 0.5)
+    path = (
+        f"/api/phases/{site.phase.pk}/{name}/" if name == "rerun_submissions" else f"/api/submissions/{made.pk}/{name}/"
+    )
+    browser = Client()
+    browser.force_login(site.organizer)
+    assert browser.get(path).status_code == 403
+    _, secret = token_create(user=site.organizer, name="r", scopes=[Scope.READ], expires_at=site.now.replace(year=2031))
+    assert Client(headers={"Authorization": f"Token {secret}"}).get(path).status_code == 403
+    assert (Submission.objects.count(), Submission.objects.get(pk=made.pk).status) == (1, made.status)
+    assert robot(site, site.organizer).get(path).status_code == 200
+
+
+def test_a_team_changes_its_fact_sheet(site: Scenario) -> None:
+    Question.objects.create(competition=site.competition, key="method", title="Method")
+    made = site.submit()
+    path, script = f"/api/submissions/{made.pk}/update_fact_sheet/", robot(site, site.member())
+    answer = script.patch(path, {"method": "GIN"}, content_type="application/json")
+    assert (answer.status_code, answer.json()) == (200, {"method": "GIN"})
+    form = script.patch(path, "method=GAT", content_type="application/x-www-form-urlencoded")
+    assert (form.status_code, form.json()) == (200, {"method": "GAT"})
+    assert script.patch(path, {"none": "x"}, content_type="application/json").status_code == 422
+    assert Submission.objects.get(pk=made.pk).fact_sheet == {"method": "GAT"}
+    assert [one.answers for one in made.fact_sheet_revisions.order_by("pk")] == [{"method": "GIN"}, {"method": "GAT"}]
+
+
+def test_an_organizer_carries_on_what_counts_once(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.sealed.pk).update(visibility="public")
+    best = site.score(site.submit(), 0.2)
+    site.score(site.submit(), 0.9)
+    path = f"/api/phases/{site.sealed.pk}/manually_migrate/"
+    assert robot(site, site.member()).post(path).status_code == 403
+    assert robot(site, site.organizer).post(path).json() == {"submissions": 1}
+    assert robot(site, site.organizer).post(path).json() == {"submissions": 0}
+    (made,) = Submission.objects.filter(phase=site.sealed)
+    assert made.migrated_from == best

@@ -1,0 +1,28 @@
+"""`podium`: one program for scoring files and for the site's commands."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from podium.cli import main
+from tests.scenario import FILE_NAME, prediction_bytes
+
+
+@pytest.mark.parametrize(("value", "code"), [(1.0, 0), (float("nan"), 2)], ids=["valid", "NaN"])
+def test_podium_score_checks_a_file(tmp_path: Path, value: float, code: int) -> None:
+    (tmp_path / FILE_NAME).write_bytes(prediction_bytes(147_037, value))
+    assert main(["score", "check", "lsc-pcqm4mv2", str(tmp_path / FILE_NAME), "--split", "test-dev"]) == code
+
+
+def test_checking_a_file_does_not_load_the_site() -> None:
+    script = "import sys; from podium.cli import main; main(['score', 'describe', 'lsc-pcqm4mv2']); print('django' in sys.modules)"
+    paths = {"PYTHONPATH": "platform:.", "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=paths, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_other_commands_are_the_sites(db: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check"]) == 0
+    assert "no issues" in capsys.readouterr().out

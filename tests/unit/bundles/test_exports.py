@@ -1,0 +1,114 @@
+"""Exports and clones: asked for by a row, made by a background process, kept for a day."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import time_machine
+
+from competitions.bundles import exports
+from competitions.bundles.exports import KEPT, export_begin, export_perform, export_recent, remove_old_exports
+from competitions.bundles.imports import clone_begin
+from competitions.bundles.models import BundleExport, BundleImport
+from competitions.catalog.models import Competition
+from competitions.resources.models import StoredFile
+from competitions.resources.orphans import remove_orphans
+from core.background.rows import claim
+from tests.background import run_background
+from tests.permissions import body_of, client_of
+from tests.scenario import Scenario
+
+
+def begun(site: Scenario, *, with_files: bool = True) -> BundleExport:
+    return export_begin(competition=site.competition, by=site.organizer, with_files=with_files, now=site.now)
+
+
+def test_one_that_waits_is_not_asked_for_twice(site: Scenario) -> None:
+    assert begun(site) == begun(site)
+    assert begun(site) != begun(site, with_files=False)
+    assert run_background() == 2
+    assert begun(site).state == BundleExport.State.WAITING, "the competition may have changed since"
+
+
+def test_an_address_that_is_asked_again_gets_the_one_that_is_new(site: Scenario) -> None:
+    def asked(seconds: int) -> BundleExport:
+        now = site.now + timedelta(seconds=seconds)
+        return export_recent(competition=site.competition, by=site.organizer, with_files=True, now=now)
+
+    first = asked(0)
+    run_background(at=site.now)
+    assert asked(60) == first
+    assert asked(61) != first
+
+
+def test_the_file_goes_a_day_after_it_was_written(site: Scenario) -> None:
+    export = begun(site)
+    run_background(at=site.now)
+    export.refresh_from_db()
+    assert export.file is not None
+    assert remove_old_exports(now=site.now + KEPT - timedelta(seconds=1)) == 0
+    assert remove_old_exports(now=site.now + KEPT) == 1
+    remove_orphans(now=site.now + KEPT)
+    assert not StoredFile.objects.filter(pk=export.file_id).exists()
+    assert StoredFile.objects.filter(pk=site.phase.tasks.get().scoring_program.file_id).exists()
+
+
+def test_a_process_that_dies_leaves_the_export_to_another(site: Scenario) -> None:
+    export = begun(site)
+    claim(exports.waiting_exports(), export.pk, now=site.now, lease_s=20)
+    export_perform(export.pk)
+    export.refresh_from_db()
+    assert export.state == BundleExport.State.WAITING, "somebody else writes it"
+    with time_machine.travel(site.now + timedelta(seconds=21), tick=False):
+        export_perform(export.pk)
+    export.refresh_from_db()
+    assert export.state == BundleExport.State.FINISHED
+
+
+def test_an_export_that_breaks_off_again_and_again_is_given_up(site: Scenario) -> None:
+    export = begun(site)
+    BundleExport.objects.update(attempts=3)
+    export_perform(export.pk)
+    page = body_of(client_of(site.organizer).get(f"/organize/exports/{export.pk}/"))
+    assert "could not be written" in page
+
+
+def test_a_fault_while_it_is_written_is_told_and_logged(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*, competition: Competition, target: Path, with_files: bool) -> Path:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(exports, "bundle_write", broken)
+    export = begun(site)
+    with pytest.raises(RuntimeError):
+        run_background()
+    export.refresh_from_db()
+    assert export.state == BundleExport.State.FAILED
+
+
+def test_an_export_goes_with_its_competition(site: Scenario) -> None:
+    copy = clone_begin(competition=site.competition, by=site.organizer, now=site.now)
+    run_background()
+    copy.refresh_from_db()
+    assert copy.competition is not None
+    export = export_begin(competition=copy.competition, by=site.organizer, with_files=True, now=site.now)
+    copy.competition.delete()
+    export_perform(export.pk)
+    assert not BundleExport.objects.exists()
+
+
+def test_who_no_longer_organizes_the_competition_gets_no_clone_and_no_file(site: Scenario) -> None:
+    export, copy = begun(site), clone_begin(competition=site.competition, by=site.organizer, now=site.now)
+    site.competition.organizers.clear()
+    run_background()
+    copy.refresh_from_db()
+    assert (copy.state, copy.competition) == (BundleImport.State.FAILED, None)
+    assert "no longer organize" in copy.report["faults"][0]["message"]
+    assert client_of(site.organizer).get(f"/organize/exports/{export.pk}/file/").status_code == 404
+
+
+def test_an_export_is_its_askers_alone(site: Scenario) -> None:
+    export = begun(site)
+    run_background()
+    assert client_of(site.member()).get(f"/organize/exports/{export.pk}/file/").status_code == 403

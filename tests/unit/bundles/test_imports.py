@@ -1,0 +1,216 @@
+"""`bundle_import`: a bundle folder becomes a competition, or every fault is named and nothing is created."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.reading.faults import InvalidBundle
+from competitions.catalog.models import Competition
+from competitions.compute.models import Queue
+from competitions.resources.models import Resource, StoredFile
+from competitions.resources.orphans import GRACE, remove_orphans
+from examples.pcqm4mv2_small.bundle import build_bundle
+from examples.pcqm4mv2_small.generate import Sizes
+from tests.scenario import NOON, Scenario, resource, zip_of
+from tests.unit.bundles.bundles import LEGACY, changed, packed, second, write
+from tests.unit.bundles.test_faults_are_named_with_their_place import FAULTS, documented, pattern
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    sizes = Sizes(train=20, valid=5, test_dev=10, test_challenge=10)
+    return build_bundle(tmp_path / "bundle", now=NOON, sizes=sizes)
+
+
+def run(site: Scenario, folder: Path, **options: str) -> None:
+    call_command(
+        "bundle_import", str(folder), **({"owner": site.organizer.username, "queue": site.queue.name} | options)
+    )
+
+
+def spoil(folder: Path, **changes: object) -> None:
+    path = folder / "competition.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
+
+
+def test_a_bundle_becomes_a_draft_of_its_owner(
+    site: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(site, folder)
+    made = Competition.objects.get(slug="pcqm4mv2-small")
+    assert capsys.readouterr().out == "/competitions/pcqm4mv2-small/\n"
+    assert (made.is_published, list(made.organizers.all())) == (False, [site.organizer])
+    assert [(phase.slug, phase.is_sealed) for phase in made.phases.all()] == [
+        ("test-dev", False),
+        ("test-challenge", True),
+    ]
+    assert {column.key for phase in made.phases.all() for column in phase.leaderboard.columns.all()} == {"mae"}
+    with pytest.raises(CommandError, match="exists"):
+        run(site, folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"title": ""}, "title"),
+        ({"terms": "no/such.md"}, "no/such.md"),
+        ({"terms": "../../etc/passwd"}, "outside"),
+        ({"phases": []}, "phases"),
+        ({"version": 3}, "version"),
+    ],
+)
+def test_a_fault_is_named_and_nothing_is_created(
+    site: Scenario, folder: Path, changes: dict[str, object], words: str
+) -> None:
+    before = Competition.objects.count(), Resource.objects.count()
+    spoil(folder, **changes)
+    with pytest.raises(CommandError, match=words):
+        run(site, folder)
+    assert (Competition.objects.count(), Resource.objects.count()) == before
+
+
+def test_all_faults_are_named_at_once(site: Scenario, folder: Path) -> None:
+    spoil(folder, title="", registration_auto_approve="perhaps", pages=[{"title": "x"}])
+    with pytest.raises(CommandError) as refusal:
+        run(site, folder)
+    for where in ("title", "registration_auto_approve", "pages[0].file"):
+        assert where in str(refusal.value)
+
+
+def test_a_key_given_twice_is_refused_with_its_line(site: Scenario, folder: Path) -> None:
+    path = folder / "competition.yaml"
+    path.write_text(path.read_text() + "title: again\n")
+    with pytest.raises(CommandError, match=r"line \d+, title: the key 'title' is given twice"):
+        run(site, folder)
+
+
+@pytest.mark.parametrize("options", [{"owner": "nobody"}, {"queue": "nowhere"}])
+def test_an_unknown_owner_or_queue_is_said(site: Scenario, folder: Path, options: dict[str, str]) -> None:
+    with pytest.raises(CommandError, match="There is no"):
+        run(site, folder, **options)
+
+
+def test_a_bundle_of_codalab_becomes_a_competition_with_a_report(site: Scenario, tmp_path: Path) -> None:
+    made = import_from(site, packed(write(tmp_path / "old", LEGACY), tmp_path / "old.zip"))
+    competition = made.competition
+    assert (competition.slug, competition.registration_policy) == ("small-and-old", "approval")
+    assert [(phase.name, phase.as_on_codabench, phase.auto_migrate_to_this_phase) for phase in competition.phases.all()] == [
+        ("Development", True, False), ("Final", True, True),
+    ]  # fmt: skip
+    assert made.report.created[0] == "competition 'Small and old' at /competitions/small-and-old/, a draft"
+    assert {note.path for note in made.report.ignored} == {"enable_forum", "phases.1.color"}
+    again = import_from(site, tmp_path / "old")
+    assert again.competition.slug == "small-and-old-2"
+
+
+def test_a_page_written_as_html_is_shown_without_what_is_active(site: Scenario, tmp_path: Path, client: Client) -> None:
+    competition = import_from(site, write(tmp_path / "b", second())).competition
+    Competition.objects.filter(pk=competition.pk).update(is_published=True)
+    page = client.get(f"/competitions/{competition.slug}/").content.decode()
+    assert "<h2>Overview</h2>" in page
+    assert "alert(1)" not in page
+
+
+def test_one_file_under_two_names_is_stored_once_and_kept_as_two_resources(site: Scenario, tmp_path: Path) -> None:
+    data = changed("tasks.0.reference_data", "input_data")
+    task = import_from(site, write(tmp_path / "b", data)).competition.tasks.get()
+    assert task.input_data is not None
+    assert task.reference_data is not None
+    assert (task.input_data.file_id, task.input_data.kind) == (task.reference_data.file_id, "input_data")
+    assert task.reference_data.kind == "reference_data"
+
+
+@pytest.mark.parametrize(
+    ("owned", "kind", "words"),
+    [
+        (True, Resource.Kind.INPUT_DATA, ""),
+        (True, Resource.Kind.REFERENCE_DATA, "is reference data, not input data"),
+        (False, Resource.Kind.INPUT_DATA, "there is no data set with the key"),
+    ],
+)
+def test_a_key_means_a_data_set_of_ones_own(
+    site: Scenario, tmp_path: Path, owned: bool, kind: Resource.Kind, words: str
+) -> None:
+    existing = resource(site.organizer if owned else site.member(), kind, zip_of({"x": "y"}))
+    folder = write(tmp_path / "b", changed("tasks.0.input_data", str(existing.key)))
+    if not words:
+        assert import_from(site, folder).competition.tasks.get().input_data == existing
+        return
+    with pytest.raises(InvalidBundle, match=words):
+        import_from(site, folder)
+    existing.is_public = True
+    existing.save()
+    if not owned:
+        assert import_from(site, folder).competition.tasks.get().input_data == existing
+
+
+def test_phases_of_one_name_get_addresses_of_their_own(site: Scenario, tmp_path: Path) -> None:
+    phase = {"name": "Round", "tasks": [0]}
+    dates = [
+        ("2027-01-01", "2027-01-02"),
+        ("2027-02-01", "2027-02-02"),
+        ("2027-03-01", "2027-03-02"),
+        ("2027-04-01", "2027-04-02"),
+    ]
+    phases: list[dict[str, Any]] = [
+        phase | {"index": number, "start": start, "end": end} for number, (start, end) in enumerate(dates)
+    ]
+    phases[1]["name"] = "Round 2"
+    phases[3]["podium"] = {"slug": "round-3"}
+    competition = import_from(site, write(tmp_path / "b", changed("phases", phases))).competition
+    assert [one.slug for one in competition.phases.all()] == ["round", "round-2", "round-4", "round-3"]
+
+
+def test_a_task_is_named_by_its_key(site: Scenario, tmp_path: Path) -> None:
+    task = site.phase.tasks.get()
+    folder = write(tmp_path / "b", changed("tasks.0", {"index": 0, "key": str(task.key)}))
+    assert list(import_from(site, folder).competition.phases.all()[0].tasks.all()) == [task]
+
+
+def test_an_unknown_queue_is_a_fault_unless_one_is_chosen(site: Scenario, tmp_path: Path) -> None:
+    folder = write(tmp_path / "b", changed("queue", "6b0c3ec7-0000-0000-0000-000000000000"))
+    with pytest.raises(InvalidBundle, match="There is no queue"):
+        import_from(site, folder, queue=None)
+    assert import_from(site, folder, queue=site.queue).competition.queue == site.queue
+
+
+def test_the_reference_has_the_faults_that_a_site_alone_finds(site: Scenario, tmp_path: Path) -> None:
+    nobodys = "0b9f1c5e-1111-4222-8333-444455556666"
+    existing = resource(site.organizer, Resource.Kind.PUBLIC_DATA, b"x")
+    data = changed("queue", "nowhere", changed("podium", {"slug": site.competition.slug}))
+    data = changed("tasks.0.input_data", nobodys, changed("tasks.0.reference_data", str(existing.key), data))
+    data = changed("tasks.1", {"index": 1, "key": nobodys}, data)
+    with pytest.raises(InvalidBundle) as refused:
+        import_from(site, write(tmp_path / "b", data), queue=None)
+    said = {fault.message for fault in refused.value.report.faults}
+    known = documented(FAULTS.split("and by a site alone:")[1])
+    assert {one for one in known if any(pattern(one).fullmatch(sentence) for sentence in said)} == set(known)
+    assert len(said) == len(known) == 5
+
+
+def test_a_failure_leaves_nothing_behind(site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [model.objects.count() for model in (Competition, Resource, StoredFile)]
+    monkeypatch.setattr("competitions.bundles.importing.creation.boards_create", broken)
+    with pytest.raises(RuntimeError, match="the disk burst into flames"):
+        import_from(site, write(tmp_path / "b", second()))
+    marked = StoredFile.objects.filter(unneeded_since__isnull=False).count()
+    assert [Competition.objects.count(), Resource.objects.count(), StoredFile.objects.count() - marked] == before
+    assert remove_orphans(now=site.now) == 0, "somebody may be storing the same bytes"
+    remove_orphans(now=timezone.now() + GRACE)
+    assert StoredFile.objects.count() == before[-1]
+
+
+def broken(*args: object, **named: object) -> None:
+    raise RuntimeError("the disk burst into flames")
+
+
+def import_from(site: Scenario, source: Path, queue: Queue | object | None = ...) -> Imported:
+    chosen = site.queue if queue is ... else queue
+    assert chosen is None or isinstance(chosen, Queue)
+    return bundle_import(source=source, owner=site.organizer, queue=chosen, now=NOON)

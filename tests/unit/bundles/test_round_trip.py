@@ -1,0 +1,336 @@
+"""Export, clone and import again: nothing of a competition is lost on the way, whatever it is made of."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accounts.models import Scope, token_create
+from competitions.bundles import cli
+from competitions.bundles.cloning import competition_clone
+from competitions.bundles.importing.importer import bundle_import
+from competitions.bundles.imports import _ClaimLost, _step, import_perform, waiting_imports
+from competitions.bundles.models import BundleImport
+from competitions.bundles.reading.faults import Report
+from competitions.bundles.reading.reader import NO_TERMS
+from competitions.bundles.writer import bundle_write
+from competitions.catalog.models import Competition
+from competitions.catalog.services import current_rules
+from competitions.resources.models import Resource
+from competitions.resources.storage import store_bytes
+from core.background.rows import claim
+from examples.pcqm4mv2_small.bundle import build_bundle
+from examples.pcqm4mv2_small.generate import Sizes
+from podium.cli import main
+from tests.background import run_background
+from tests.integration.workers import codabench
+from tests.permissions import body_of, client_of
+from tests.scenario import NOON, Scenario
+from tests.unit.bundles.bundles import FILES, LEGACY, PARALLEL, changed, packed, second, write
+
+
+def parts(competition: Competition, *, with_files: bool = True) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = bundle_write(competition=competition, target=Path(folder) / "a.zip", with_files=with_files)
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+
+
+def imported(site: Scenario, source: Path) -> Competition:
+    return bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON).competition
+
+
+def again(site: Scenario, files: dict[str, bytes], folder: Path) -> Competition:
+    return imported(site, write(folder, files.pop("competition.yaml").decode(), dict(files)))
+
+
+def assert_travels(site: Scenario, competition: Competition, folder: Path) -> None:
+    """Out and in again, twice: the same YAML and the same files, byte by byte."""
+    first = parts(competition)
+    copy = again(site, dict(first), folder)
+    assert copy.pk != competition.pk
+    assert parts(copy) == first
+
+
+SHEET = {
+    "gpu": {"key": "gpu", "type": "select", "title": "Which GPU?", "selection": ["none", "A100"], "is_required": "true",
+            "is_on_leaderboard": "true"},
+    "notes": {"key": "notes", "type": "text", "title": "Notes", "selection": "", "is_required": "false", "is_on_leaderboard": "false"},
+}  # fmt: skip
+MEAN = {"title": "Mean", "key": "mean", "index": 1, "computation": "avg", "computation_indexes": [0]}
+VARIANTS: list[tuple[str, Any]] = [
+    ("fact_sheet", SHEET), ("leaderboards.0.columns.1", MEAN), ("leaderboards.0.submission_rule", "Add_And_Delete_Multiple"),
+    ("phases.1.auto_migrate_to_this_phase", True), ("phases.0.hide_output", True), ("tasks.0.ingestion_only_during_scoring", True),
+    ("phases.0.accepts_only_result_submissions", True), ("phases.0.podium", {"accepts": ["dataset"], "allow_network": True}),
+    ("phases.0.max_submissions", 0), ("image", ...),
+    ("phases.0.podium", {"visibility": "sealed", "rule": "Force_Last", "reveal": "2027-02-01 10:30:00"}),
+    ("enable_detailed_results", True), ("phases.0.starting_kit", "input_data"), ("phases.0.end", "2027-01-31 23:59:59+02:00"),
+    ("leaderboards.0.hidden", True), ("competition_type", "benchmark"), ("description", "One line."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "value"), VARIANTS)
+def test_a_competition_travels_unchanged(site: Scenario, tmp_path: Path, path: str, value: Any) -> None:
+    assert_travels(site, imported(site, write(tmp_path / "a", changed(path, value))), tmp_path / "b")
+
+
+@pytest.mark.parametrize("text", [LEGACY, PARALLEL], ids=["1.5", "1.8"])
+def test_one_of_codalab_travels_as_version_2(site: Scenario, tmp_path: Path, text: str) -> None:
+    assert_travels(site, imported(site, write(tmp_path / "a", text)), tmp_path / "b")
+
+
+def test_empty_pages_and_rules_of_codalab_travel(site: Scenario, tmp_path: Path) -> None:
+    competition = imported(site, write(tmp_path / "a", LEGACY, FILES | {"overview.html": "", "terms.md": "\n"}))
+    rules = current_rules(competition)
+    assert rules is not None
+    assert rules.text == NO_TERMS
+    assert_travels(site, competition, tmp_path / "b")
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in codabench.FILES.glob("*/competition.yaml")))
+def test_bundles_as_others_write_them_travel(site: Scenario, tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.zip").write_bytes(codabench.bundle(name))
+    assert_travels(site, imported(site, tmp_path / "a.zip"), tmp_path / "b")
+
+
+def test_the_example_travels_unchanged(site: Scenario, tmp_path: Path) -> None:
+    sizes = Sizes(train=20, valid=5, test_dev=10, test_challenge=10)
+    assert_travels(site, imported(site, build_bundle(tmp_path / "a", now=NOON, sizes=sizes)), tmp_path / "b")
+
+
+@pytest.mark.parametrize("template", ["code", "concurrent", "datasets", "results"])
+def test_templates_travel_unchanged(site: Scenario, tmp_path: Path, template: str) -> None:
+    assert main(["bundle", "new", str(tmp_path / "a"), "--template", template]) == 0
+    assert_travels(site, imported(site, tmp_path / "a"), tmp_path / "b")
+
+
+def test_with_keys_the_files_stay_where_they_are(site: Scenario, tmp_path: Path) -> None:
+    competition = imported(site, write(tmp_path / "a", second()))
+    files = parts(competition, with_files=False)
+    assert not any(name.startswith("files/") for name in files)
+    task = yaml.safe_load(files["competition.yaml"])["tasks"][0]
+    assert Resource.objects.get(key=task["scoring_program"]).kind == "scoring_program"
+    before = Resource.objects.count()
+    copy = again(site, dict(files), tmp_path / "b")
+    assert copy.tasks.get().scoring_program == competition.tasks.get().scoring_program
+    assert Resource.objects.count() == before
+
+
+def test_a_clone_is_a_draft_of_its_own(site: Scenario, tmp_path: Path) -> None:
+    original = imported(site, write(tmp_path / "a", second()))
+    copy = competition_clone(competition=original, by=site.organizer, now=NOON)
+    assert (copy.is_published, copy.slug) == (False, "small-2")
+    assert parts(copy) == parts(original)
+    assert not set(copy.tasks.all()) & set(original.tasks.all())
+
+
+names = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=30
+).filter(lambda text: bool(text.strip()))
+columns = st.lists(
+    st.fixed_dictionaries({
+        "title": names, "key": names, "sorting": st.sampled_from(["asc", "desc"]), "precision": st.integers(0, 10), "hidden": st.booleans(),
+    }),
+    min_size=1, max_size=4, unique_by=lambda column: column["key"],
+)  # fmt: skip
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    title=names, columns=columns, limit=st.integers(0, 50), seconds=st.integers(1, 86400), number=st.integers(0, 10**6),
+    rule=st.sampled_from(["Add", "Force_Best", "Force_Last", "Force_Latest_Multiple"]),
+)  # fmt: skip
+def test_whatever_is_in_it_a_competition_travels_unchanged(
+    site: Scenario,
+    tmp_path: Path,
+    title: str,
+    columns: list[dict[str, Any]],
+    limit: int,
+    seconds: int,
+    number: int,
+    rule: str,
+) -> None:
+    data = second()
+    data["title"] = title
+    data["leaderboards"][0] |= {
+        "columns": [column | {"index": index} for index, column in enumerate(columns)],
+        "submission_rule": rule, "primary_index": len(columns) - 1,
+    }  # fmt: skip
+    data["phases"][0] |= {"max_submissions_per_day": limit, "execution_time_limit": seconds}
+    folder = tmp_path / f"{number}-{Competition.objects.count()}"
+    assert_travels(site, imported(site, write(folder / "a", data)), folder / "b")
+
+
+def test_an_organizer_imports_in_the_browser_and_reads_the_report(site: Scenario, tmp_path: Path) -> None:
+    visitor = client_of(site.organizer)
+    content = packed(write(tmp_path / "a", LEGACY), tmp_path / "a.zip").read_bytes()
+    sent = visitor.post(
+        "/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content), "queue": site.queue.pk}
+    )
+    page = visitor.get(sent["Location"]).content.decode()
+    assert "The bundle has arrived" in page
+    assert not Competition.objects.filter(title="Small and old").exists(), "no request imports"
+    run_background()
+    ran = visitor.get(sent["Location"] + "status/").content.decode()
+    assert "is there, as a draft" in ran
+    assert "competition.yaml, line 7, enable_forum</code>" in ran
+    assert Competition.objects.get(title="Small and old").queue == site.queue
+    import_perform(BundleImport.objects.get().pk)
+    assert Competition.objects.filter(title="Small and old").count() == 1, "run twice, made once"
+
+
+def test_a_bundle_with_faults_shows_them_all_and_makes_nothing(site: Scenario, tmp_path: Path) -> None:
+    visitor = client_of(site.organizer)
+    data = changed("terms", "no.md", changed("phases.0.tasks", [4]))
+    content = packed(write(tmp_path / "a", data), tmp_path / "a.zip").read_bytes()
+    before = Competition.objects.count()
+    sent = visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("bad.zip", content)})
+    run_background()
+    page = visitor.get(sent["Location"] + "status/").content.decode()
+    assert "It cannot be imported, and nothing was created." in page
+    assert page.count("<li>") >= 2
+    assert Competition.objects.count() == before
+
+
+def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: Scenario, tmp_path: Path, settings: Any) -> None:
+    settings.ORGANIZER_STORAGE_BYTES = 10
+    visitor = client_of(site.organizer)
+    content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
+    sent = visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("a.zip", content)})
+    run_background()
+    page = visitor.get(sent["Location"] + "status/").content.decode()
+    assert "of 10 bytes, and" in page
+    assert "The fault was ours" not in page
+
+
+def test_export_and_clone_in_the_browser(site: Scenario, tmp_path: Path) -> None:
+    competition = imported(site, write(tmp_path / "a", second()))
+    visitor = client_of(site.organizer)
+    for files, name in (("all", "small.zip"), ("keys", "small-keys.zip")):
+        page = visitor.post(f"/organize/competitions/{competition.slug}/export/", {"files": files})["Location"]
+        assert "is being written" in body_of(visitor.get(page))
+        assert visitor.get(page + "file/").status_code == 404
+        run_background()
+        assert f"Download {name}" in body_of(visitor.get(page + "status/"))
+        response = visitor.get(page + "file/")
+        assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+        assert zipfile.is_zipfile(io.BytesIO(b"".join(response.streaming_content)))  # type: ignore[attr-defined]
+        response.close()
+    page = visitor.post(f"/organize/competitions/{competition.slug}/clone/")["Location"]
+    assert "is cloned next" in body_of(visitor.get(page))
+    run_background()
+    assert "/competitions/small-2/" in body_of(visitor.get(page + "status/"))
+
+
+def test_a_program_imports_and_exports_by_the_api(site: Scenario, tmp_path: Path) -> None:
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
+    )
+    headers = {"Authorization": f"Bearer {secret}"}
+    content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
+    fields = {"file": SimpleUploadedFile("a.zip", content), "queue": site.queue.name}
+    made = Client().post("/api/v1/bundles/", fields, headers=headers)
+    assert (made.status_code, made.json()["state"]) == (202, "waiting")
+    run_background()
+    (job,) = Client().get("/api/v1/bundles/", headers=headers).json()
+    assert job == Client().get(made["Location"], headers=headers).json()
+    assert job["url"] == "/competitions/small/"
+    assert job["report"]["created"]
+    assert (job["state"], job["file_name"], job["slug"]) == ("finished", "a.zip", "small")
+    export = Client().post("/api/v1/competitions/small/bundle/", {"files": "keys"}, headers=headers)
+    assert (export.status_code, export.json()["state"], export.json()["url"]) == (202, "waiting", None)
+    run_background()
+    ready = Client().get(export["Location"], headers=headers).json()
+    assert (ready["state"], ready["file_name"]) == ("finished", "small-keys.zip")
+    assert body_of(Client().get(ready["url"], headers=headers)).startswith("PK")
+    bad = packed(write(tmp_path / "b", changed("title", ...)), tmp_path / "b.zip").read_bytes()
+    sent = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
+    run_background()
+    refused = Client().get(sent["Location"], headers=headers).json()
+    assert (refused["state"], refused["report"]["faults"][0]["path"]) == ("failed", "title")
+    jobs = Client().get("/api/v1/bundles/", headers=headers).json()
+    assert [(job["state"], job["url"], len(job["report"]["faults"])) for job in jobs] == [
+        ("failed", None, 1), ("finished", "/competitions/small/", 0),
+    ]  # fmt: skip
+    assert Client().get("/api/v1/bundles/").status_code == 401
+
+
+def test_the_form_that_the_command_sends_is_read_piece_by_piece_and_says_its_length(
+    site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "CHUNK_BYTES", 100)
+    packed(write(tmp_path / "a", second()), tmp_path / "bundle.zip")
+    form = cli._Form({"queue": site.queue.name}, tmp_path / "bundle.zip")
+    pieces = list(form)
+    assert len(form) == sum(map(len, pieces))
+    assert max(map(len, pieces[1:-1])) == 100
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
+    )
+    answer = Client().generic(
+        "POST", "/api/v1/bundles/", b"".join(pieces), content_type=form.content_type, headers={"Authorization": f"Bearer {secret}"}
+    )  # fmt: skip
+    assert (answer.status_code, answer.json()["file_name"]) == (202, "bundle.zip")
+    run_background()
+    assert Competition.objects.get(slug="small").queue == site.queue
+
+
+def test_an_import_that_broke_off_says_so_to_a_robot(site: Scenario) -> None:
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
+    )
+    job = BundleImport.objects.create(
+        owner=site.organizer, file=store_bytes(b"x"), file_name="b.zip", state=BundleImport.State.FAILED, created_at=site.now,
+        changed_at=site.now, report=Report().as_json(),
+    )  # fmt: skip
+    said = (
+        Client()
+        .get(f"/api/competitions/{job.pk}/creation_status/", headers={"Authorization": f"Token {secret}"})
+        .json()
+    )
+    assert (said["status"], "nothing was created" in said["details"]) == ("Failed", True)
+
+
+def test_a_robot_of_codabench_sends_a_bundle(site: Scenario, tmp_path: Path) -> None:
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
+    )
+    robot = Client(headers={"Authorization": f"Token {secret}"})
+    content = packed(write(tmp_path / "a", changed("queue", site.queue.name)), tmp_path / "a.zip").read_bytes()
+    said = robot.post("/api/datasets/", {"type": "competition_bundle", "request_sassy_file_name": "a.zip"}).json()
+    assert Client().put(said["sassy_url"], content, content_type="application/zip").status_code == 200
+    status = robot.put(f"/api/datasets/completed/{said['key']}/").json()["status_id"]
+    assert robot.get(f"/api/competitions/{status}/creation_status/").json()["status"] == "Starting"
+    run_background()
+    answer = robot.get(f"/api/competitions/{status}/creation_status/").json()
+    assert answer["status"] == "Finished"
+    assert answer["resulting_competition"] == BundleImport.objects.get(pk=status).competition_id
+
+
+def test_an_import_whose_process_was_killed_is_made_once_by_the_next(site: Scenario, tmp_path: Path) -> None:
+    visitor = client_of(site.organizer)
+    content = packed(write(tmp_path / "a", LEGACY), tmp_path / "a.zip").read_bytes()
+    visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content)})
+    job = BundleImport.objects.get()
+    now = timezone.now()
+    killed = claim(waiting_imports(), job.pk, now=now, lease_s=20)
+    assert killed is not None
+    import_perform(job.pk)
+    assert BundleImport.objects.get().state == "waiting", "somebody has it"
+    run_background(at=now + timedelta(seconds=21))
+    assert BundleImport.objects.get().state == "finished"
+    assert Competition.objects.filter(title="Small and old").count() == 1
+    with pytest.raises(_ClaimLost):
+        _step(job.pk, killed, "comes to life again")

@@ -1,0 +1,68 @@
+"""A text that names no image is refused by forms, bundles and settings alike, with the part that is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from competitions.bundles.reading.archive import opened
+from competitions.bundles.reading.faults import InvalidBundle
+from competitions.bundles.reading.reader import BundleReader
+from tests.scenario import Scenario
+from tests.unit.bundles.bundles import second, write
+
+OPTIONS = "--privileged -v /:/host"
+
+
+@pytest.mark.parametrize("of", ["competition", "phase"])
+def test_a_form_refuses_options_for_an_image(site: Scenario, of: str) -> None:
+    holder = getattr(site, of)
+    holder.docker_image = OPTIONS
+    with pytest.raises(ValidationError) as error:
+        holder.full_clean()
+    assert list(error.value.message_dict) == ["docker_image"]
+    assert "repository '--privileged" in error.value.message_dict["docker_image"][0]
+
+
+@pytest.mark.parametrize(("patterns", "accepted"), [
+    ("podium/*\nghcr.io/lab/*:[12]", True), ("", True), ("-v", False), ("podium/*\n$(reboot)", False),
+])  # fmt: skip
+def test_a_queue_allows_patterns_of_image_names_alone(site: Scenario, patterns: str, accepted: bool) -> None:
+    site.queue.allowed_images = patterns
+    if accepted:
+        site.queue.full_clean()
+        return
+    with pytest.raises(ValidationError, match="matches no image name"):
+        site.queue.full_clean()
+
+
+@pytest.mark.parametrize("image", [OPTIONS, "podium/Runtime:1", "podium/runtime:a b"])
+def test_a_bundle_with_a_wrong_image_is_refused_with_its_place(tmp_path: Path, image: str) -> None:
+    bundle = second()
+    bundle["docker_image"] = image
+    with opened(write(tmp_path, bundle)) as files, pytest.raises(InvalidBundle) as error:
+        BundleReader(files).checked()
+    fault = error.value.report.faults[0]
+    assert fault.path == "docker_image"
+    assert "The image's" in str(fault)
+
+
+def test_blanks_around_an_image_of_a_bundle_do_not_matter(tmp_path: Path) -> None:
+    bundle = second()
+    bundle["docker_image"] = " codalab/codalab-legacy:py37 "
+    with opened(write(tmp_path, bundle)) as files:
+        assert BundleReader(files).checked().docker_image == "codalab/codalab-legacy:py37"
+
+
+def test_the_site_does_not_start_with_a_wrong_default_image() -> None:
+    environment = os.environ | {"PODIUM_DEFAULT_IMAGE": OPTIONS, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "PODIUM_DEFAULT_IMAGE: The image's repository" in done.stderr

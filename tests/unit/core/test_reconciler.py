@@ -1,0 +1,185 @@
+"""After the site was away itself, leases are spared until every worker that lives has been heard again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+from structlog.testing import capture_logs
+
+from competitions.compute.models import Queue
+from competitions.runs import retries, upkeep
+from competitions.runs.models import Run
+from competitions.submissions.states import State
+from core import reconciler as service
+from core.management.commands import reconciler
+from core.management.commands.reconciler import Command, Patience
+from core.models import StepFailures
+from core.reconciler import Step
+from tests.scenario import NOON, Scenario
+
+
+@pytest.fixture(autouse=True)
+def _intervals(settings: Any) -> None:
+    settings.RECONCILE_S, settings.HEARTBEAT_S = 15, 15
+
+
+def use_steps(monkeypatch: pytest.MonkeyPatch, **steps: Callable[..., int]) -> None:
+    monkeypatch.setattr(service, "_steps", {name: Step(name, run) for name, run in steps.items()})
+
+
+def rounds(patience: Patience, times: list[float]) -> list[bool]:
+    found = []
+    for at in times:
+        found.append(patience.spares(at))
+        patience.succeeded(at)
+    return found
+
+
+def test_leases_are_spared_for_two_heartbeats_after_a_start_and_then_no_more() -> None:
+    assert rounds(Patience(), [0, 15, 29, 30, 45]) == [True, True, True, False, False]
+
+
+def test_a_pause_longer_than_three_rounds_means_that_the_site_was_away() -> None:
+    patience = Patience()
+    rounds(patience, [0, 15, 30, 45])
+    assert rounds(patience, [91]) == [False], "46 seconds are a slow machine"
+    assert rounds(patience, [200, 215, 229, 230]) == [True, True, True, False]
+
+
+def test_a_round_that_failed_is_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, spared = iter(range(0, 1000, 20)), []
+    monkeypatch.setattr(reconciler, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(reconciler, "close_old_connections", lambda: None)
+    command = Command()
+    command.patience = Patience()
+
+    def away(**arguments: Any) -> dict[str, int]:
+        raise OperationalError("the database is away")
+
+    def there(*, spare_leases: bool, **arguments: Any) -> dict[str, int]:
+        spared.append(spare_leases)
+        return {}
+
+    for stand_in in (there, there, away, away, away, there, there, there):
+        monkeypatch.setattr(reconciler, "reconcile", stand_in)
+        command.round(spare=True)
+    assert spared == [True, False, True, False, False]
+
+
+@pytest.mark.django_db
+def test_a_step_that_fails_keeps_no_other_from_its_turn_and_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**arguments: Any) -> int:
+        raise ValueError("a board that nobody thought of")
+
+    use_steps(monkeypatch, first=broken, second=lambda *, now: 2)
+    with capture_logs() as logs:
+        done = service.reconcile(now=NOON)
+    assert done == {"first": 0, "second": 2}
+    assert [(line["event"], line["step"]) for line in logs] == [("reconcile_step_failed", "first")]
+
+
+@pytest.mark.django_db
+def test_a_database_that_goes_away_in_a_step_ends_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(**arguments: Any) -> int:
+        raise OperationalError("the database is away")
+
+    use_steps(monkeypatch, first=away)
+    monkeypatch.setattr(service, "_database_answers", lambda: False)
+    with pytest.raises(OperationalError):
+        service.reconcile(now=NOON)
+
+
+@pytest.mark.django_db
+def test_a_statement_that_the_database_gave_up_fails_its_step_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deadlocked(**arguments: Any) -> int:
+        raise OperationalError("deadlock detected")
+
+    use_steps(monkeypatch, first=deadlocked, second=lambda *, now: 2)
+    assert service.reconcile(now=NOON) == {"first": 0, "second": 2}
+
+
+def test_a_run_that_cannot_be_taken_back_keeps_no_other_waiting(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        site.submit()
+    runs = sorted((site.claim() for _ in range(3)), key=lambda run: run.pk)
+    lost = retries.attempt_lost
+
+    def fails_for_one(run: Run, **arguments: Any) -> State:
+        if run.pk == runs[0].pk:
+            raise ValueError("a board that nobody thought of")
+        return lost(run, **arguments)
+
+    monkeypatch.setattr(upkeep, "attempt_lost", fails_for_one)
+    done = service.reconcile(now=site.now + timedelta(hours=1))
+    assert done["leases_expired"] == 2
+    assert Run.objects.filter(state=State.LEASED).get() == runs[0]
+    assert StepFailures.objects.get().step == "leases_expired"
+
+
+@pytest.mark.parametrize(
+    ("after", "rounds_done"),
+    [(timedelta(0), 1), (timedelta(seconds=59), 1), (timedelta(seconds=60), 2), (timedelta(hours=-1), 2)],
+)
+def test_a_step_is_done_at_most_once_in_its_interval_whatever_the_clock_does(
+    monkeypatch: pytest.MonkeyPatch, after: timedelta, rounds_done: int
+) -> None:
+    done: list[datetime] = []
+
+    def tidy(*, now: datetime) -> int:
+        done.append(now)
+        return 1
+
+    step = Step("tidy", tidy, every=timedelta(minutes=1))
+    monkeypatch.setattr(service, "_steps", {"tidy": step})
+    service.reconcile(now=NOON)
+    service.reconcile(now=NOON + after)
+    assert len(done) == rounds_done
+
+
+def test_leases_are_the_only_thing_that_is_spared(site: Scenario) -> None:
+    site.submit()
+    site.claim()
+    later = site.now + timedelta(hours=1)
+    assert "leases_expired" not in service.reconcile(now=later, spare_leases=True)
+    assert service.reconcile(now=later)["leases_expired"] == 1
+
+
+def test_a_broker_that_takes_no_wake_up_is_not_asked_for_every_queue(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    for number in range(3):
+        site.competition.queue = Queue.objects.create(name=f"queue-{number}")
+        site.competition.save()
+        site.submit()
+
+    def refused(channel: str) -> bool:
+        asked.append(channel)
+        return False
+
+    monkeypatch.setattr(upkeep, "wake", refused)
+    assert upkeep.wake_waiting_queues(now=site.now) == 0
+    assert len(asked) == 1
+
+
+def test_failures_of_steps_are_counted_for_prometheus(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    def broken(**arguments: Any) -> int:
+        raise ValueError("a board that nobody thought of")
+
+    settings.METRICS_TOKEN = "scrape-me"
+    use_steps(monkeypatch, boards_filled=broken, captains_notified=lambda *, now: 0)
+    for _ in range(2):
+        service.reconcile(now=site.now)
+    said = Client().get("/metrics", headers={"Authorization": "Bearer scrape-me"}).content.decode()
+    assert 'podium_reconciler_step_failures_total{step="boards_filled"} 2.0' in said
+    assert "captains_notified" not in said

@@ -1,0 +1,249 @@
+"""The admin's walk: no page, action, lookup or order of any registered model tells an organizer without the right a sealed score."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.db import models, transaction
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, SealedKey, SealedUse
+from competitions.leaderboards.models import Cell, Commitment, Entry, Milestone, RankChange, Score
+from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunLog
+from core.guarded_admin import GuardedAdmin
+from tests.answers import read_result
+from tests.permissions import PermissionSite, body_of
+from tests.scenario import Scenario, lease
+
+SECRETS = {"first": 0.987654321, "second": 0.912345678}
+SHOWN = re.compile(r"0\.98765|0\.91234|0\.9877|0\.9123|(?<![0-9a-f])(98765|91234)")
+CHANGING = re.compile(r'csrfmiddlewaretoken" value="\w+"|X-CSRFToken": "\w+"|nonce="[^"]+"|\d\d:\d\d:\d\d')
+SECRET_FIELDS: dict[type[models.Model], tuple[str, ...]] = {
+    Run: ("scores", "meters", "receipt"),
+    RunLog: ("text",),
+    Score: ("values", "rank_value"),
+    Entry: ("values", "rank_value"),
+    Cell: ("sort_value",),
+    Milestone: ("rank_value",),
+    Commitment: ("salt", "leaves"),
+    RankChange: ("rank_before", "rank_after"),
+}
+DEPTH = 3
+
+
+def scored(site: Scenario, values: dict[str, float], **submitted: Any) -> None:
+    site.submit(**submitted)
+    run = site.claim()
+    result = read_result({"outcome": "finished", "scores": values}, columns=list(values))
+    dispatch.run_complete(**lease(run), result=result, now=site.now)
+    RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"{values}")
+
+
+@pytest.fixture
+def secretive(permissions: PermissionSite) -> PermissionSite:
+    """Two teams' scores in a sealed phase, and on a sealed board of the public phase."""
+    site = permissions.site
+    site.claim()
+    final = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    Column.objects.create(leaderboard=final, key="private", title="MAE", sorting="asc", is_primary=True)
+    for team, secret in zip((site.team, site.join()), SECRETS.values(), strict=True):
+        scored(site, {"mae": secret}, team=team, phase=site.sealed)
+        scored(site, {"mae": 0.25, "private": secret}, team=team)
+    commit_closed_boards(now=site.now + timedelta(days=365))
+    assert SealedKey.objects.count() == 2
+    return permissions
+
+
+def admins() -> dict[type[models.Model], Any]:
+    """Every registered model with its admin."""
+    registered = [model for model in apps.get_models() if admin.site.is_registered(model)]
+    return {model: admin.site.get_model_admin(model) for model in registered}
+
+
+def name_of(model: type[models.Model], page: str) -> str:
+    return f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+
+
+def addresses(request: Any) -> Iterator[str]:
+    """Every page that is read with GET: lists in each order, narrowed and searched; forms, histories, deletions."""
+    for model, model_admin in admins().items():
+        changelist = reverse(name_of(model, "changelist"))
+        yield from (changelist, reverse(name_of(model, "add")))
+        yield from (f"{changelist}?{query}" for query in ("q=0.98", "_popup=1"))
+        for number in range(1, len(model_admin.get_list_display(request)) + 1):
+            yield from (f"{changelist}?o={number}", f"{changelist}?o=-{number}")
+        for row in model._default_manager.order_by("pk")[:3]:
+            yield from (reverse(name_of(model, page), args=[row.pk]) for page in ("change", "history", "delete"))
+    for model in apps.get_models():
+        for field in model._meta.get_fields():
+            if isinstance(field, models.ForeignKey):
+                where = f"app_label={model._meta.app_label}&model_name={model._meta.model_name}"
+                yield f"{reverse('admin:autocomplete')}?{where}&field_name={field.name}&term="
+
+
+def after_actions(client: Client, request: Any) -> Iterator[tuple[str, str]]:
+    """What each action of each list answers for all of its rows; whatever it did is taken back."""
+    for model, model_admin in admins().items():
+        chosen = [str(pk) for pk in model._default_manager.values_list("pk", flat=True)]
+        for action in model_admin.get_actions(request) if chosen else ():
+            with transaction.atomic():
+                posted = {"action": action, "_selected_action": chosen, "index": 0}
+                answer = client.post(reverse(name_of(model, "changelist")), posted, follow=True)
+                yield f"{model.__name__}: {action}", body_of(answer)
+                transaction.set_rollback(True)
+
+
+def request_of(user: Any) -> Any:
+    request = RequestFactory().get("/")
+    request.user = user
+    return request
+
+
+def person_of(permissions: PermissionSite, letter: str) -> Any:
+    return permissions.people[letter].get("/").wsgi_request.user
+
+
+def walked(permissions: PermissionSite, letter: str) -> dict[str, str]:
+    """What every page of the admin says to this person, by address."""
+    client, request = permissions.people[letter], request_of(person_of(permissions, letter))
+    pages = {url: body_of(client.get(url)) for url in addresses(request)}
+    pages |= dict(after_actions(client, request))
+    return {url: CHANGING.sub("", text) for url, text in pages.items()}
+
+
+@pytest.mark.filterwarnings("ignore:Pagination may yield inconsistent results")  # of lists that a library registers
+@pytest.mark.parametrize("letter", list("OXR"))
+def test_no_page_of_the_admin_says_or_follows_a_sealed_score(secretive: PermissionSite, letter: str) -> None:
+    before = walked(secretive, letter)
+    assert not [url for url, text in before.items() if SHOWN.search(text)]
+    turn_around()
+    after = walked(secretive, letter)
+    assert not [url for url in before if before[url] != after[url]], "the answer depends on the scores"
+
+
+def turn_around() -> None:
+    """Give every sealed score to the other team, so that every order by it is the other way round."""
+    both = sum(SECRETS.values())
+    changed: dict[type[models.Model], tuple[str, ...]] = {
+        Run: ("scores",),
+        Score: ("values",),
+        Entry: ("values",),
+        Milestone: (),
+    }
+    for model, names in changed.items():
+        for row in model._default_manager.all():
+            for name in names:
+                values: dict[str, float] = getattr(row, name)
+                setattr(row, name, {key: both - value if value > 0.9 else value for key, value in values.items()})
+            if isinstance(row, Score | Entry | Milestone) and row.rank_value > 0.9:
+                row.rank_value = both - row.rank_value
+            row.save()
+
+
+def secret_paths(model: type[models.Model], depth: int = DEPTH, prefix: str = "") -> Iterator[str]:
+    """Lookups from this model to every field that holds what is sealed, over so many relations."""
+    yield from (f"{prefix}{name}" for name in SECRET_FIELDS.get(model, ()))
+    for field in model._meta.get_fields():
+        if depth and field.is_relation and field.related_model and not field.name.endswith("+"):
+            target: Any = field.related_model
+            yield from secret_paths(target, depth - 1, f"{prefix}{field.name}__")
+
+
+def test_no_lookup_reaches_what_is_sealed(secretive: PermissionSite) -> None:
+    request = request_of(person_of(secretive, "O"))
+    reached = 0
+    for model, model_admin in admins().items():
+        for path in secret_paths(model):
+            for lookup in (path, f"{path}__mae__regex", f"{path}__gt", f"{path}__mae__gte", f"{path}__isnull"):
+                assert not model_admin.lookup_allowed(lookup, "0.9", request), f"{model.__name__}: {lookup}"
+                reached += 1
+    assert reached > 500
+
+
+@pytest.mark.parametrize(
+    "query", ["scores__mae__regex=^0.98", "scores__mae__gt=0.95", "submission__scores__rank_value__lt=1"]
+)
+def test_a_list_of_runs_refuses_to_be_asked_about_scores(secretive: PermissionSite, query: str) -> None:
+    for letter in "OR":
+        assert secretive.people[letter].get(f"/admin/runs/run/?{query}").status_code == 400
+
+
+def test_no_list_is_searched_filtered_or_sorted_by_what_is_sealed(secretive: PermissionSite) -> None:
+    request = request_of(person_of(secretive, "R"))
+    for model, model_admin in admins().items():
+        secret = set(secret_paths(model, 4))
+        searched = {str(name).lstrip("^=@") for name in model_admin.get_search_fields(request)}
+        filtered = {
+            one if isinstance(one, str) else one[0]
+            for one in model_admin.get_list_filter(request)
+            if not isinstance(one, type)
+        }
+        sorted_by = {str(name) for name in model_admin.get_list_display(request)}
+        assert not (searched | filtered | sorted_by) & secret, model.__name__
+
+
+def test_the_filters_that_a_list_shows_still_work(secretive: PermissionSite) -> None:
+    client = secretive.people["R"]
+    for model, model_admin in admins().items():
+        if not isinstance(model_admin, GuardedAdmin):
+            continue
+        page = body_of(client.get(reverse(name_of(model, "changelist"))))
+        offered = set(re.findall(r'href="(\?[^"]+)"', page))
+        for query in offered:
+            answer = client.get(reverse(name_of(model, "changelist")) + query.replace("&amp;", "&"))
+            assert answer.status_code == 200, f"{model.__name__}: {query}"
+
+
+def test_every_admin_of_ours_is_guarded() -> None:
+    ours = [
+        one for one in admins().values() if type(one).__module__.split(".")[0] in ("competitions", "accounts", "audit")
+    ]
+    assert len(ours) > 20
+    assert not [one for one in ours if not isinstance(one, GuardedAdmin)]
+
+
+def test_no_text_of_a_row_follows_from_a_score(secretive: PermissionSite) -> None:
+    names = [str(row) for model in SECRET_FIELDS for row in model._default_manager.all()]
+    assert len(names) > 10
+    assert not [name for name in names if SHOWN.search(name)]
+
+
+def test_a_board_with_sealed_scores_is_deleted_by_nobody(secretive: PermissionSite) -> None:
+    final = Leaderboard.objects.get(key="final")
+    for letter in "OR":
+        client = secretive.people[letter]
+        delete, chosen = (
+            reverse("admin:catalog_leaderboard_delete", args=[final.pk]),
+            {"_selected_action": [final.pk]},
+        )
+        pages = [
+            client.get(delete),
+            client.post(delete, {"post": "yes"}),
+            client.post(
+                reverse("admin:catalog_leaderboard_changelist"),
+                chosen | {"action": "delete_selected", "post": "yes"},
+            ),
+        ]
+        for page in pages:
+            assert "protected related objects" in (said := body_of(page))
+            assert "key of sealed scores: 1" in said
+    assert Leaderboard.objects.filter(pk=final.pk).exists()
+    with pytest.raises(models.ProtectedError):
+        final.delete()
+
+
+def test_who_reads_a_sealed_run_in_the_admin_by_right_is_on_record(secretive: PermissionSite) -> None:
+    CompetitionOrganizer.objects.filter(competition=secretive.site.competition).update(can_see_sealed=True)
+    run = Run.objects.filter(submission__phase=secretive.site.sealed).earliest("queued_at")
+    SealedUse.objects.all().delete()
+    body_of(secretive.people["O"].get(reverse("admin:runs_run_change", args=[run.pk])))
+    assert SealedUse.objects.get().user == secretive.site.organizer

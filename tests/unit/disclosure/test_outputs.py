@@ -1,0 +1,91 @@
+"""Hidden outputs, and the page with details: who may have what a run left."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from competitions.catalog.models import Phase
+from competitions.resources.storage import store_bytes
+from competitions.runs.models import RunLog, RunOutput
+from competitions.submissions.models import Submission
+from tests.permissions import body_of, client_of
+from tests.scenario import Scenario
+
+SCRIPT = b"<script>document.title = 'ran'</script><p>details</p>"
+
+
+@pytest.fixture
+def made(site: Scenario) -> Submission:
+    """A scored submission with everything that a run can leave."""
+    submission = site.score(site.submit(), 0.5)
+    run = submission.runs.get()
+    for name in ("predictions.zip", "ingestion.log", "detailed_results.html", "scoring.zip"):
+        RunOutput.objects.create(run=run, attempt=run.attempt, name=name, file=store_bytes(SCRIPT))
+    RunLog.objects.create(run=run, attempt=run.attempt, stream="ingestion", seq=0, text="what the program printed")
+    return submission
+
+
+def status(visitor: Client, made: Submission, name: str) -> int:
+    response = visitor.get(f"/submissions/{made.pk}/outputs/{name}/")
+    body_of(response)
+    return response.status_code
+
+
+@pytest.mark.parametrize(
+    ("flag", "name", "text"),
+    [
+        ("hide_output", "ingestion.log", "what the program printed"),
+        ("hide_prediction_output", "predictions.zip", "predictions.zip"),
+        ("hide_score_output", "detailed_results.html", "Detailed results"),
+    ],
+)
+def test_what_a_phase_hides_is_for_organizers(
+    site: Scenario, made: Submission, flag: str, name: str, text: str
+) -> None:
+    member, organizer = client_of(site.member()), client_of(site.organizer)
+    assert status(member, made, name) == 200
+    assert text in member.get(f"/submissions/{made.pk}/").content.decode()
+    Phase.objects.filter(pk=made.phase_id).update(**{flag: True})
+    assert status(member, made, name) == 404
+    assert text not in member.get(f"/submissions/{made.pk}/").content.decode()
+    assert status(organizer, made, name) == 200
+    assert text in organizer.get(f"/submissions/{made.pk}/").content.decode()
+
+
+def test_details_have_an_origin_of_their_own_and_load_nothing(site: Scenario, made: Submission) -> None:
+    member = client_of(site.member())
+    page = member.get(f"/submissions/{made.pk}/").content.decode()
+    assert 'sandbox="allow-scripts"' in page
+    assert "allow-same-origin" not in page
+    response = member.get(f"/submissions/{made.pk}/details/{made.runs.get().pk}/")
+    assert response.content == SCRIPT
+    policy = response["Content-Security-Policy"]
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'")
+    assert "frame-ancestors 'self'" in policy
+    assert "connect-src" not in policy
+    assert response["X-Frame-Options"] == "SAMEORIGIN"
+
+
+def test_details_of_a_sealed_phase_are_sealed(site: Scenario) -> None:
+    submission = site.score(site.submit(phase=site.sealed), 0.5)
+    run = submission.runs.get()
+    RunOutput.objects.create(run=run, attempt=run.attempt, name="detailed_results.html", file=store_bytes(SCRIPT))
+    for user in (site.member(), site.organizer):
+        visitor = client_of(user)
+        assert visitor.get(f"/submissions/{submission.pk}/details/{run.pk}/").status_code == 404
+        assert status(visitor, submission, "detailed_results.html") == 404
+
+
+def test_programs_and_input_data_are_downloads_where_the_organizers_say_so(site: Scenario) -> None:
+    task = site.phase.tasks.get()
+    member = client_of(site.member())
+    base = f"/competitions/{site.competition.slug}"
+    assert "scoring_program-" not in member.get(f"{base}/data/").content.decode()
+    site.competition.make_programs_available = site.competition.make_input_data_available = True
+    site.competition.save()
+    page = member.get(f"{base}/data/").content.decode()
+    for name, expected in (("scoring_program", 200), ("input_data", 200), ("reference_data", 404)):
+        response = member.get(f"{base}/files/{site.phase.slug}/{name}-{task.pk}/")
+        body_of(response)
+        assert (response.status_code, f"{name}-{task.pk}/" in page) == (expected, expected == 200)

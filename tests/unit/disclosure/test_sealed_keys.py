@@ -1,0 +1,250 @@
+"""A key that was scored under seal stays sealed until the reveal, whatever is done to boards, columns, phases and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Column, Leaderboard, Phase, SealedKey
+from competitions.catalog.services import phase_reveal
+from competitions.leaderboards.auto_migration import phase_migrate
+from competitions.leaderboards.services import board_rebuild
+from competitions.runs import dispatch
+from competitions.runs.models import Run
+from competitions.runs.refusals import TaskSealed
+from competitions.runs.reruns import submission_repeat
+from competitions.submissions.models import Submission
+from tests.answers import read_result
+from tests.permissions import body_of, client_of
+from tests.scenario import Scenario, lease
+from tests.unit.catalog.admin_forms import fields_of
+from tests.unit.disclosure.test_sealing_walk import SECRET, SHOWN
+
+
+@pytest.fixture
+def final(site: Scenario) -> Leaderboard:
+    """A sealed board beside the public phase's open one, with a submission that was scored on both."""
+    board = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    Column.objects.create(leaderboard=board, key="private", title="MAE", sorting="asc", is_primary=True)
+    site.submit()
+    complete(site, site.claim())
+    assert [one.key for one in SealedKey.objects.all()] == ["private"]
+    return board
+
+
+def complete(site: Scenario, run: Run) -> None:
+    body = {"outcome": "finished", "scores": {"mae": 0.25, "private": SECRET}}
+    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
+
+
+def open_column(site: Scenario, board: Leaderboard | None = None, **fields: Any) -> None:
+    """Show the sealed score on the phase's open board, or on this one, as a wrong row would."""
+    shown = board or site.phase.leaderboard
+    Column.objects.create(
+        **{"leaderboard": shown, "key": "private", "title": "P", "sorting": "asc", "index": 5} | fields
+    )
+    board_rebuild(shown)
+
+
+def rename(site: Scenario, final: Leaderboard) -> None:
+    final.columns.update(key="other")
+    board_rebuild(final)
+    open_column(site)
+
+
+def delete_column(site: Scenario, final: Leaderboard) -> None:
+    final.columns.all().delete()
+    open_column(site)
+
+
+def compute(site: Scenario, final: Leaderboard) -> None:
+    open_column(site, is_hidden=True)
+    open_column(site, key="sum", kind="computed", computation="sum", sources=["private"], index=6)
+
+
+def add_board(site: Scenario, final: Leaderboard) -> None:
+    open_column(site, Leaderboard.objects.create(phase=site.phase, key="more", title="More", index=2), is_primary=True)
+
+
+def unseal(site: Scenario, final: Leaderboard) -> None:
+    Leaderboard.objects.filter(pk=final.pk).update(visibility="phase")
+
+
+def unseal_and_rename(site: Scenario, final: Leaderboard) -> None:
+    unseal(site, final)
+    Column.objects.filter(leaderboard=final).update(key="other")
+
+
+def make_it_main(site: Scenario, final: Leaderboard) -> None:
+    unseal(site, final)
+    Leaderboard.objects.filter(pk=final.pk).update(index=0)
+    Leaderboard.objects.filter(phase=site.phase, key="main").update(index=1)
+
+
+WAYS = [rename, delete_column, compute, add_board, unseal, unseal_and_rename, make_it_main]
+
+
+def answers(site: Scenario, client: Client) -> dict[str, str]:
+    """What every page with scores of the phase says to this visitor."""
+    slug, phase = site.competition.slug, site.phase
+    submission = Submission.objects.get(phase=phase)
+    urls = [
+        reverse(name, args=[slug, phase.slug])
+        for name in ("api:leaderboard", "api:leaderboard-csv", "web:leaderboard-csv")
+    ]
+    urls += [reverse(name, args=[slug]) for name in ("web:leaderboard", "web:history")]
+    urls = [
+        f"{url}?phase={phase.slug}&board={key}"
+        for url in urls
+        for key in phase.leaderboards.values_list("key", flat=True)
+    ]
+    urls += [
+        reverse("codabench:phase-board", args=[phase.pk]),
+        reverse("codabench:results-json", args=[site.competition.pk]),
+    ]
+    urls += [
+        reverse(name, args=[submission.pk]) for name in ("codabench:submission", "api:submission", "web:submission")
+    ]
+    urls += [reverse("api:submissions"), reverse("web:submissions", args=[slug])]
+    return {url: body_of(client.get(url)) for url in urls}
+
+
+@pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
+def test_no_change_of_rows_shows_what_was_scored_under_seal(
+    site: Scenario, final: Leaderboard, way: Callable[[Scenario, Leaderboard], None]
+) -> None:
+    way(site, final)
+    for client in (Client(), client_of(site.member()), client_of(site.organizer)):
+        assert not [url for url, text in answers(site, client).items() if SHOWN.search(text)]
+    phase = Phase.objects.get(pk=site.phase.pk)
+    assert phase.holds_sealed_scores
+    phase_reveal(phase=phase, now=site.now, before_the_end=True)
+    assert not Phase.objects.get(pk=phase.pk).holds_sealed_scores
+
+
+def test_the_walk_would_find_it_after_the_reveal_everybody_sees_it(site: Scenario, final: Leaderboard) -> None:
+    rename(site, final)
+    phase_reveal(phase=site.phase, now=site.now, before_the_end=True)
+    assert len([url for url, text in answers(site, client_of(site.member())).items() if SHOWN.search(text)]) > 5
+
+
+def test_a_board_that_shows_nothing_sealed_stays_open(site: Scenario, final: Leaderboard) -> None:
+    page = reverse("api:leaderboard", args=[site.competition.slug, site.phase.slug])
+    assert Client().get(page).json()["rows"][0]["scores"] == {"mae": "0.2500"}
+
+
+def test_a_sealed_phase_that_is_set_public_shows_nothing(site: Scenario) -> None:
+    site.score(site.submit(phase=site.sealed), SECRET)
+    Phase.objects.filter(pk=site.sealed.pk).update(visibility="public")
+    board = reverse("api:leaderboard", args=[site.competition.slug, site.sealed.slug])
+    assert Client().get(board).status_code == 403
+
+
+def test_what_a_worker_was_asked_for_is_sealed_also_where_its_board_changes_meanwhile(site: Scenario) -> None:
+    board = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    Column.objects.create(leaderboard=board, key="private", title="MAE", sorting="asc", is_primary=True)
+    site.submit()
+    run = site.claim()
+    board.columns.all().delete()
+    complete(site, run)
+    open_column(site)
+    assert not [url for url, text in answers(site, client_of(site.member())).items() if SHOWN.search(text)]
+
+
+def board_url(board: Leaderboard) -> str:
+    return reverse("admin:catalog_leaderboard_change", args=[board.pk])
+
+
+def saved(site: Scenario, board: Leaderboard, **changed: Any) -> str:
+    """What the form of a board answers: its errors, or nothing where it was saved."""
+    client = client_of(site.organizer)
+    fields = fields_of(client.get(board_url(board))) | changed
+    answer = client.post(board_url(board), fields)
+    return "" if answer.status_code == 302 else body_of(answer)
+
+
+def test_the_form_of_a_board_refuses_the_key_of_a_sealed_score(site: Scenario, final: Leaderboard) -> None:
+    Column.objects.filter(leaderboard=final).update(key="other")
+    new = {
+        "columns-TOTAL_FORMS": ["2"],
+        "columns-1-title": ["P"],
+        "columns-1-kind": ["score"],
+        "columns-1-key": ["private"],
+    }
+    more = {
+        "columns-1-index": ["1"],
+        "columns-1-sorting": ["asc"],
+        "columns-1-precision": ["4"],
+        "columns-1-sources": ["[]"],
+    }
+    said = saved(site, site.phase.leaderboard, **new, **more)
+    assert "The score &#x27;private&#x27; is sealed in this phase until the reveal" in said
+    assert site.phase.leaderboard.columns.count() == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"columns-0-key": ["other"]},
+        {"columns-0-kind": ["meter"], "columns-0-key": ["wall_s"]},
+        {"columns-0-DELETE": ["on"]},
+    ],
+)
+def test_the_form_of_a_board_keeps_a_sealed_column(
+    site: Scenario, final: Leaderboard, changed: dict[str, list[str]]
+) -> None:
+    assert "it keeps its key and stays on the board until the reveal" in saved(site, final, **changed)
+    assert final.columns.get().key == "private"
+    phase_reveal(phase=site.phase, now=site.now, before_the_end=True)
+    assert not saved(site, final, **changed)
+
+
+def test_the_form_of_a_board_does_not_open_it(site: Scenario, final: Leaderboard) -> None:
+    assert "use the action Reveal" in saved(site, final, visibility=["phase"])
+    assert "so it stays there" in saved(site, final, phase=[str(site.sealed.pk)])
+
+
+def test_a_board_is_not_sealed_while_an_open_one_shows_the_same_score(site: Scenario, final: Leaderboard) -> None:
+    board = Leaderboard.objects.create(phase=site.phase, key="more", title="More", index=2)
+    Column.objects.create(leaderboard=board, key="mae", title="MAE", sorting="asc", is_primary=True)
+    assert "is on an open board of this phase, too" in saved(site, board, visibility=["sealed"])
+
+
+def test_a_task_of_a_sealed_phase_is_not_run_for_an_open_one(site: Scenario) -> None:
+    site.score(site.submit(phase=site.sealed), SECRET)
+    made = site.score(site.submit(), 0.25)
+    with pytest.raises(TaskSealed, match="after the reveal"):
+        submission_repeat(submission=made, by=site.organizer, now=site.now, task=site.sealed.tasks.get())
+    phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
+    assert submission_repeat(submission=made, by=site.organizer, now=site.now, task=site.sealed.tasks.get()).pk
+
+
+def test_the_form_of_a_phase_refuses_a_task_whose_scores_another_keeps_sealed(site: Scenario) -> None:
+    site.score(site.submit(phase=site.sealed), SECRET)
+    url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
+    client = client_of(site.organizer)
+    tasks = [str(site.phase.tasks.get().pk), str(site.sealed.tasks.get().pk)]
+    answer = client.post(url, fields_of(client.get(url)) | {"tasks": tasks, "impact_read": ["on"]})
+    assert "keeps the score &#x27;mae&#x27; sealed on one of these tasks" in body_of(answer)
+
+
+def test_what_counts_in_a_sealed_phase_is_not_carried_into_an_open_one_on_its_task(site: Scenario) -> None:
+    Leaderboard.objects.filter(phase=site.sealed).update(rule="last")
+    site.score(site.submit(phase=site.sealed), SECRET)
+    after = Phase.objects.create(
+        competition=site.competition,
+        slug="after",
+        name="After",
+        index=5,
+        opens_at=site.now,
+        auto_migrate_to_this_phase=True,
+    )
+    after.tasks.add(site.sealed.tasks.get())
+    Column.objects.create(leaderboard=Leaderboard.objects.create(phase=after), key="mae", title="MAE", is_primary=True)
+    assert phase_migrate(phase=after, now=site.now) == 0
+    phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
+    assert phase_migrate(phase=after, now=site.now) == 1

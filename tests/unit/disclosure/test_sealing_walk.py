@@ -1,0 +1,241 @@
+"""The walk: with a known score in a sealed phase, no URL shows it, or an order that follows from it, to anybody without the right."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard
+from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
+from competitions.leaderboards.models import Commitment, Entry
+from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.resources.storage import store_bytes
+from competitions.runs import dispatch
+from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.submissions.models import Submission
+from scoring.errors import CODES
+from tests.answers import read_result
+from tests.permissions import PAGES, PermissionSite, body_of, named_patterns, url_of
+from tests.scenario import Scenario, lease
+
+SECRET = 0.987654321
+# A digest is hexadecimal, and one in some thousands has these digits in it by chance.
+SHOWN = re.compile(r"0\.98765|0\.9877|(?<![0-9a-f])98765")
+
+
+def left_by(permissions: PermissionSite, made: Submission) -> PermissionSite:
+    """The URLs now name this submission, with everything a run leaves."""
+    run = made.runs.get()
+    RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
+    for name in ("scoring.zip", "detailed_results.html"):
+        RunOutput.objects.create(run=run, attempt=1, name=name, file=store_bytes(f"mae={SECRET} in {name}".encode()))
+    entry = Entry.objects.filter(score__submission=made).latest("pk")  # the sealed board's, where there are two
+    named = {"pk": made.pk, "run_id": run.pk, "phase_slug": made.phase.slug, "name": "scoring.zip", "entry": entry.pk}
+    permissions.arguments |= named
+    return permissions
+
+
+@pytest.fixture
+def sealed(permissions: PermissionSite) -> PermissionSite:
+    """The URLs name a scored submission of the sealed phase."""
+    site = permissions.site
+    earlier = site.claim()  # the fixture's own submission leaves the queue
+    assert earlier.submission.phase == site.phase
+    made = site.score(site.submit(phase=site.sealed), SECRET)
+    commit_closed_boards(now=site.now + timedelta(days=365))
+    assert Commitment.objects.exists()
+    return left_by(permissions, made)
+
+
+@pytest.fixture
+def portion(permissions: PermissionSite) -> PermissionSite:
+    """The URLs name a submission of the public phase that was scored on a sealed portion too, on a board of its own."""
+    site = permissions.site
+    site.claim()
+    final = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    Column.objects.create(leaderboard=final, key="private", title="MAE", sorting="asc", is_primary=True)
+    Column.objects.create(
+        leaderboard=final, key="sum", title="Sum", index=1, kind="computed", computation="sum", sources=["private"]
+    )
+    made = site.submit()
+    run = site.claim()
+    body = {"outcome": "finished", "scores": {"mae": 0.25, "private": SECRET}}
+    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
+    return left_by(permissions, made)
+
+
+def pages_of(permissions: PermissionSite, client: Client) -> dict[str, str]:
+    """What every URL that is read with GET says, with the sealed phase chosen where a page has phases; the admin too."""
+    patterns = dict(named_patterns())
+    urls = [url_of(permissions, name, patterns[name]) for name, (method, _, _) in PAGES.items() if method == "get"]
+    for name, pattern in patterns.items():
+        if name.startswith("admin:") and name.endswith("_changelist") and not pattern.pattern.converters:
+            urls.append(reverse(name))
+    run, pk = permissions.arguments["run_id"], permissions.arguments["pk"]
+    urls += [
+        reverse("admin:runs_run_change", args=[run]),
+        reverse("admin:submissions_submission_change", args=[pk]),
+    ]
+    shown = f"?phase={permissions.arguments['phase_slug']}"
+    urls += [f"{url}{shown}{board}" for url in urls if "/competitions/" in url for board in ("", "&board=final")]
+    said = {}
+    for url in urls:
+        response = client.get(url)
+        said[url] = body_of(response) + str(response.headers)
+    return said
+
+
+@pytest.mark.parametrize("letter", list("ASMTOXR"))
+def test_no_page_says_a_sealed_score(sealed: PermissionSite, letter: str) -> None:
+    leaks = [url for url, text in pages_of(sealed, sealed.people[letter]).items() if SHOWN.search(text)]
+    assert not leaks
+
+
+@pytest.mark.parametrize("letter", list("ASMTOXR"))
+def test_no_page_says_the_score_of_a_sealed_portion(portion: PermissionSite, letter: str) -> None:
+    leaks = [url for url, text in pages_of(portion, portion.people[letter]).items() if SHOWN.search(text)]
+    assert not leaks
+
+
+def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: PermissionSite) -> None:
+    made = Submission.objects.get(pk=portion.arguments["pk"])
+    Entry.objects.filter(
+        score__submission=made, leaderboard__key="main"
+    ).delete()  # it stands on the sealed board alone
+    answer = portion.people["M"].get(reverse("codabench:submission", args=[made.pk])).json()
+    assert (answer["leaderboard"], answer["on_leaderboard"]) == (None, False)
+    assert [one["column_key"] for one in answer["scores"]] == ["mae"]
+
+
+def test_the_public_portion_is_shown_beside_the_sealed_one(portion: PermissionSite) -> None:
+    CompetitionOrganizer.objects.filter(competition=portion.site.competition).update(can_see_sealed=True)
+    walked = pages_of(portion, portion.people["O"])
+    assert len([url for url, text in walked.items() if SHOWN.search(text)]) > 5
+    page = portion.people["M"].get(reverse("web:submission", args=[portion.arguments["pk"]])).content.decode()
+    assert "0.2500" in page
+    assert "sealed" in page
+    phase_reveal(phase=portion.site.phase, now=portion.site.now, before_the_end=True)
+    board = reverse("api:leaderboard", args=[portion.site.competition.slug, portion.site.phase.slug])
+    assert Client().get(board, {"board": "final"}).json()["rows"][0]["scores"]["private"] == "0.9877"
+
+
+def test_the_walk_would_find_it_an_organizer_with_the_right_sees_it(sealed: PermissionSite) -> None:
+    CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
+    leaks = [url for url, text in pages_of(sealed, sealed.people["O"]).items() if SHOWN.search(text)]
+    assert len(leaks) > 5
+
+
+def test_no_order_of_a_sealed_board_is_shown(sealed: PermissionSite) -> None:
+    for letter, client in sealed.people.items():
+        board = client.get(
+            reverse("web:leaderboard", args=[sealed.site.competition.slug]), {"phase": sealed.site.sealed.slug}
+        )
+        assert board.status_code == 200
+        assert sealed.site.team.name not in _main(board.content.decode()), letter
+        for name in ("api:leaderboard", "api:leaderboard-csv", "web:leaderboard-csv"):
+            answer = client.get(reverse(name, args=[sealed.site.competition.slug, sealed.site.sealed.slug]))
+            assert answer.status_code == 403
+            assert "sealed" in body_of(answer)
+
+
+def _main(html: str) -> str:
+    return html[html.index("<main") :]
+
+
+def test_a_phase_is_revealed_after_its_end_or_when_it_is_meant(sealed: PermissionSite) -> None:
+    site = sealed.site
+    settled = site.sealed.grace_ends_at
+    assert settled is not None
+    with pytest.raises(NotSealed):
+        phase_reveal(phase=site.phase, now=site.now)
+    with pytest.raises(StillOpen, match="2030-05-31 12:15 UTC"):
+        phase_reveal(phase=site.sealed, now=settled - timedelta(microseconds=1))
+    assert phase_reveal(phase=site.sealed, now=settled).revealed_at == settled
+    with pytest.raises(NotSealed):
+        phase_reveal(phase=site.sealed, now=settled, before_the_end=True)
+
+
+def test_an_organizer_reveals_in_the_admin_and_confirms_when_it_is_early(sealed: PermissionSite) -> None:
+    url = reverse("admin:catalog_phase_changelist")
+    preview = reverse("web:reveal", args=[sealed.site.competition.slug, sealed.site.sealed.slug])
+    form = {"action": "reveal", "_selected_action": [sealed.site.sealed.pk]}
+    assert sealed.people["O"].post(url, form).headers["Location"] == preview
+    both = sealed.people["O"].post(url, form | {"_selected_action": [sealed.site.sealed.pk, sealed.site.phase.pk]})
+    assert both.headers["Location"] == url, "one phase at a time"
+    for letter, confirm, revealed in [("X", "on", False), ("O", "", False), ("O", "on", True)]:
+        sealed.people[letter].post(preview, {"act": "reveal"} | ({"before_the_end": confirm} if confirm else {}))
+        sealed.site.sealed.refresh_from_db()
+        assert (sealed.site.sealed.revealed_at is not None) is revealed
+
+
+def test_after_the_reveal_everybody_sees_it(sealed: PermissionSite) -> None:
+    phase_reveal(phase=sealed.site.sealed, now=sealed.site.now, before_the_end=True)
+    answer = sealed.people["A"].get(
+        reverse("api:leaderboard", args=[sealed.site.competition.slug, sealed.site.sealed.slug])
+    )
+    assert answer.json()["rows"][0]["scores"] == {"mae": "0.9877"}
+
+
+def test_a_receipt_does_not_show_digests_by_which_a_score_could_be_guessed(sealed: PermissionSite) -> None:
+    run = Run.objects.get(pk=sealed.arguments["run_id"])
+    run.receipt = run.receipt | {
+        "outputs": {"scoring.log": "a" * 64, "scoring.zip": "b" * 64, "predictions.zip": "c" * 64}
+    }
+    run.save()
+    pages = {
+        reverse("api:submission-receipt", args=[sealed.arguments["pk"]]): "MOR",
+        reverse("web:submission", args=[sealed.arguments["pk"]]): "MOR",
+        reverse("admin:runs_run_change", args=[run.pk]): "OR",
+    }
+    for url, letters in pages.items():
+        for letter in letters:
+            said = body_of(sealed.people[letter].get(url))
+            assert ("c" * 64 in said) is (letter != "M"), (url, letter)
+            assert "a" * 64 not in said, (url, letter)
+            assert "b" * 64 not in said, (url, letter)
+    CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
+    assert all("a" * 64 in body_of(sealed.people["O"].get(url)) for url in pages)
+
+
+def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: Scenario) -> None:
+    made = site.answer(
+        site.submit(phase=site.sealed),
+        {"outcome": "failed", "reason": "output_invalid", "code": "nan", "detail": "The array 'y_pred' holds NaN."},
+    )
+    client = Client()
+    client.force_login(site.member())
+    answer = client.get(reverse("api:submission", args=[made.pk])).json()
+    assert answer["verdict"]["detail"] == f"The output cannot be scored: {CODES['nan']}."
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "said"),
+    [
+        ("output_invalid", "mae_is_0.98765", "The scoring program refused the output."),
+        ("output_invalid", "out_of_range", f"The output cannot be scored: {CODES['out_of_range']}."),
+        ("scoring_error", "exit_code", "The scoring program failed."),
+    ],
+)
+def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(
+    permissions: PermissionSite, reason: str, code: str, said: str
+) -> None:
+    site = permissions.site
+    site.claim()
+    body = {"outcome": "failed", "reason": reason, "code": code, "detail": f"Your MAE is {SECRET}; label 7 is 0.98765."}
+    made = site.answer(site.submit(phase=site.sealed), body)
+    permissions.arguments |= {"pk": made.pk, "run_id": made.runs.get().pk, "phase_slug": site.sealed.slug}
+    for letter in "MOR":
+        pages = pages_of(permissions, permissions.people[letter])
+        assert not [url for url, text in pages.items() if SHOWN.search(text)], letter
+        assert said in pages[reverse("web:submission", args=[made.pk])], letter
+    CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
+    assert str(SECRET) in pages_of(permissions, permissions.people["O"])[reverse("web:submission", args=[made.pk])]
+
+
+def test_in_a_public_phase_the_scoring_program_speaks_for_itself(site: Scenario) -> None:
+    body = {"outcome": "failed", "reason": "output_invalid", "code": "nan", "detail": "The array 'y_pred' holds NaN."}
+    assert site.answer(site.submit(), body).runs.get().detail == "The array 'y_pred' holds NaN."

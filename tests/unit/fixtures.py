@@ -1,0 +1,40 @@
+"""Unit tests of the site's domain: SQLite, no services; what commits wakes no worker."""
+
+from collections.abc import Iterator
+
+import pytest
+import time_machine
+from django.core.cache import caches
+
+from core.background import jobs
+from core.celery import app
+from tests.permissions import PermissionSite, make_permission_site
+from tests.scenario import NOON, Scenario, scenario
+
+
+@pytest.fixture
+def wakeups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Bells that were wakeups, in order. The broker is a service, so unit tests stop at its door; `run_background` does what was sent."""
+    rings: list[str] = []
+
+    def send_task(name: str, *, queue: str, **_: object) -> None:
+        if queue != jobs.QUEUE:
+            rings.append(queue)
+
+    monkeypatch.setattr(app, "send_task", send_task)
+    return rings
+
+
+@pytest.fixture
+def site(db: None, wakeups: list[str]) -> Iterator[Scenario]:
+    """A competition with one team, at noon of the day that the tests speak of."""
+    for name in ("pages", "default"):  # they hold what is named by rows of the test before, and its rates
+        caches[name].clear()
+    with time_machine.travel(NOON):
+        yield scenario()
+
+
+@pytest.fixture
+def permissions(site: Scenario) -> PermissionSite:
+    """A competition, and one of each kind of person."""
+    return make_permission_site(site)

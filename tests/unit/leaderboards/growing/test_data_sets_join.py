@@ -1,0 +1,188 @@
+"""Boards that grow: which data sets join, how many, and when they leave."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Phase
+from competitions.leaderboards.growing.joining import dataset_join, datasets_join, name_of
+from competitions.leaderboards.models import Entry
+from competitions.resources.storage import local_copy
+from competitions.runs.services import submission_rerun
+from competitions.submissions import refusals
+from competitions.submissions.datasets import dataset_withdraw
+from competitions.submissions.models import Dataset, Submission
+from competitions.submissions.services import submission_disqualify, submission_reinstate
+from competitions.teams.merging import merge_accept, merge_propose
+from core.refusals import InvalidFile, NotAllowed
+from tests.growing import DATASET, board_of, joined, order, reconcile, settle, submit_code, submit_dataset, work
+from tests.scenario import Scenario
+
+
+def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) -> None:
+    made = submit_dataset(site)
+    assert [run.task.name for run in made.runs.all()] == ["Check"]
+    assert datasets_join(now=site.now) == 0
+    work(site, {})
+    assert (datasets_join(now=site.now), datasets_join(now=site.now)) == (1, 0)
+    task = Dataset.objects.get().task
+    like = site.phase.tasks.get()
+    assert (task.scoring_program, task.ingestion_program, task.name) == (
+        like.scoring_program,
+        like.ingestion_program,
+        "mine",
+    )
+    assert task not in site.phase.tasks.all()
+    for resource, names in ((task.input_data, ["rows.csv"]), (task.reference_data, ["labels.csv"])):
+        assert resource is not None
+        assert resource.owner == like.scoring_program.owner
+        with local_copy(resource.file) as path, zipfile.ZipFile(path) as archive:
+            assert archive.namelist() == names
+
+
+@pytest.mark.parametrize(
+    ("description", "file_name", "name"),
+    [
+        ("Soil  of\nmeadows", "a.zip", "Soil of meadows"),
+        ("", "wine.zip", "wine"),
+        (f"{'word ' * 11}and, one more", "a.zip", f"{' '.join(['word'] * 11)}…"),
+        ("x" * 100, "a.zip", f"{'x' * 59}…"),
+    ],
+)
+def test_a_data_set_is_called_by_its_description_else_by_its_file(description: str, file_name: str, name: str) -> None:
+    assert name_of(Submission(description=description, file_name=file_name)) == name
+
+
+def test_a_data_set_is_no_row_and_does_not_join_when_its_check_fails(site: Scenario) -> None:
+    submit_dataset(site)
+    work(site, {("Ada", "Check"): "program_error"})
+    assert reconcile(site) == (0, 0, 0)
+    submit_dataset(site, name="better")
+    settle(site, {})
+    assert Dataset.objects.get().name == "better"
+    assert not Entry.objects.exists()
+
+
+@pytest.mark.parametrize("missing", ["input_data", "reference_data"])
+def test_a_data_set_without_one_of_its_folders_is_refused_and_costs_nothing(site: Scenario, missing: str) -> None:
+    files = {f"inner/{name}" if name.startswith(missing) else name: text for name, text in DATASET.items()}
+    with pytest.raises(InvalidFile, match=f"no files in {missing}/ at its top level") as refused:
+        submit_dataset(site, files=files)
+    assert refused.value.stable_code == f"no_{missing}"
+    assert not Submission.objects.exists()
+
+
+def test_a_withdrawn_and_a_disqualified_data_set_leave_the_board_and_ranks_are_made_anew(three: Scenario) -> None:
+    for number, team in enumerate(three.teams[:2]):
+        joined(three, team, name=f"set {number}")
+    settle(three, {("Ada", "set 1"): 0.9, ("Ben", "set 0"): 0.9, ("Cay", "set 0"): 0.1, ("Cay", "set 1"): 0.1})
+    assert order(three) == [("Ada", 1.5), ("Cay", 1.6667), ("Ben", 2)]
+    second = Dataset.objects.get(name="set 1").submission
+    submission_disqualify(submission=second, reason="copied", now=three.now)
+    assert order(three) == [("Ada", 1), ("Ben", 2), ("Cay", 2)]
+    dataset_withdraw(submission=Dataset.objects.get(name="set 0").submission, by=three.member(), now=three.now)
+    assert order(three) == [("Ada", 1), ("Ben", 2), ("Cay", 3)]
+    submission_reinstate(submission=second)
+    settle(three, {})
+    assert order(three) == [("Ada", 1.5), ("Ben", 2), ("Cay", 2)]
+
+
+def test_only_the_team_withdraws_and_only_until_the_end(three: Scenario) -> None:
+    made = joined(three).submission
+    with pytest.raises(NotAllowed):
+        dataset_withdraw(submission=made, by=three.member(three.teams[1]), now=three.now)
+    assert three.phase.closes_at is not None
+    with pytest.raises(refusals.StaysAfterTheEnd):
+        dataset_withdraw(submission=made, by=three.member(), now=three.phase.closes_at)
+    dataset_withdraw(submission=made, by=three.member(), now=three.now)
+    with pytest.raises(refusals.DatasetWithdrawn):
+        dataset_withdraw(submission=made, by=three.member(), now=three.now)
+    with pytest.raises(refusals.NotADataset):
+        dataset_withdraw(submission=submit_code(three), by=three.member(), now=three.now)
+
+
+def test_a_team_has_so_many_data_sets_and_withdrawing_gives_no_place_back(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(max_datasets_per_team=2, max_datasets=3)
+    site.phase.refresh_from_db()
+    first = joined(site, name="a").submission
+    submit_dataset(site, name="b")
+    with pytest.raises(refusals.NoPlaceForDataset, match="2 data sets of a team"):
+        submit_dataset(site, name="c")
+    dataset_withdraw(submission=first, by=site.member(), now=site.now)
+    with pytest.raises(refusals.NoPlaceForDataset):
+        submit_dataset(site, name="c")
+    submit_dataset(site, site.teams[1], name="d")
+    submit_dataset(site, site.teams[1], name="e")
+    with pytest.raises(refusals.NoPlaceForDataset, match="3 data sets in all"):
+        submit_dataset(site, site.teams[2], name="f")
+
+
+def test_a_checked_data_set_waits_for_a_place(site: Scenario) -> None:
+    first, second = submit_dataset(site, name="a"), submit_dataset(site, site.teams[1], name="b")
+    work(site, {})
+    Phase.objects.filter(pk=site.phase.pk).update(max_datasets=1)
+    assert (datasets_join(now=site.now), datasets_join(now=site.now)) == (1, 0)
+    assert dataset_join(submission=Submission.objects.get(pk=second.pk), now=site.now) is None
+    submission_disqualify(submission=first, reason="no", now=site.now)
+    assert datasets_join(now=site.now) == 1
+
+
+def test_running_a_data_set_again_adds_no_second_column(three: Scenario) -> None:
+    made = joined(three).submission
+    settle(three, {})
+    submission_rerun(submission=made, actor="o", now=three.now)
+    settle(three, {})
+    assert Dataset.objects.count() == 1
+
+
+def test_a_merged_team_has_its_data_sets_as_its_own(three: Scenario) -> None:
+    joined(three, three.teams[2], name="of Cay")
+    settle(three, {("Ada", "of Cay"): 0.4, ("Ben", "of Cay"): 0.3})
+    proposal = merge_propose(team=three.teams[1], by=three.teams[1].captain, other_name="Cay", now=three.now)
+    merge_accept(proposal=proposal, by=three.teams[2].captain, now=three.now)
+    assert order(three) == [("Ada", 1), ("Ben", 2)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"visibility": "sealed"}, "visibility"),
+        ({"accepts_predictions": True}, "accepts_code"),
+        ({"accepts_datasets": False}, "accepts_code"),
+        ({"as_on_codabench": True}, "accepts_code"),
+    ],
+)
+def test_what_a_growing_board_cannot_be_is_refused(site: Scenario, changes: dict[str, Any], field: str) -> None:
+    for name, value in changes.items():
+        setattr(site.phase, name, value)
+    with pytest.raises(ValidationError) as refused:
+        site.phase.full_clean()
+    assert list(refused.value.message_dict) == [field]
+
+
+def test_data_sets_that_wait_for_algorithms_are_named(site: Scenario) -> None:
+    joined(site, name="wine & cheese")
+    page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
+    assert "Data sets that wait for algorithms: wine &amp; cheese." in page
+
+
+def test_a_submitted_data_set_is_not_offered_as_a_task_of_the_phase(three: Scenario) -> None:
+    dataset = joined(three)
+    client = Client()
+    client.force_login(three.organizer)
+    page = client.get(reverse("admin:catalog_phase_change", args=[three.phase.pk])).content.decode()
+    assert f'<option value="{three.phase.tasks.get().pk}" selected>' in page
+    assert f'<option value="{dataset.task_id}"' not in page
+
+
+def test_a_growing_phase_gets_no_sealed_board(site: Scenario) -> None:
+    board = board_of(site)
+    board.visibility = "sealed"
+    with pytest.raises(ValidationError, match="cannot be sealed"):
+        board.full_clean()

@@ -1,0 +1,216 @@
+"""Boards: order, ties, what never ranks, which submission counts, pages, export, history."""
+
+import csv
+import math
+import random
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Entry, Score
+from competitions.leaderboards.ranking.values import column_values
+from competitions.leaderboards.reading import board as reading
+from competitions.leaderboards.reading.export import csv_lines
+from competitions.leaderboards.services import board_rebuild
+from competitions.runs.models import Run
+from competitions.submissions.services import submission_disqualify, submission_reinstate
+from competitions.submissions.states import Reason
+from core.spreadsheets import safe_cell
+from tests.scenario import Scenario
+
+
+def rows(board: Leaderboard) -> list[tuple[int | None, str]]:
+    return [(row.rank, row.entry.team.name) for row in reading.all_rows(board)]
+
+
+def scored(site: Scenario, name: str, value: float, *, is_baseline: bool = False) -> None:
+    team = site.join(name, is_baseline=is_baseline)
+    site.score(site.submit(team=team), value)
+
+
+def test_lower_is_better_ties_share_a_rank_and_a_baseline_takes_none(site: Scenario) -> None:
+    for name, value in [("bb", 0.2), ("dd", 0.3), ("aa", 0.1), ("cc", 0.2)]:
+        scored(site, name, value)
+    scored(site, "constant", 0.05, is_baseline=True)
+    assert rows(site.phase.leaderboard) == [(None, "constant"), (1, "aa"), (2, "bb"), (2, "cc"), (4, "dd")]
+
+
+def test_higher_is_better_turns_the_order_around(site: Scenario) -> None:
+    Column.objects.update(sorting=Column.Sorting.DESC)
+    for name, value in [("low", 0.1), ("high", 0.9)]:
+        scored(site, name, value)
+    assert rows(site.phase.leaderboard) == [(1, "high"), (2, "low")]
+
+
+def test_the_rank_follows_the_shown_value_where_the_column_says_so(site: Scenario) -> None:
+    scored(site, "first", 0.12341)
+    scored(site, "second", 0.12339)
+    assert [rank for rank, _ in rows(site.phase.leaderboard)] == [1, 1]
+    Column.objects.update(rank_by_shown=False)
+    board_rebuild(site.phase.leaderboard)
+    assert rows(site.phase.leaderboard) == [(1, "second"), (2, "first")]
+
+
+@pytest.mark.parametrize(
+    "broken", [{}, {"mae": math.nan}, {"mae": math.inf}, {"mae": -math.inf}, {"mae": None}, {"mae": "0"}]
+)
+@pytest.mark.parametrize("sorting", list(Column.Sorting))
+def test_a_missing_or_infinite_score_never_ranks(
+    site: Scenario, broken: dict[str, float], sorting: Column.Sorting
+) -> None:
+    Column.objects.update(sorting=sorting)
+    scored(site, "honest", 5.0)
+    team = site.join("broken")
+    made = site.submit(team=team)
+    run = Run(submission=made, scores=broken)
+    made._prefetched_objects_cache = {"runs": [run]}  # type: ignore[attr-defined]
+    assert column_values(made, list(site.phase.leaderboard.columns.all())) == {}
+    site.answer(made, {"outcome": "failed", "reason": Reason.SCORING_ERROR})
+    assert rows(site.phase.leaderboard) == [(1, "honest")]
+
+
+def test_the_best_counts_or_the_last_as_the_board_says(site: Scenario) -> None:
+    for hours, value in [(0, 0.3), (1, 0.1), (2, 0.2)]:
+        site.score(site.submit(at=site.now + timedelta(hours=hours)), value)
+    board: Leaderboard = site.phase.leaderboard
+    assert board.entries.get().values == {"mae": 0.1}
+    assert board.entries.get().last_at == site.now + timedelta(hours=2)
+    Leaderboard.objects.filter(pk=board.pk).update(rule=Leaderboard.Rule.LAST)
+    board_rebuild(board)
+    assert board.entries.get().values == {"mae": 0.2}
+
+
+def test_a_disqualified_submission_leaves_the_board_and_comes_back(site: Scenario) -> None:
+    first, best = site.score(site.submit(), 0.3), site.score(site.submit(), 0.1)
+    assert submission_disqualify(submission=best, reason="trained on test data", now=site.now)
+    assert not submission_disqualify(submission=best, reason="again", now=site.now)
+    board: Leaderboard = site.phase.leaderboard
+    assert board.entries.get().values == {"mae": 0.3}
+    assert [one.score.submission_id for one in board.milestones.all()] == [first.pk]
+    assert submission_reinstate(submission=best)
+    assert board.entries.get().values == {"mae": 0.1}
+    assert board.milestones.count() == 2
+
+
+def test_every_change_raises_the_version_that_pages_are_cached_by(site: Scenario) -> None:
+    versions = []
+    for _ in range(3):
+        site.score(site.submit(), 0.5)
+        versions.append(Leaderboard.objects.get(phase=site.phase).version)
+    assert versions == sorted(set(versions))
+
+
+def many(site: Scenario, count: int) -> Leaderboard:
+    """A board of many teams with many ties, written in bulk."""
+    board: Leaderboard = site.phase.leaderboard
+    template = site.score(site.submit(), 1.0).scores.get()
+    chosen = random.Random(7)
+    from competitions.submissions.models import Submission
+    from competitions.teams.models import Team
+
+    teams = Team.objects.bulk_create(
+        Team(competition=site.competition, name=f"t{number}", captain=site.organizer, is_baseline=number % 10 == 0)
+        for number in range(count)
+    )
+    origin = template.submission
+    submissions = Submission.objects.bulk_create(
+        Submission(
+            phase=site.phase, team=team, submitted_by=site.organizer, kind=origin.kind, file=origin.file, file_name="x",
+            received_at=site.now, created_at=site.now, status="finished",
+        )
+        for team in teams
+    )  # fmt: skip
+    values = [round(chosen.random(), 1) for _ in teams]
+    scores = Score.objects.bulk_create(
+        Score(
+            leaderboard=board,
+            submission=made,
+            team=made.team,
+            values={"mae": value},
+            rank_value=value,
+            received_at=site.now,
+        )
+        for made, value in zip(submissions, values, strict=True)
+    )
+    Entry.objects.bulk_create(
+        Entry(
+            leaderboard=board, team=score.team, score=score, values=score.values, rank_value=score.rank_value, submissions=1,
+            is_baseline=score.team.is_baseline, achieved_at=site.now + timedelta(seconds=chosen.randrange(9)), last_at=site.now,
+        )
+        for score in scores
+    )  # fmt: skip
+    return board
+
+
+def test_pages_put_together_are_the_whole_board_with_the_same_ranks(site: Scenario) -> None:
+    board = many(site, 240)
+    whole = [(row.rank, row.entry.pk) for row in reading.all_rows(board)]
+    paged: list[tuple[int | None, int]] = []
+    cursor = None
+    while True:
+        page = reading.board_page(board, cursor=cursor, size=17)
+        paged += [(row.rank, row.entry.pk) for row in page.rows]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert paged == whole
+    for rank, pk in whole:
+        assert reading.rank_of(Entry.objects.get(pk=pk)) == rank
+
+
+def test_a_page_takes_the_same_number_of_queries_at_any_size(site: Scenario) -> None:
+    counts = []
+    for size in (0, 300):
+        board = many(site, size) if size else site.phase.leaderboard
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            reading.board_page(board)
+        counts.append(len(queries))
+    assert counts == [1, 1]
+
+
+@pytest.mark.parametrize("cursor", ["x", "AAAA", "bm9uc2Vuc2U", "W10", "ü"])
+def test_a_cursor_from_elsewhere_is_refused(site: Scenario, cursor: str) -> None:
+    with pytest.raises(reading.InvalidCursor):
+        reading.board_page(site.phase.leaderboard, cursor=cursor)
+
+
+def test_the_export_has_every_row_and_no_formula(site: Scenario) -> None:
+    scored(site, "=HYPERLINK(0)", 0.2)
+    scored(site, "plain", 0.1)
+    lines = list(csv.DictReader(csv_lines(site.phase.leaderboard)))
+    assert [(line["rank"], line["team"], line["mae"]) for line in lines] == [
+        ("1", "plain", "0.1000"),
+        ("2", "'=HYPERLINK(0)", "0.2000"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\tx"])
+def test_cells_that_a_spreadsheet_would_run_are_quoted(text: str) -> None:
+    assert safe_cell(text) == "'" + text
+
+
+def test_the_history_holds_the_scores_that_were_best_when_they_came(site: Scenario) -> None:
+    for hours, value in [(0, 0.5), (1, 0.7), (2, 0.3), (3, 0.4)]:
+        site.score(site.submit(at=site.now + timedelta(hours=hours)), value)
+    best = [one.score.values["mae"] for one in reading.best_over_time(site.phase.leaderboard)]
+    assert best == [0.5, 0.3]
+
+
+def test_a_score_that_was_received_earlier_but_scored_later_stands_at_its_own_time(site: Scenario) -> None:
+    early = site.submit(at=site.now)
+    run = site.claim()
+    site.score(site.submit(at=site.now + timedelta(hours=1)), 0.3)
+    from competitions.runs import dispatch
+    from tests.answers import read_result
+    from tests.scenario import lease
+
+    result = read_result({"outcome": "finished", "scores": {"mae": 0.4}}, columns=["mae"])
+    dispatch.run_complete(**lease(run), result=result, now=site.now)
+    best = [one.score.submission_id for one in reading.best_over_time(site.phase.leaderboard)]
+    assert best[0] == early.pk
+    assert len(best) == 2

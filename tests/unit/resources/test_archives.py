@@ -1,0 +1,142 @@
+"""Zips that must not, or cannot, be unpacked."""
+
+import contextlib
+import io
+import stat
+import struct
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from competitions.resources.archives import ArchiveLimits, check_zip
+from core.refusals import InvalidFile
+from tests.scenario import zip_of
+
+LIMITS = ArchiveLimits(unpacked_bytes=1_000_000, files=20, ratio=100)
+
+
+def code_of(path: Path, content: bytes) -> str:
+    path.write_bytes(content)
+    with pytest.raises(InvalidFile) as refusal:
+        check_zip(path, limits=LIMITS, what="The submission 'x.zip'")
+    assert refusal.value.detail.startswith("The submission 'x.zip'")
+    return refusal.value.stable_code
+
+
+def link(name: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        info = zipfile.ZipInfo(name)
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(info, "/etc/passwd")
+    return packed.getvalue()
+
+
+def encrypted() -> bytes:
+    """A zip whose member claims to be encrypted, in both of its headers."""
+    raw = bytearray(zip_of({"a.txt": "hello"}))
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = raw.index(signature) + offset
+        raw[at : at + 2] = struct.pack("<H", 0x1)
+    return bytes(raw)
+
+
+def twice(name: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(name, "1")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(name, "2")
+    return packed.getvalue()
+
+
+def bomb() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", b"0" * 900_000)
+    return packed.getvalue()
+
+
+def bad_checksum() -> bytes:
+    raw = bytearray(zip_of({"a.txt": "hello world"}))
+    raw[raw.index(b"hello")] ^= 0xFF
+    return bytes(raw)
+
+
+def lying_size() -> bytes:
+    """Headers that announce 5 bytes for a member of 5,000."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", bytes(range(250)) * 20)
+    raw = bytearray(packed.getvalue())
+    for signature, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        at = raw.index(signature) + offset
+        raw[at : at + 4] = struct.pack("<I", 5)
+    return bytes(raw)
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "not_a_zip"),
+        (b"<html>", "not_a_zip"),
+        (zip_of({"a": "1"})[:-5], "zip_truncated"),
+        (zip_of({}), "zip_empty"),
+        (zip_of({"../a": "1"}), "zip_path_outside"),
+        (zip_of({"x/../../a": "1"}), "zip_path_outside"),
+        (zip_of({"/a": "1"}), "zip_path_outside"),
+        (zip_of({"..\\a": "1"}), "zip_path_outside"),
+        (zip_of({"C:\\a": "1"}), "zip_path_outside"),
+        (link("a"), "zip_link"),
+        (encrypted(), "zip_encrypted"),
+        (zip_of({f"{number}": "1" for number in range(21)}), "zip_too_many_files"),
+        (zip_of({"a.txt": "1"} | {f"{number}/": "" for number in range(20)}), "zip_too_many_files"),
+        (zip_of({"/".join("abcdefghijklmnopqrst") + "/a.txt": "1"}), "zip_too_many_files"),
+        (bomb(), "zip_too_large"),
+        (zip_of({"a": b"x" * 1_000_001}), "zip_too_large"),
+        (bad_checksum(), "zip_crc_error"),
+        (lying_size(), "zip_crc_error"),
+    ],
+    ids=[
+        "empty", "html", "cut off", "no member", "parent", "hidden parent", "absolute", "backslash", "drive", "link",
+        "encrypted", "many", "many folders", "many implied folders", "ratio", "size", "checksum", "lying size",
+    ],
+)  # fmt: skip
+def test_a_hostile_or_broken_archive_is_refused_by_name(tmp_path: Path, content: bytes, code: str) -> None:
+    assert code_of(tmp_path / "x.zip", content) == code
+
+
+def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
+    assert code_of(tmp_path / "x.zip", twice("a.txt")) == "zip_duplicate_name"
+
+
+def test_an_ordinary_archive_gives_its_file_names(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(zip_of({"predict.py": "1", "model/weights.bin": b"\x00" * 1000}))
+    assert check_zip(path, limits=LIMITS, what="x") == ["predict.py", "model/weights.bin"]
+
+
+WHOLE = zip_of({"predict.py": "print('hello')\n" * 50, "model/weights.bin": bytes(range(256))})
+
+
+@settings(max_examples=1500, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=6),
+    st.integers(0, len(WHOLE)),
+)
+def test_a_damaged_archive_is_refused_or_read_and_never_breaks_the_site(
+    changes: list[tuple[int, int]], cut: int
+) -> None:
+    raw = bytearray(WHOLE)
+    for at, value in changes:
+        raw[at] = value
+    if cut % 5 == 0:
+        del raw[cut:]
+    with tempfile.NamedTemporaryFile() as file, contextlib.suppress(InvalidFile):
+        file.write(raw)
+        file.flush()
+        assert check_zip(Path(file.name), limits=LIMITS, what="x")

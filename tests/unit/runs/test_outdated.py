@@ -1,0 +1,130 @@
+"""After a program or data was replaced, one action finds what ran with the old version, says the cost, and runs it again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Phase, Task
+from competitions.resources.models import Resource
+from competitions.resources.storage import store_bytes
+from competitions.resources.versions import resource_replace
+from competitions.runs.models import Run
+from competitions.runs.records.outdated import outdated_submissions
+from competitions.runs.services import submission_cancel
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_disqualify
+from competitions.submissions.states import Kind, State
+from tests.permissions import client_of
+from tests.scenario import Scenario, scenario, zip_of
+
+
+def replace(resource: Resource | None, command: str = "python3 new.py") -> Resource:
+    assert resource is not None
+    return resource_replace(
+        resource=resource, file=store_bytes(zip_of({"metadata": f"command: {command}"})), file_name="new.zip"
+    )
+
+
+def outdated() -> set[int]:
+    return outdated_submissions(Run.objects.all())
+
+
+def choose(client: Client, row: Model) -> str:
+    """Choose the action for a task or a phase in the admin; returns the address of the page it leads to."""
+    form = {"action": "rerun_outdated", ACTION_CHECKBOX_NAME: [str(row.pk)]}
+    answer: Any = client.post(reverse(f"admin:catalog_{row._meta.model_name}_changelist"), form)
+    assert answer.status_code == 302
+    return str(answer["Location"])
+
+
+@pytest.mark.parametrize("start", ["task", "phase"])
+def test_what_ran_with_the_old_version_is_run_again_after_a_look_at_the_cost(site: Scenario, start: str) -> None:
+    task = site.phase.tasks.get()
+    old = site.score(site.submit(), 0.5)
+    elsewhere = site.score(site.submit(phase=site.sealed), 0.5)
+    replace(task.scoring_program)
+    new = site.score(site.submit(), 0.4)
+    organizer = client_of(site.organizer)
+    url = choose(organizer, task if start == "task" else site.phase)
+    page = organizer.get(url).content.decode()
+    assert "<strong>1 submission</strong> with 1 run: 0 waiting, 0 running, 1 ended" in page
+    assert "To run again: about as long as that, at most" in page
+    old.refresh_from_db()
+    assert old.status == State.FINISHED, "nothing has happened yet"
+    answer = organizer.post(url, {"confirmed": "yes"}, follow=True)
+    assert "1 of 1 queued again" in answer.content.decode()
+    states = {one.pk: Submission.objects.get(pk=one.pk).status for one in (old, new, elsewhere)}
+    assert states == {old.pk: State.QUEUED, new.pk: State.FINISHED, elsewhere.pk: State.FINISHED}
+    site.now += timedelta(minutes=1)  # the site's clock went on meanwhile
+    again = site.score(old, 0.3)
+    assert (
+        again.runs.get().receipt["inputs"]["scoring_program"]
+        == f"sha256:{Task.objects.get(pk=task.pk).scoring_program.file_id}"
+    )
+    assert "Nothing of yours ran with" in organizer.get(url, follow=True).content.decode()
+
+
+def test_predictions_are_outdated_by_what_scores_them_and_code_by_everything(site: Scenario) -> None:
+    prediction = site.score(site.submit(), 0.5)
+    code = site.score(site.submit(kind=Kind.CODE), 0.4)
+    assert outdated() == set()
+    replace(site.phase.tasks.get().input_data)
+    assert outdated() == {code.pk}
+    replace(site.phase.tasks.get().reference_data)
+    assert outdated() == {prediction.pk, code.pk}
+
+
+def test_phases_as_on_codabench_run_their_ingestion_program_for_results_too(site: Scenario) -> None:
+    made = site.score(site.submit(), 0.5)
+    Phase.objects.filter(pk=site.phase.pk).update(as_on_codabench=True)
+    replace(site.phase.tasks.get().input_data)
+    assert outdated() == {made.pk}
+
+
+def test_a_version_that_was_taken_back_is_the_same_again(site: Scenario) -> None:
+    task = site.phase.tasks.get()
+    before = task.scoring_program
+    made = site.score(site.submit(), 0.5)
+    fresh = replace(before)
+    assert outdated() == {made.pk}
+    resource_replace(resource=fresh, file=before.file, file_name="old.zip")
+    assert outdated() == set()
+
+
+def test_a_program_that_was_added_or_taken_away_counts_as_another_one(site: Scenario) -> None:
+    made = site.score(site.submit(), 0.5)
+    Task.objects.filter(pk=site.phase.tasks.get().pk).update(reference_data=None)
+    assert outdated() == {made.pk}
+
+
+def test_what_stands_on_no_board_is_left_alone(site: Scenario) -> None:
+    cancelled, waiting = site.submit(), site.submit(team=site.join())
+    submission_cancel(submission=cancelled, actor="x", now=site.now)
+    gone = site.score(waiting, 0.5)
+    submission_disqualify(submission=gone, reason="against the rules", now=site.now)
+    replace(site.phase.tasks.get().scoring_program)
+    site.submit()
+    assert outdated() == set()
+
+
+def test_organizers_of_other_competitions_reach_none_of_it(site: Scenario) -> None:
+    made = site.score(site.submit(), 0.5)
+    replace(site.phase.tasks.get().scoring_program)
+    url = choose(client_of(site.organizer), site.phase.tasks.get())
+    for visitor in (client_of(scenario().organizer), client_of(site.member()), Client()):
+        visitor.post(url, {"confirmed": "yes"})
+        assert Submission.objects.get(pk=made.pk).status == State.FINISHED
+    assert "Nothing of yours" in client_of(scenario().organizer).get(url, follow=True).content.decode()
+
+
+@pytest.mark.parametrize("query", ["", "?task=", "?task=x,1e9,-1", "?phase=99999999999999999999", "?task=7,,"])
+def test_an_address_that_names_nothing_leads_back(site: Scenario, query: str) -> None:
+    answer = client_of(site.organizer).get(reverse("admin:submissions_submission_outdated") + query, follow=True)
+    assert (answer.status_code, "Nothing of yours" in answer.content.decode()) == (200, True)

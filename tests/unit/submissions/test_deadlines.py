@@ -1,0 +1,156 @@
+"""Late submissions, changes of a phase that has begun, and what is put on record about sealed scores."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, SealedUse
+from competitions.submissions.models import Submission
+from competitions.submissions.refusals import PhaseClosed
+from competitions.submissions.states import State
+from tests.permissions import client_of
+from tests.scenario import Scenario
+from tests.unit.catalog.admin_forms import save_form
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(("before", "is_late"), [(MICROSECOND, False), (timedelta(0), True)])
+def test_a_late_submission_runs_and_is_scored_and_never_ranked(
+    site: Scenario, before: timedelta, is_late: bool
+) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(accepts_late=True, closes_at=site.now + timedelta(days=1))
+    site.phase.refresh_from_db()
+    assert site.phase.closes_at is not None
+    made = site.score(site.submit(at=site.phase.closes_at - before), 0.1)
+    assert (made.status, made.is_late) == (State.FINISHED, is_late)
+    board: Leaderboard = site.phase.leaderboard
+    assert made.scores.get().values == {"mae": 0.1}
+    assert board.entries.exists() is not is_late
+    row = client_of(site.member()).get(reverse("web:submission-row", args=[made.pk])).content.decode()
+    assert ("late, not ranked" in row) is is_late
+    assert "0.1000" in row
+
+
+def test_where_late_ones_are_not_taken_the_end_is_the_end(site: Scenario) -> None:
+    assert site.phase.closes_at is not None
+    with pytest.raises(PhaseClosed, match="An upload counts if your team began it"):
+        site.submit(at=site.phase.closes_at)
+    assert not Submission.objects.exists()
+
+
+def test_a_closed_phase_that_takes_late_ones_says_so(site: Scenario) -> None:
+    past = site.now - timedelta(days=1)
+    Phase.objects.filter(competition=site.competition).update(closes_at=past)
+    Phase.objects.filter(pk=site.phase.pk).update(accepts_late=True)
+    page = client_of(site.member()).get(
+        reverse("web:submissions", args=[site.competition.slug]), {"phase": site.phase.slug}
+    )
+    assert "Late: submissions made now are scored" in page.content.decode()
+    assert "Late submission" in page.content.decode()
+
+
+def change(site: Scenario, **fields: list[str] | None) -> str:
+    answer = save_form(client_of(site.organizer), reverse("admin:catalog_phase_change", args=[site.phase.pk]), **fields)
+    return answer.content.decode() if answer.status_code == 200 else ""
+
+
+def test_a_change_of_a_phase_that_has_begun_says_what_it_does_before_it_is_saved(site: Scenario) -> None:
+    site.score(site.submit(at=site.now + timedelta(days=3)), 0.5)
+    site.submit()
+    changed = {
+        "closes_at_0": ["2030-05-02"],
+        "closes_at_1": ["00:00:00"],
+        "max_submissions": ["1"],
+        "time_limit_s": ["60"],
+    }
+    said = change(site, **changed)
+    for sentence in (
+        "Nothing is saved yet",
+        "Its end moves from 2030-05-31 12:00 UTC to 2030-05-02 00:00 UTC",
+        "1 submission came after the new end",
+        "1 team used 1 or more in total",
+        "1 run not finished yet would start under the new budget",
+    ):
+        assert sentence in said
+    site.phase.refresh_from_db()
+    assert (site.phase.time_limit_s, site.phase.max_submissions) == (600, 100)
+    assert change(site, **changed, impact_read=["on"]) == ""
+    site.phase.refresh_from_db()
+    assert (site.phase.time_limit_s, site.phase.max_submissions) == (60, 1)
+
+
+def test_what_a_preset_changes_is_said_before_it_is_saved(site: Scenario) -> None:
+    site.submit()
+    said = change(site, preset=["pcqm4mv2-test-dev"], memory_bytes=["1"])
+    assert "Nothing is saved yet" in said
+    assert "1 run not finished yet would start under the new budget" in said
+    site.phase.refresh_from_db()
+    assert site.phase.time_limit_s == 600
+    assert change(site, preset=["pcqm4mv2-test-dev"], impact_read=["on"]) == ""
+    site.phase.refresh_from_db()
+    assert site.phase.time_limit_s == 4 * 3600
+
+
+def test_what_changes_nothing_for_anybody_is_saved_at_once(site: Scenario) -> None:
+    assert change(site, description=["New words."]) == ""
+    Phase.objects.filter(pk=site.phase.pk).update(opens_at=site.now + timedelta(days=1))
+    assert change(site, time_limit_s=["60"]) == ""
+
+
+def final_board(site: Scenario) -> Leaderboard:
+    final = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    Column.objects.create(leaderboard=final, key="private", title="Private", is_primary=True)
+    return final
+
+
+def test_a_sealed_board_with_scores_is_not_opened_by_a_form(site: Scenario) -> None:
+    final = final_board(site)
+    made = site.score(site.submit(), 0.5)
+    final.scores.create(submission=made, team=made.team, values={"private": 1.0}, rank_value=1.0, received_at=site.now)
+    url = reverse("admin:catalog_leaderboard_change", args=[final.pk])
+    answer = save_form(client_of(site.organizer), url, visibility=["phase"])
+    assert "use the action Reveal" in answer.content.decode()
+    final.refresh_from_db()
+    assert final.is_sealed
+
+
+def test_a_sealed_score_is_not_put_on_a_public_board(site: Scenario) -> None:
+    final_board(site)
+    board: Leaderboard = site.phase.leaderboard
+    url = reverse("admin:catalog_leaderboard_change", args=[board.pk])
+    added = {
+        "key": "private",
+        "title": "Peek",
+        "index": "1",
+        "sorting": "asc",
+        "precision": "4",
+        "kind": "score",
+        "sources": "[]",
+    }
+    changed = {f"columns-1-{name}": [value] for name, value in added.items()}
+    answer = save_form(client_of(site.organizer), url, **changed, **{"columns-TOTAL_FORMS": ["2"]})
+    assert "is sealed in this phase until the reveal" in answer.content.decode()
+    assert board.columns.count() == 1
+
+
+def test_who_sees_sealed_scores_is_put_on_record(site: Scenario) -> None:
+    site.score(site.submit(phase=site.sealed), 0.5)
+    client = client_of(site.organizer)
+    url = reverse("web:leaderboard", args=[site.competition.slug])
+    client.get(url, {"phase": site.sealed.slug})
+    assert not SealedUse.objects.exists()
+    CompetitionOrganizer.objects.filter(user=site.organizer).update(can_see_sealed=True)
+    client.get(url, {"phase": site.phase.slug})
+    assert not SealedUse.objects.exists()
+    for number in (1, 2):
+        client.get(url, {"phase": site.sealed.slug})
+        (use,) = SealedUse.objects.all()
+        assert (use.user, use.phase, use.uses) == (site.organizer, site.sealed, number)
+    client.get(reverse("api:leaderboard", args=[site.competition.slug, site.sealed.slug]))
+    assert SealedUse.objects.get().uses == 3
+    listed = client.get(reverse("admin:catalog_sealeduse_changelist")).content.decode()
+    assert site.organizer.username in listed

@@ -1,0 +1,249 @@
+"""A submission is `checking` until a background process has read its file; no web request does."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.urls import reverse
+
+from competitions.catalog.models import Phase
+from competitions.leaderboards.sealing.commitments import unscored
+from competitions.runs import checks
+from competitions.runs.models import Run, RunEvent
+from competitions.runs.reruns import submission_repeat
+from competitions.runs.services import submission_cancel, submission_rerun
+from competitions.submissions import check_requests
+from competitions.submissions.models import FileCheck, Submission
+from competitions.submissions.quota import allowances
+from competitions.submissions.refusals import TooManyRefusedFiles
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import Kind, Reason, State
+from competitions.teams.models import Team
+from core.background import jobs
+from core.background.bounded import Bounds, ChildFailed, OverBounds, Stopped, run_bounded
+from core.celery import app
+from tests.background import run_background
+from tests.permissions import client_of
+from tests.scenario import CODE, Scenario, prediction_bytes, zip_of
+
+
+def damaged(size: int = 100_000) -> bytes:
+    """A code submission whose last member has a wrong checksum: what its headers say is right."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in CODE.items():
+            archive.writestr(name, text)
+        archive.writestr("weights.bin", b"\0" * 1000 + b"\1" * size)
+    raw = bytearray(packed.getvalue())
+    raw[raw.rindex(b"PK\x01\x02") + 16] ^= 0xFF
+    return bytes(raw)
+
+
+def sent(site: Scenario, content: bytes = b"", *, team: Team | None = None) -> Submission:
+    """Submitted as code, and not checked yet."""
+    user = site.member(team)
+    upload = site.upload(content or zip_of(CODE), "code.zip", user=user)
+    return submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.CODE, now=site.now)
+
+
+def fresh(submission: Submission) -> Submission:
+    return Submission.objects.get(pk=submission.pk)
+
+
+def test_a_request_reads_headers_alone_and_the_runs_are_queued_when_the_check_has_passed(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unpacked(*_: object, **__: object) -> None:
+        raise AssertionError("a member was opened in the request")
+
+    content = zip_of(CODE)
+    with monkeypatch.context() as patched:
+        patched.setattr(zipfile.ZipFile, "open", unpacked)
+        made = sent(site, content)
+    assert made.status == State.CHECKING
+    assert [run.state for run in made.runs.all()] == [State.CHECKING]
+    assert site.claim_nothing()
+    assert unscored(site.phase) == 1
+    assert run_background(at=site.now) == 1
+    assert [run.state for run in fresh(made).runs.all()] == [State.QUEUED]
+    assert fresh(made).checked_at == site.now
+    event = RunEvent.objects.get(run__submission=made)
+    assert (event.source, event.target, event.actor) == (State.CHECKING, State.QUEUED, "check")
+
+
+def test_a_damaged_file_is_refused_with_its_fault_on_page_and_api_and_costs_no_quota(site: Scenario) -> None:
+    made = sent(site, damaged())
+    client = client_of(site.member())
+    page = client.get(reverse("web:submission", args=[made.pk])).content.decode()
+    assert "The file is being checked" in page
+    run_background()
+    refused = fresh(made)
+    assert (refused.status, refused.reason, refused.is_charged) == (State.FAILED, Reason.FILE_INVALID, False)
+    assert [limit.left for limit in allowances(team_id=site.team.pk, phase=site.phase, now=site.now)] == [5, 100]
+    page = client.get(reverse("web:submission", args=[made.pk])).content.decode()
+    answer = client.get(f"/api/v1/submissions/{made.pk}/").json()
+    for text in (page, answer["runs"][0]["detail"]):
+        assert "is damaged" in text
+        assert "weights.bin" in text
+    assert answer["runs"][0]["code"] == "zip_crc_error"
+
+
+@pytest.mark.parametrize(("value", "code"), [("nan", "nan"), ("inf", "infinite")])
+def test_values_of_predictions_are_read_in_the_background(site: Scenario, value: str, code: str) -> None:
+    made = site.submit(content=prediction_bytes(value=float(value)))
+    assert (made.status, made.reason, made.runs.get().code) == (State.FAILED, Reason.FILE_INVALID, code)
+
+
+def test_a_check_is_cancelled_and_its_verdict_comes_too_late(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sent(site)
+
+    def cancelled_meanwhile(check: FileCheck, claim_id: Any) -> checks.Verdict:
+        submission_cancel(submission=made, actor="user:me", now=site.now)
+        return checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="late")
+
+    monkeypatch.setattr(checks, "_verdict", cancelled_meanwhile)
+    run_background()
+    assert (fresh(made).status, fresh(made).is_charged) == (State.CANCELLED, False)
+    assert FileCheck.objects.get().outcome == FileCheck.Outcome.CANCELLED
+    assert run_background() == 0
+
+
+def test_what_a_killed_process_had_claimed_is_sent_again_and_done_by_another(
+    site: Scenario, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sent(site)
+    messages: list[int] = []
+    monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.append(args[1]))
+    pk = made.file_check.pk
+    assert jobs.resend(now=site.now) == 1, "its message was lost"
+    assert checks._claim(pk, now=site.now) is not None, "and the process that took it is killed"
+    assert jobs.resend(now=site.now + timedelta(seconds=settings.BACKGROUND_LEASE_S - 1)) == 0
+    later = site.now + timedelta(seconds=settings.BACKGROUND_LEASE_S + 5)
+    with time_machine.travel(later, tick=False):
+        assert jobs.resend(now=later) == 1
+        assert messages == [pk, pk]
+        run_background()
+    assert fresh(made).status == State.QUEUED
+
+
+def test_a_check_that_kills_its_process_again_and_again_is_given_up_as_our_fault(site: Scenario, settings: Any) -> None:
+    made = sent(site)
+    for number in range(settings.BACKGROUND_ATTEMPTS):
+        at = site.now + timedelta(seconds=number * settings.BACKGROUND_LEASE_S)
+        assert checks._claim(made.file_check.pk, now=at) is not None
+    run_background(at=site.now + timedelta(hours=1))
+    assert (fresh(made).status, fresh(made).reason) == (State.FAILED, Reason.INFRASTRUCTURE)
+    submission_rerun(submission=fresh(made), actor="admin:root", now=site.now)
+    assert fresh(made).status == State.CHECKING, "it was never found right"
+    run_background()
+    assert fresh(made).status == State.QUEUED
+
+
+def test_two_processes_never_read_one_file_and_a_claim_that_ran_out_decides_nothing(site: Scenario) -> None:
+    made = sent(site)
+    first = checks._claim(made.file_check.pk, now=site.now)
+    assert first is not None
+    assert checks._claim(made.file_check.pk, now=site.now) is None
+    later = site.now + timedelta(minutes=1)
+    second = checks._claim(made.file_check.pk, now=later)
+    assert second is not None
+    refused = checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="x", detail="late")
+    assert not checks._decide(*first, refused, now=later)
+    assert checks._decide(
+        *second, checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="y"), now=later
+    )
+    assert Run.objects.get().code == "y"
+
+
+def test_a_team_s_files_take_turns_and_hold_up_nobody_else(site: Scenario) -> None:
+    first, second = sent(site), sent(site)
+    other = sent(site, team=site.join("Other"))
+    assert checks._claim(first.file_check.pk, now=site.now) is not None
+    assert checks._claim(second.file_check.pk, now=site.now) is None
+    assert checks._claim(other.file_check.pk, now=site.now) is not None
+
+
+def test_refused_files_are_counted_by_team_and_day(site: Scenario, settings: Any) -> None:
+    settings.REFUSED_FILES_PER_DAY = 2
+    made = [sent(site, damaged()) for _ in range(3)]
+    run_background()
+    codes = [run.code for run in Run.objects.order_by("submission_id")]
+    assert codes == ["zip_crc_error", "zip_crc_error", "too_many_refused_files"]
+    assert all(fresh(one).reason == Reason.FILE_INVALID for one in made)
+    with pytest.raises(TooManyRefusedFiles, match=r"2 files today .* until 2030-05-02 00:00 UTC"):
+        sent(site)
+    assert sent(site, team=site.join("Other")).status == State.CHECKING
+    check_requests.require_checks_left(team=site.team, now=site.now + timedelta(days=1))
+
+
+def test_a_copy_of_what_was_found_right_is_queued_at_once_and_any_other_is_checked(site: Scenario) -> None:
+    good = site.score(site.submit(), 0.5)
+    bad = sent(site, damaged())
+    run_background()
+    again = submission_repeat(submission=good, by=site.organizer, now=site.now)
+    assert again.runs.get().state == State.QUEUED
+    assert submission_repeat(submission=fresh(bad), by=site.organizer, now=site.now).status == State.CHECKING
+
+
+def test_metadata_that_stands_for_gigabytes_is_no_command_and_costs_nothing(site: Scenario) -> None:
+    nested = "\n".join(
+        ["a0: &a0 {x: 1}", *(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9))]
+    )
+    Phase.objects.filter(pk=site.phase.pk).update(as_on_codabench=True, prediction_format=None)
+    site.phase.tasks.update(ingestion_program=None)
+    site.phase.refresh_from_db()
+    began = time.process_time()
+    made = site.submit(content=zip_of({"metadata.yaml": f"command: x\n{nested}\n"}), name="x.zip")
+    assert time.process_time() - began < 5
+    assert (made.kind, made.program) == (Kind.PREDICTION, "metadata")
+
+
+def test_a_directory_of_a_hundred_thousand_members_is_left_to_the_background(site: Scenario) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number in range(25_000):
+            archive.writestr(f"f{number}", b"")
+    content = packed.getvalue()
+    upload = site.upload(content, "code.zip")
+    began = time.process_time()
+    made = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE, now=site.now)
+    assert time.process_time() - began < 0.2
+    run_background()
+    assert made.runs.get().code == "zip_too_many_files"
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+BOUNDS = Bounds(wall_s=30, cpu_s=1, memory_bytes=256 * 1024**2)
+
+
+@pytest.mark.parametrize(
+    ("work", "bounds", "what"),
+    [
+        (spin, BOUNDS, "processor time"),
+        (lambda: len(bytearray(2 * 1024**3)), BOUNDS, "memory"),
+        (lambda: time.sleep(60), Bounds(wall_s=0.3, cpu_s=1, memory_bytes=2**28), "time"),
+    ],
+)
+def test_a_child_that_takes_too_much_is_ended(work: Callable[[], Any], bounds: Bounds, what: str) -> None:
+    with pytest.raises(OverBounds) as over:
+        run_bounded(work, bounds, wanted=lambda: True, every_s=0.1)
+    assert over.value.what == what
+
+
+def test_a_child_answers_is_stopped_or_fails_by_itself() -> None:
+    assert run_bounded(lambda: {"a": [1, "x"]}, BOUNDS, wanted=lambda: True, every_s=1) == {"a": [1, "x"]}
+    with pytest.raises(Stopped):
+        run_bounded(lambda: time.sleep(60), BOUNDS, wanted=lambda: False, every_s=0.1)
+    with pytest.raises(ChildFailed):
+        run_bounded(lambda: 1 // 0, BOUNDS, wanted=lambda: True, every_s=1)

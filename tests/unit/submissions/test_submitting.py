@@ -1,0 +1,191 @@
+"""What makes a submission, and what every refusal says."""
+
+import contextlib
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from competitions.catalog.services import rules_publish
+from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_begin
+from competitions.runs.models import Run
+from competitions.submissions import refusals
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import Kind, State
+from competitions.teams.refusals import NoTeam, NotRegistered, RulesChanged
+from competitions.teams.services import register
+from core.refusals import InvalidFile, Refusal
+from tests.scenario import FILE_NAME, ROWS, Scenario, person, prediction_bytes, zip_of
+
+
+def test_an_accepted_submission_is_queued_once_per_task_and_rings_after_the_commit(
+    site: Scenario, wakeups: list[str], django_capture_on_commit_callbacks: object
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+        made = site.submit()
+        assert wakeups == []
+    assert [(run.state, run.attempt) for run in made.runs.all()] == [(State.QUEUED, 1)]
+    assert made.status == State.QUEUED
+    assert made.is_charged
+    assert wakeups == [site.queue.wakeup_queue]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "code", "words"),
+    [
+        (prediction_bytes(), FILE_NAME.replace("test-dev", "test-challenge"), "wrong_split", "test-dev"),
+        (prediction_bytes(), "predictions.npz", "wrong_file_name", FILE_NAME),
+        (prediction_bytes(y=np.ones(ROWS, np.float32)), FILE_NAME, "wrong_key", "y_pred"),
+        (prediction_bytes(ROWS + 1), FILE_NAME, "wrong_shape", str(ROWS)),
+        (prediction_bytes(y_pred=np.ones(ROWS)), FILE_NAME, "wrong_dtype", "float32"),
+        (prediction_bytes()[:100], FILE_NAME, "truncated", "upload the whole file again"),
+        (b"smiles,gap\n", FILE_NAME, "not_a_zip", "npz"),
+    ],
+    ids=["other split", "name", "key", "shape", "dtype", "truncated", "csv"],
+)
+def test_a_wrong_prediction_file_is_refused_with_what_would_be_right(
+    site: Scenario, content: bytes, name: str, code: str, words: str
+) -> None:
+    with pytest.raises(InvalidFile) as refusal:
+        site.submit(content=content, name=name)
+    assert refusal.value.stable_code == code
+    assert words.lower() in refusal.value.detail.lower()
+    assert not Submission.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (zip_of({"../evil.py": "x"}), "zip_path_outside"),
+        (zip_of({"/etc/evil.py": "x"}), "zip_path_outside"),
+        (zip_of({}), "zip_empty"),
+        (zip_of({"predict.py": "print()"}), "no_metadata"),
+        (zip_of({"metadata.yaml": "command: x"})[:-10], "zip_truncated"),
+        (b"not a zip", "not_a_zip"),
+    ],
+    ids=["parent", "absolute", "empty", "no command", "truncated", "text"],
+)
+def test_a_code_submission_must_be_a_zip_that_can_be_unpacked_and_run(
+    site: Scenario, content: bytes, code: str
+) -> None:
+    with pytest.raises(InvalidFile) as refusal:
+        site.submit(kind=Kind.CODE, content=content, name="code.zip")
+    assert refusal.value.stable_code == code
+    assert not Submission.objects.exists()
+
+
+def test_a_phase_takes_what_began_while_it_was_open_and_nothing_else(site: Scenario) -> None:
+    assert site.phase.closes_at is not None
+    last = site.phase.closes_at - timedelta(microseconds=1)
+    assert site.submit(at=last).received_at == last
+    with pytest.raises(refusals.PhaseClosed, match="An upload counts if your team began it"):
+        site.submit(at=site.phase.closes_at)
+    with pytest.raises(refusals.PhaseNotOpen, match="opens on"):
+        site.submit(at=site.phase.opens_at - timedelta(microseconds=1))
+    assert Submission.objects.count() == 1
+
+
+def test_an_upload_that_began_in_time_counts_although_it_was_sent_in_after_the_end(site: Scenario) -> None:
+    assert site.phase.closes_at is not None
+    upload = site.upload(prediction_bytes(), at=site.phase.closes_at - timedelta(minutes=1))
+    late = site.phase.closes_at + timedelta(minutes=10)
+    made = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=late)
+    assert made.received_at == site.phase.closes_at - timedelta(minutes=1)
+
+
+def test_a_file_that_was_uploaded_in_time_cannot_be_chosen_after_the_reveal(site: Scenario) -> None:
+    assert site.sealed.closes_at is not None
+    name = FILE_NAME.replace("test-dev", "test-challenge")
+    upload = site.upload(prediction_bytes(), name, at=site.sealed.closes_at - timedelta(minutes=1))
+    with pytest.raises(UploadExpired):
+        submission_create(
+            user=site.member(), phase=site.sealed, upload=upload, kind=Kind.PREDICTION, now=upload.expires_at
+        )
+    assert not Submission.objects.exists()
+
+
+def test_an_unfinished_upload_is_refused_and_kept(site: Scenario) -> None:
+    upload = upload_begin(user=site.member(), file_name=FILE_NAME, size_bytes=10, now=site.now)
+    with pytest.raises(UploadIncomplete, match="0 of 10 bytes"):
+        submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=site.now)
+    assert upload.folder.exists()
+
+
+def test_people_without_registration_team_or_current_rules_are_told_the_missing_step(site: Scenario) -> None:
+    stranger = person()
+    upload = site.upload(prediction_bytes(), user=stranger)
+
+    def submit() -> Submission:
+        return submission_create(user=stranger, phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=site.now)
+
+    with pytest.raises(NotRegistered, match="accept its rules"):
+        submit()
+    register(user=stranger, competition=site.competition, rules_version=1, now=site.now)
+    with pytest.raises(NoTeam, match="Team page"):
+        submit()
+    rules_publish(competition=site.competition, text="Be fairer.", now=site.now)
+    with pytest.raises(RulesChanged, match="version 2 is in force"):
+        submit()
+    assert not Submission.objects.exists()
+
+
+def test_the_phase_says_which_kinds_it_accepts(site: Scenario) -> None:
+    site.phase.accepts_code = False
+    site.phase.save()
+    with pytest.raises(refusals.KindNotAccepted, match="accepts predictions"):
+        site.submit(kind=Kind.CODE)
+
+
+@pytest.mark.parametrize(
+    ("later", "accepted"),
+    [(timedelta(0), False), (timedelta(hours=12) - timedelta(microseconds=1), False), (timedelta(hours=12), True)],
+    ids=["same moment", "last microsecond of the day", "midnight UTC"],
+)
+def test_the_daily_quota_resets_at_midnight_utc(site: Scenario, later: timedelta, accepted: bool) -> None:
+    site.phase.max_submissions_per_day = 1
+    site.phase.save()
+    site.submit()
+    refused = pytest.raises(refusals.QuotaUsed, match="2030-05-02 00:00 UTC")
+    with contextlib.nullcontext() if accepted else refused:
+        site.submit(at=site.now + later)
+    assert (Submission.objects.count() == 2) is accepted
+
+
+def test_a_week_begins_on_monday_and_the_total_never_resets(site: Scenario) -> None:
+    site.phase.max_submissions_per_day, site.phase.max_submissions_per_week, site.phase.max_submissions = None, 1, 2
+    site.phase.save()
+    site.submit()  # 2030-05-01 is a Wednesday
+    with pytest.raises(refusals.QuotaUsed, match="2030-05-06 00:00 UTC"):
+        site.submit(at=site.now + timedelta(days=4))
+    site.submit(at=site.now + timedelta(days=5))
+    with pytest.raises(refusals.QuotaUsed, match="No more can be made in this phase"):
+        site.submit(at=site.now + timedelta(days=12))
+
+
+def test_the_quota_is_the_teams_and_counts_neither_other_teams_nor_other_phases(site: Scenario) -> None:
+    site.phase.max_submissions_per_day = 1
+    site.phase.save()
+    site.submit()
+    site.submit(team=site.join())
+    site.submit(phase=site.sealed)
+    assert Submission.objects.count() == 3
+
+
+def test_the_same_idempotency_key_gives_the_same_submission_again(site: Scenario) -> None:
+    first = site.submit(key="abc")
+    assert site.submit(key="abc").pk == first.pk
+    with pytest.raises(refusals.IdempotencyKeyReused):
+        site.submit(key="abc", content=prediction_bytes(value=2.0))
+    assert Run.objects.count() == 1
+
+
+def test_every_refusal_has_a_code_a_status_and_a_sentence(site: Scenario) -> None:
+    site.phase.max_submissions = 1
+    site.phase.save()
+    site.submit()
+    with pytest.raises(Refusal) as refusal:
+        site.submit()
+    assert refusal.value.stable_code == "quota_used"
+    assert refusal.value.http_status == 429
+    assert refusal.value.detail.endswith(".")

@@ -1,0 +1,308 @@
+"""Fact sheets: what is asked, what is refused on every path, who reads the answers, and how they come on a board."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import IntegrityError, transaction
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.factsheets.answers import FactSheetInvalid, questions_of, read_fact_sheet
+from competitions.factsheets.models import Question
+from competitions.leaderboards.reading import board as reading
+from competitions.leaderboards.reading.export import csv_lines
+from competitions.leaderboards.services import board_rebuild
+from competitions.runs import dispatch
+from competitions.submissions.fact_sheets import FactSheetClosed, NotYourFactSheet, fact_sheet_edit
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import Kind
+from tests.answers import read_result
+from tests.permissions import client_of
+from tests.scenario import FILE_NAME, Scenario, lease, prediction_bytes
+from tests.unit.catalog.admin_forms import save_form
+
+ANSWERS = {
+    "method": "GIN",
+    "params": "61000000",
+    "external": "none",
+    "code": "https://example.org/code",
+    "honest": "true",
+}
+
+
+def ask(site: Scenario, key: str, kind: str = "text", **fields: Any) -> Question:
+    question = Question(competition=site.competition, key=key, title=key.title(), kind=kind, **fields)
+    question.full_clean()
+    question.save()
+    return question
+
+
+@pytest.fixture
+def asked(site: Scenario) -> Scenario:
+    ask(site, "method", is_required=True, is_public=True, is_on_board=True)
+    ask(site, "params", "number", is_required=True, is_public=True, is_on_board=True)
+    ask(site, "external", "select", choices=["none", "ImageNet"])
+    ask(site, "code", "url", is_public=True, is_on_board=True)
+    ask(site, "honest", "checkbox", is_required=True)
+    return site
+
+
+def sent(site: Scenario, answers: object = ANSWERS, **arguments: Any) -> Submission:
+    upload = site.upload(prediction_bytes(), user=arguments.get("user"))
+    described: dict[str, Any] = {
+        "user": site.member(),
+        "phase": site.phase,
+        "kind": Kind.PREDICTION,
+        "now": site.now,
+    } | arguments
+    return submission_create(upload=upload, fact_sheet=answers, **described)
+
+
+def test_a_key_may_have_single_blanks_as_on_codabench(site: Scenario) -> None:
+    ask(site, "method family", "select", choices=["graph", "tree"], is_public=True, is_on_board=True)
+    page = client_of(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+    assert 'id="answer-method-family" name="answer.method family"' in page
+    assert 'for="answer-method-family"' in page
+    assert sent(site, {"method family": "tree"}).fact_sheet == {"method family": "tree"}
+    with pytest.raises(ValidationError, match="single blanks"):
+        ask(site, "two  blanks")
+
+
+def test_answers_are_kept_in_their_types_with_who_gave_them(asked: Scenario) -> None:
+    made = sent(asked)
+    assert made.fact_sheet == {
+        "method": "GIN", "params": 61_000_000, "external": "none", "code": "https://example.org/code", "honest": True,
+    }  # fmt: skip
+    (revision,) = made.fact_sheet_revisions.all()
+    assert (revision.answers, revision.changed_by) == (made.fact_sheet, asked.member())
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "said"),
+    [
+        ({"method": ""}, "method", "needs an answer"),
+        ({"method": 7}, "method", "must be text"),
+        ({"method": "x" * 2001}, "method", "2,000 are allowed"),
+        ({"params": "many"}, "params", "no finite number"),
+        ({"params": "nan"}, "params", "no finite number"),
+        ({"params": "1e999"}, "params", "no finite number"),
+        ({"params": True}, "params", "no finite number"),
+        ({"params": [1]}, "params", "no finite number"),
+        ({"external": "JFT"}, "external", "not one of none, ImageNet"),
+        ({"code": "javascript:alert(1)"}, "code", "no web address"),
+        ({"code": "example.org"}, "code", "no web address"),
+        ({"honest": "false"}, "honest", "needs a yes"),
+        ({"honest": "maybe"}, "honest", "neither true nor false"),
+        ({"colour": "red"}, "colour", "nobody asks this"),
+    ],
+)
+def test_a_wrong_answer_is_refused_by_name_and_nothing_is_made(
+    asked: Scenario, change: dict[str, Any], key: str, said: str
+) -> None:
+    with pytest.raises(FactSheetInvalid, match=said) as caught:
+        sent(asked, ANSWERS | change)
+    assert list(caught.value.extra["faults"]) == [key]
+    assert not Submission.objects.exists()
+
+
+def test_all_faults_are_named_at_once(asked: Scenario) -> None:
+    with pytest.raises(FactSheetInvalid) as caught:
+        sent(asked, {"params": "x"})
+    assert set(caught.value.extra["faults"]) == {"method", "params", "honest"}
+
+
+@pytest.mark.parametrize("answers", ["text", ["list"], 3])
+def test_a_fact_sheet_that_is_no_mapping_is_refused(asked: Scenario, answers: object) -> None:
+    with pytest.raises(FactSheetInvalid, match="mapping"):
+        sent(asked, answers)
+
+
+def test_the_api_asks_and_refuses_and_keeps(asked: Scenario) -> None:
+    client = client_of(asked.member())
+    sheet = client.get(reverse("api:fact-sheet", args=[asked.competition.slug, asked.phase.slug])).json()
+    assert [(one["key"], one["type"], one["is_required"]) for one in sheet][:2] == [
+        ("method", "text", True),
+        ("params", "number", True),
+    ]
+    url = reverse("api:submissions")
+
+    def post(answers: object) -> Any:
+        body = {"phase": asked.phase.pk, "kind": "prediction", "fact_sheet": json.dumps(answers)}
+        return client.post(url, body | {"file": SimpleUploadedFile(FILE_NAME, prediction_bytes())})
+
+    refused = post({"method": "GIN"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "fact_sheet_invalid")
+    assert set(refused.json()["faults"]) == {"params", "honest"}
+    assert post(ANSWERS).json()["fact_sheet"]["params"] == 61_000_000
+
+
+def test_the_page_asks_and_refuses_and_keeps(asked: Scenario) -> None:
+    client = client_of(asked.member())
+    page = client.get(reverse("web:submissions", args=[asked.competition.slug])).content.decode()
+    assert 'name="answer.params"' in page
+    url = reverse("web:submit", args=[asked.competition.slug])
+    for answers, count in (({"method": "GIN"}, 0), (ANSWERS, 1)):
+        form = {"phase": asked.phase.slug, "kind": "prediction"} | {
+            f"answer.{key}": value for key, value in answers.items()
+        }
+        client.post(url, form | {"file": SimpleUploadedFile(FILE_NAME, prediction_bytes())})
+        assert Submission.objects.count() == count
+
+
+def test_a_phases_own_question_stands_for_the_one_of_the_competition(asked: Scenario) -> None:
+    ask(asked, "method", phase=asked.sealed, is_required=False)
+    ask(asked, "runtime", "number", phase=asked.sealed)
+    by_phase = {
+        phase.slug: {one.key: one.is_required for one in questions_of(phase)} for phase in asked.phases.values()
+    }
+    assert by_phase["test-dev"]["method"]
+    assert not by_phase["test-challenge"]["method"]
+    assert "runtime" in by_phase["test-challenge"]
+    assert "runtime" not in by_phase["test-dev"]
+
+
+def test_the_team_edits_until_the_deadline_and_history_stays(asked: Scenario) -> None:
+    made, client = sent(asked), client_of(asked.member())
+    url = reverse("api:submission-fact-sheet", args=[made.pk])
+    changed = client.put(url, {"fact_sheet": ANSWERS | {"method": "Transformer"}}, content_type="application/json")
+    assert changed.json()["fact_sheet"]["method"] == "Transformer"
+    page = client.get(reverse("web:submission-fact-sheet", args=[made.pk])).content.decode()
+    assert "GIN" in page
+    assert "Transformer" in page
+    form = {f"answer.{key}": value for key, value in ANSWERS.items()}
+    assert client.post(reverse("web:submission-fact-sheet", args=[made.pk]), form).status_code == 302
+    assert made.fact_sheet_revisions.count() == 3
+    closes_at = asked.phase.closes_at
+    assert closes_at is not None
+    edit: dict[str, Any] = {"submission": made, "answers": ANSWERS | {"method": "late"}, "by": asked.member()}
+    with pytest.raises(FactSheetClosed, match="2030-05-31 12:00 UTC"):
+        fact_sheet_edit(now=closes_at, **edit)
+    assert not fact_sheet_edit(now=asked.now, **edit | {"answers": ANSWERS})
+    assert made.fact_sheet_revisions.count() == 3
+
+
+def test_only_the_team_itself_answers(asked: Scenario) -> None:
+    made = sent(asked)
+    for who in (asked.organizer, asked.member(asked.join("Other"))):
+        with pytest.raises(NotYourFactSheet):
+            fact_sheet_edit(submission=made, answers=ANSWERS, by=who, now=asked.now)
+
+
+def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asked: Scenario) -> None:
+    asked.score(sent(asked), 0.5)
+    board: Leaderboard = asked.phase.leaderboard
+    page = Client().get(reverse("web:leaderboard", args=[asked.competition.slug])).content.decode()
+    answer = Client().get(reverse("api:leaderboard", args=[asked.competition.slug, asked.phase.slug])).json()
+    (line,) = csv.DictReader(csv_lines(board))
+    assert "61,000,000" in page
+    assert 'href="https://example.org/code"' in page
+    assert "Honest" not in page
+    assert answer["rows"][0]["scores"]["fact:params"] == line["fact:params"] == "61,000,000"
+    assert "fact:external" not in answer["rows"][0]["scores"]
+    assert "fact:external" not in line
+
+
+def test_an_answer_in_the_export_is_no_formula_and_a_number_stays_one(asked: Scenario) -> None:
+    asked.score(sent(asked, ANSWERS | {"method": "=HYPERLINK(0)", "params": "-1"}), 0.5)
+    (row,) = csv.DictReader("".join(csv_lines(asked.phase.leaderboard)).splitlines())
+    assert (row["fact:method"], row["fact:params"]) == ("'=HYPERLINK(0)", "-1")
+
+
+def test_a_rows_own_page_shows_what_is_public_and_nothing_else(asked: Scenario) -> None:
+    Question.objects.filter(key="params").update(is_on_board=False)
+    asked.score(sent(asked), 0.5)
+    entry = asked.phase.leaderboard.entries.get()
+    page = Client().get(reverse("web:entry", args=[entry.pk])).content.decode()
+    assert "61,000,000" in page
+    assert "0.5000" in page
+    assert "External" not in page
+    assert "61,000,000" not in Client().get(reverse("web:leaderboard", args=[asked.competition.slug])).content.decode()
+
+
+def test_a_board_is_sorted_by_a_number_of_the_fact_sheet(asked: Scenario) -> None:
+    for name, params in (("Large", "9e9"), ("Small", "1e3")):
+        user = asked.member(asked.join(name))
+        asked.score(sent(asked, ANSWERS | {"params": params}, user=user), 0.5)
+    page = reading.board_page(asked.phase.leaderboard, sort="fact:params")
+    assert [row.entry.team.name for row in page.rows] == ["Small", "Large"]
+
+
+def test_an_edited_answer_and_a_changed_question_show_on_the_board(asked: Scenario) -> None:
+    made = asked.score(sent(asked), 0.5)
+    fact_sheet_edit(submission=made, answers=ANSWERS | {"method": "Transformer"}, by=asked.member(), now=asked.now)
+    board: Leaderboard = asked.phase.leaderboard
+    assert board.entries.get().values["fact:method"] == "Transformer"
+    question = Question.objects.get(key="method")
+    url = reverse("admin:factsheets_question_change", args=[question.pk])
+    assert save_form(client_of(asked.organizer), url, is_on_board=None).status_code == 302
+    assert "fact:method" not in board.entries.get().values
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "select", "choices": ["one"]}, {"kind": "select", "choices": "text"}, {"kind": "text", "compared_with": "mae"},
+        {"key": "a/b"}, {"is_on_board": True},
+    ],
+)  # fmt: skip
+def test_a_question_that_cannot_work_is_refused(site: Scenario, fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        ask(site, **({"key": "k"} | fields))
+
+
+def test_the_database_refuses_a_second_question_of_a_key(asked: Scenario) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Question.objects.create(competition=asked.competition, key="method", title="again")
+
+
+def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(site: Scenario) -> None:
+    ask(site, "reported", "number", compared_with="mae")
+    made = site.score(sent(site, {"reported": "0.08"}), 0.0853)
+    page = client_of(site.member()).get(reverse("web:submission", args=[made.pk])).content.decode()
+    assert "reported 0.0800, found here 0.0853, difference -0.0053" in page
+    upload = site.upload(prediction_bytes(), FILE_NAME.replace("test-dev", "test-challenge"))
+    sealed = submission_create(
+        user=site.member(),
+        phase=site.sealed,
+        upload=upload,
+        kind=Kind.PREDICTION,
+        now=site.now,
+        fact_sheet={"reported": 0.08},
+    )
+    site.score(sealed, 0.0853)
+    page = client_of(site.member()).get(reverse("web:submission", args=[sealed.pk])).content.decode()
+    assert "difference" not in page
+
+
+def test_results_over_seeds_are_one_entry_with_mean_and_deviation(site: Scenario) -> None:
+    board: Leaderboard = site.phase.leaderboard
+    board.columns.all().delete()
+    Column.objects.create(leaderboard=board, key="acc", title="Acc", spread_key="acc_std", is_primary=True)
+    Column.objects.create(leaderboard=board, key="acc_std", title="Deviation", is_hidden=True, index=1)
+    made = site.submit()
+    scores = {"acc": 0.7174, "acc_std": 0.0029}
+    body = {"outcome": "finished", "scores": scores}
+    dispatch.run_complete(**lease(site.claim()), result=read_result(body, columns=list(scores)), now=site.now)
+    board_rebuild(board)
+    page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
+    assert "0.7174 ± 0.0029" in page
+    own = client_of(site.member()).get(reverse("api:submission", args=[made.pk])).json()
+    assert own["scores"] == {"acc": "0.7174 ± 0.0029"}
+
+
+def test_no_question_takes_no_answer_and_asks_for_none(site: Scenario) -> None:
+    assert read_fact_sheet(questions_of(site.phase), {}) == {}
+    assert sent(site, None, now=site.now + timedelta(seconds=1)).fact_sheet == {}
+    assert (
+        'name="answer.'
+        not in client_of(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+    )

@@ -1,0 +1,221 @@
+"""Two teams become one by consent of both captains: members, submissions, quota and rows of boards."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.urls import reverse
+
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.picks import pick_add
+from competitions.submissions import refusals as submission_refusals
+from competitions.submissions.models import Submission
+from competitions.submissions.quota import allowances
+from competitions.teams import refusals
+from competitions.teams.merging import merge_accept, merge_decline, merge_propose, merge_withdraw
+from competitions.teams.models import MergeProposal, Team
+from competitions.teams.services import invitation_accept, invite, team_of
+from competitions.winners.models import Lane, Place
+from core.refusals import Refusal
+from tests.permissions import client_of
+from tests.scenario import Scenario
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def other(site: Scenario) -> Team:
+    return site.join("Other team")
+
+
+def propose(site: Scenario, other: Team) -> MergeProposal:
+    return merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
+
+
+def merged(site: Scenario, other: Team) -> Team:
+    return merge_accept(proposal=propose(site, other), by=other.captain, now=site.now)
+
+
+def refused(act: Any, kind: type[Refusal]) -> str:
+    """The refusal's text; and nobody's team has changed by it."""
+    before = sorted(Team.objects.values_list("pk", "merged_into", "memberships__user"))
+    with pytest.raises(kind) as caught:
+        act()
+    assert sorted(Team.objects.values_list("pk", "merged_into", "memberships__user")) == before
+    return str(caught.value)
+
+
+def test_members_submissions_and_rows_of_the_board_become_those_of_the_team_that_proposed(
+    site: Scenario, other: Team, django_capture_on_commit_callbacks: Any
+) -> None:
+    site.score(site.submit(), 0.5)
+    site.score(site.submit(team=other, key="same"), 0.25)
+    site.submit(key="same")
+    with django_capture_on_commit_callbacks(execute=True):
+        proposal = propose(site, other)
+    assert mail.outbox[-1].to == [other.captain.email]
+    team = merge_accept(proposal=proposal, by=other.captain, now=site.now)
+    assert team == site.team
+    assert team_of(other.captain, site.competition) == site.team
+    assert set(Submission.objects.values_list("team", flat=True)) == {site.team.pk}
+    assert set(Submission.objects.values_list("runs__team", flat=True)) == {site.team.pk}
+    (entry,) = Entry.objects.filter(leaderboard__phase=site.phase)
+    assert (entry.team, entry.values["mae"], entry.submissions) == (site.team, 0.25, 2)
+    other.refresh_from_db()
+    assert other.merged_into == site.team
+
+
+def test_the_captain_who_proposed_is_told_the_answer(
+    site: Scenario, other: Team, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        merge_decline(proposal=propose(site, other), by=other.captain, now=site.now)
+        merged(site, other)
+    told = [(one.to, one.subject) for one in mail.outbox if one.to == [site.team.captain.email]]
+    captain = [site.team.captain.email]
+    assert told == [(captain, f"{other} does not join {site.team}"), (captain, f"{other} has joined {site.team}")]
+
+
+def test_an_invitation_to_the_winners_lane_goes_with_the_team_and_a_second_one_does_not(
+    site: Scenario, other: Team
+) -> None:
+    sent = {team.pk: site.score(site.submit(team=team), 0.5) for team in (site.team, other)}
+    invited = {"rank": 1, "invited_at": site.now, "due_at": site.now}
+    lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
+    second = Lane.objects.create(leaderboard=site.sealed.leaderboard)
+    Place.objects.create(lane=lane, team=other, submission=sent[other.pk], **invited)
+    for team in (site.team, other):
+        Place.objects.create(lane=second, team=team, submission=sent[team.pk], **invited)
+    merged(site, other)
+    assert lane.places.get().team == site.team
+    assert set(second.places.values_list("team", flat=True)) == {site.team.pk, other.pk}
+
+
+def test_used_quota_adds_up(site: Scenario, other: Team) -> None:
+    site.submit()
+    site.submit(team=other)
+    merged(site, other)
+    used = {one.period: one.used for one in allowances(team_id=site.team.pk, phase=site.phase, now=site.now)}
+    assert set(used.values()) == {2}
+
+
+def test_teams_that_used_more_together_than_one_may_do_not_merge(site: Scenario, other: Team) -> None:
+    site.phase.max_submissions = 1
+    site.phase.save()
+    site.submit()
+    site.submit(team=other)
+    text = refused(lambda: merged(site, other), submission_refusals.MergeOverQuota)
+    assert "used 2 submissions" in text
+    assert "one team may use 1" in text
+    assert set(Submission.objects.values_list("team", flat=True)) == {site.team.pk, other.pk}
+
+
+def test_only_the_captains_decide(site: Scenario, other: Team) -> None:
+    member = site.join("Third").captain
+    refused(lambda: merge_propose(team=site.team, by=member, other_name=other.name, now=site.now), refusals.NotCaptain)
+    proposal = propose(site, other)
+    refused(lambda: merge_accept(proposal=proposal, by=site.team.captain, now=site.now), refusals.NotCaptain)
+    refused(lambda: merge_decline(proposal=proposal, by=member, now=site.now), refusals.NotCaptain)
+    refused(lambda: merge_withdraw(proposal=proposal, by=other.captain, now=site.now), refusals.NotCaptain)
+
+
+def test_a_proposal_is_answered_once(site: Scenario, other: Team) -> None:
+    proposal = propose(site, other)
+    refused(lambda: propose(site, other), refusals.AlreadyProposed)
+    merge_decline(proposal=proposal, by=other.captain, now=site.now)
+    refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.ProposalOver)
+    again = propose(site, other)
+    merge_withdraw(proposal=again, by=site.team.captain, now=site.now)
+    refused(lambda: merge_accept(proposal=again, by=other.captain, now=site.now), refusals.ProposalOver)
+
+
+def test_nobody_merges_after_the_deadline(site: Scenario, other: Team) -> None:
+    proposal = propose(site, other)
+    site.competition.merges_close_at = site.now + timedelta(hours=1)
+    site.competition.save()
+    late = site.now + timedelta(hours=1)
+    text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=late), refusals.MergesClosed)
+    assert f"{late:%Y-%m-%d %H:%M} UTC" in text
+    proposal.refresh_from_db()
+    assert proposal.state == MergeProposal.State.OPEN, "the refusal used the proposal up"
+
+
+def test_a_merged_team_is_within_the_size_limit_counting_open_invitations(site: Scenario, other: Team) -> None:
+    third = site.join("Third")
+    site.competition.max_team_size = 2
+    site.competition.save()
+    proposal = propose(site, other)
+    Team.objects.get(pk=third.pk).memberships.all().delete()
+    invite(team=site.team, by=site.team.captain, person=third.captain.username, now=site.now)
+    text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.TeamFull)
+    assert "more than 2 members" in text
+
+
+@pytest.mark.parametrize("name", ["Nobody", "", "The team itself"])
+def test_a_name_that_is_no_other_team_is_said(site: Scenario, name: str) -> None:
+    name = site.team.name if name == "The team itself" else name
+    refused(
+        lambda: merge_propose(team=site.team, by=site.team.captain, other_name=name, now=site.now),
+        refusals.UnknownTeam,
+    )
+
+
+def test_a_baseline_merges_with_nobody(site: Scenario) -> None:
+    baseline = site.join("Baseline", is_baseline=True)
+    refused(lambda: propose(site, baseline), refusals.BaselinesDoNotMerge)
+
+
+def test_what_waited_for_the_absorbed_team_is_over(site: Scenario, other: Team) -> None:
+    third = site.join("Third")
+    late = merge_propose(team=third, by=third.captain, other_name=other.name, now=site.now)
+    guest = site.join("Fourth").captain
+    guest.memberships.all().delete()
+    invitation = invite(team=other, by=other.captain, person=guest.username, now=site.now)
+    merged(site, other)
+    refused(lambda: merge_accept(proposal=late, by=other.captain, now=site.now), refusals.ProposalOver)
+    with pytest.raises(refusals.InvitationOver):
+        invitation_accept(invitation=invitation, by=guest, now=site.now)
+    refused(lambda: propose(site, other), refusals.UnknownTeam)
+
+
+def test_the_way_in_the_browser(site: Scenario, other: Team) -> None:
+    ours, theirs = client_of(site.member()), client_of(site.member(other))
+    team_page = reverse("web:team", args=[site.competition.slug])
+    ours.post(reverse("web:team-merge", args=[site.competition.slug]), {"other": other.name.upper()})
+    proposal = MergeProposal.objects.get()
+    assert "Proposed merges" in ours.get(team_page).content.decode()
+    accept = reverse("web:merge-accept", args=[proposal.key])
+    assert accept in theirs.get(team_page).content.decode()
+    answer = theirs.post(accept, follow=True).content.decode()
+    assert f"The teams are one: “{site.team.name}”." in answer
+
+
+def test_the_way_of_a_robot(site: Scenario, other: Team) -> None:
+    ours, theirs = client_of(site.member()), client_of(site.member(other))
+    url = reverse("api:team-merges", args=[site.competition.slug])
+    made = ours.post(url, {"team": other.name}, content_type="application/json")
+    assert made.status_code == 201
+    assert [one["key"] for one in theirs.get(url).json()] == [made.json()["key"]]
+    done = theirs.post(reverse("api:merge-accept", args=[made.json()["key"]]))
+    assert done.json()["state"] == "accepted"
+
+
+def test_choices_of_both_teams_stay_as_far_as_the_limit_allows(site: Scenario, other: Team) -> None:
+    board = Leaderboard.objects.get(phase=site.phase)
+    board.rule, board.max_selected = Leaderboard.Rule.SELECTED, 2
+    board.save()
+    ours = [site.score(site.submit(), value) for value in (0.5, 0.75)]
+    theirs = [site.score(site.submit(team=other), value) for value in (0.25, 0.3)]
+    pick_add(board=board, submission=ours[0], by=site.team.captain, now=site.now)
+    for minute, one in enumerate(theirs):
+        pick_add(board=board, submission=one, by=other.captain, now=site.now + timedelta(minutes=minute))
+    merged(site, other)
+    assert set(board.picks.values_list("submission", "team")) == {
+        (ours[0].pk, site.team.pk), (theirs[0].pk, site.team.pk),
+    }  # fmt: skip
+    (entry,) = board.entries.all()
+    assert entry.score.submission == theirs[0]

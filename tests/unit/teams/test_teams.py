@@ -1,0 +1,195 @@
+"""Who may take part, with whom, under which version of the rules."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.mail import EmailMessage
+from django.db import IntegrityError, transaction
+
+from accounts import mail
+from accounts.models import User
+from competitions.catalog.models import Competition
+from competitions.catalog.services import rules_publish
+from competitions.teams import refusals, services
+from competitions.teams.models import Invitation, Membership, Registration, Team
+from tests.scenario import Scenario, person
+
+
+def registered(site: Scenario) -> User:
+    user = person()
+    services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    return user
+
+
+def invited(site: Scenario) -> tuple[Invitation, User]:
+    user = registered(site)
+    return services.invite(team=site.team, by=site.team.captain, person=user.username, now=site.now), user
+
+
+def test_registration_accepts_a_version_of_the_rules(site: Scenario) -> None:
+    user = person()
+    with pytest.raises(refusals.RulesVersionUnknown, match="version 1 is in force"):
+        services.register(user=user, competition=site.competition, rules_version=0, now=site.now)
+    made = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    assert (made.state, made.rules_version.number) == (Registration.State.APPROVED, 1)
+
+
+def test_changed_rules_must_be_accepted_again_and_equal_text_is_no_change(site: Scenario) -> None:
+    assert rules_publish(competition=site.competition, text="Be fair.", now=site.now).number == 1
+    assert rules_publish(competition=site.competition, text="Be fairer.", now=site.now).number == 2
+    user = site.member()
+    with pytest.raises(refusals.RulesChanged):
+        services.require_registration(user=user, competition=site.competition)
+    services.register(user=user, competition=site.competition, rules_version=2, now=site.now)
+    assert services.require_registration(user=user, competition=site.competition).rules_version.number == 2
+
+
+def test_an_organizer_approves_or_denies_where_the_policy_says_so(site: Scenario) -> None:
+    Competition.objects.update(registration_policy=Competition.RegistrationPolicy.APPROVAL)
+    site.competition.refresh_from_db()
+    user = person()
+    made = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    with pytest.raises(refusals.RegistrationPending):
+        services.team_create(user=user, competition=site.competition, name="Too early", now=site.now)
+    assert services.registration_decide(registration=made, approve=True, by=site.organizer)
+    assert not services.registration_decide(registration=made, approve=True, by=site.organizer)
+    services.team_create(user=user, competition=site.competition, name="In time", now=site.now)
+    services.registration_decide(registration=made, approve=False, by=site.organizer)
+    with pytest.raises(refusals.RegistrationDenied):
+        services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+
+
+def test_one_person_has_one_team_in_a_competition(site: Scenario) -> None:
+    with pytest.raises(refusals.AlreadyInTeam):
+        services.team_create(user=site.member(), competition=site.competition, name="Second", now=site.now)
+    other = site.join()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Membership.objects.create(team=other, user=site.member(), competition=site.competition, joined_at=site.now)
+
+
+@pytest.mark.parametrize("name", ["", "x", " ", "y" * 61, "a\u202eb"])
+def test_a_team_name_is_short_and_visible(site: Scenario, name: str) -> None:
+    with pytest.raises(refusals.TeamNameInvalid):
+        services.team_create(user=registered(site), competition=site.competition, name=name, now=site.now)
+
+
+def test_team_names_are_unique_whatever_their_case(site: Scenario) -> None:
+    with pytest.raises(refusals.TeamNameTaken):
+        services.team_create(
+            user=registered(site), competition=site.competition, name=site.team.name.upper(), now=site.now
+        )
+
+
+def test_nobody_joins_without_accepting(site: Scenario) -> None:
+    invitation, user = invited(site)
+    assert services.team_of(user, site.competition) is None
+    services.invitation_accept(invitation=invitation, by=user, now=site.now)
+    assert services.team_of(user, site.competition) == site.team
+
+
+def test_a_declined_withdrawn_or_expired_invitation_is_over(site: Scenario) -> None:
+    for end in ("decline", "withdraw", "expire"):
+        invitation, user = invited(site)
+        now = site.now
+        if end == "decline":
+            services.invitation_decline(invitation=invitation, by=user)
+        elif end == "withdraw":
+            services.invitation_withdraw(invitation=invitation, by=site.team.captain)
+        else:
+            now = invitation.expires_at
+        with pytest.raises(refusals.InvitationOver):
+            services.invitation_accept(invitation=invitation, by=user, now=now)
+        assert services.team_of(user, site.competition) is None
+
+
+def test_an_invitation_is_for_one_person(site: Scenario) -> None:
+    invitation, _ = invited(site)
+    with pytest.raises(Invitation.DoesNotExist):
+        services.invitation_accept(invitation=invitation, by=registered(site), now=site.now)
+
+
+def test_open_invitations_take_up_room_until_they_expire(site: Scenario) -> None:
+    invited(site)
+    invited(site)
+    with pytest.raises(refusals.TeamFull, match="3"):
+        invited(site)
+    later = site.now + timedelta(days=services.INVITATION_DAYS)
+    services.invite(team=site.team, by=site.team.captain, person=registered(site).email, now=later)
+
+
+def test_who_is_invited_must_be_registered_and_free(site: Scenario) -> None:
+    with pytest.raises(refusals.UnknownPerson, match="register first"):
+        services.invite(team=site.team, by=site.team.captain, person=person().username, now=site.now)
+    taken = site.member(site.join())
+    with pytest.raises(refusals.AlreadyInTeam):
+        services.invite(team=site.team, by=site.team.captain, person=taken.username, now=site.now)
+    _, user = invited(site)
+    with pytest.raises(refusals.AlreadyInvited):
+        services.invite(team=site.team, by=site.team.captain, person=user.username, now=site.now)
+
+
+def test_only_the_captain_invites_renames_and_hands_over(site: Scenario) -> None:
+    invitation, user = invited(site)
+    services.invitation_accept(invitation=invitation, by=user, now=site.now)
+    with pytest.raises(refusals.NotCaptain):
+        services.team_rename(team=site.team, by=user, name="Mine now")
+    with pytest.raises(refusals.NotCaptain):
+        services.captain_hand_over(team=site.team, by=user, to=user)
+    services.captain_hand_over(team=site.team, by=site.team.captain, to=user)
+    services.team_rename(team=Team.objects.get(pk=site.team.pk), by=user, name="Mine now")
+    assert Team.objects.get(pk=site.team.pk).name == "Mine now"
+
+
+def test_a_captain_hands_over_before_leaving_and_the_last_member_takes_the_empty_team_along(site: Scenario) -> None:
+    captain = site.team.captain
+    invitation, user = invited(site)
+    services.invitation_accept(invitation=invitation, by=user, now=site.now)
+    with pytest.raises(refusals.CaptainMustHandOver):
+        services.team_leave(team=site.team, by=captain, has_submissions=False)
+    services.captain_hand_over(team=site.team, by=captain, to=user)
+    services.team_leave(team=site.team, by=captain, has_submissions=True)
+    with pytest.raises(refusals.TeamHasSubmissions):
+        services.team_leave(team=site.team, by=user, has_submissions=True)
+    services.team_leave(team=site.team, by=user, has_submissions=False)
+    assert not Team.objects.filter(pk=site.team.pk).exists()
+
+
+def test_decisions_and_invitations_are_told_by_mail_after_the_commit(
+    site: Scenario, mailoutbox: list[EmailMessage], django_capture_on_commit_callbacks: Any
+) -> None:
+    made = services.registration_of(registered(site), site.competition)
+    assert made is not None
+    with django_capture_on_commit_callbacks(execute=True):
+        services.registration_decide(registration=made, approve=False, by=site.organizer)
+        invited(site)
+        assert mailoutbox == []
+    denied, invitation = mailoutbox
+    assert denied.to == [made.user.email]
+    assert "denied" in denied.subject
+    assert f"/competitions/{site.competition.slug}/team/" in str(invitation.body)
+
+
+def test_a_mail_server_that_is_away_undoes_nothing(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError("no mail server")
+
+    monkeypatch.setattr(mail, "send_mail", away)
+    with django_capture_on_commit_callbacks(execute=True):
+        invitation, _ = invited(site)
+    assert Invitation.objects.get(pk=invitation.pk).state == Invitation.State.OPEN
+
+
+def test_who_waited_for_approval_is_in_when_the_competition_opens_to_all(site: Scenario) -> None:
+    Competition.objects.update(registration_policy=Competition.RegistrationPolicy.APPROVAL)
+    site.competition.refresh_from_db()
+    user = registered(site)
+    with pytest.raises(refusals.RegistrationPending):
+        services.require_registration(user=user, competition=site.competition)
+    Competition.objects.update(registration_policy=Competition.RegistrationPolicy.OPEN)
+    site.competition.refresh_from_db()
+    services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    state = services.require_registration(user=user, competition=site.competition).state
+    assert state == Registration.State.APPROVED
