@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.codabench_api import many, more, uploads, views
+from competitions.codabench_api import boards, bulk, organizing, uploads, views
 
 app_name = "codabench"
 urlpatterns = [
@@ -24,34 +24,34 @@ urlpatterns = [
     path("submissions/<int:pk>/re_run_submission/", views.Rerun.as_view(), name="rerun"),
     path(
         "submissions/<int:pk>/submission_leaderboard_connection/",
-        more.BoardConnection.as_view(),
+        boards.BoardConnection.as_view(),
         name="board-connection",
     ),
-    path("submissions/<int:pk>/update_fact_sheet/", more.UpdateFactSheet.as_view(), name="update-fact-sheet"),
+    path("submissions/<int:pk>/update_fact_sheet/", organizing.UpdateFactSheet.as_view(), name="update-fact-sheet"),
     path(
-        "submissions/<int:pk>/run_submission/", many.KeptView.as_view(refusal=many.RunsByItself), name="run-submission"
+        "submissions/<int:pk>/run_submission/", bulk.KeptView.as_view(refusal=bulk.RunsByItself), name="run-submission"
     ),
     path(
-        "submissions/<int:pk>/toggle_public/", many.KeptView.as_view(refusal=many.NotMadePublic), name="toggle-public"
+        "submissions/<int:pk>/toggle_public/", bulk.KeptView.as_view(refusal=bulk.NotMadePublic), name="toggle-public"
     ),
-    path("submissions/<int:pk>/soft_delete/", many.KeptView.as_view(refusal=many.ResultsAreKept), name="soft-delete"),
-    path("submissions/delete_many/", many.DeleteMany.as_view(), name="delete-many"),
-    path("submissions/re_run_many_submissions/", many.RerunMany.as_view(), name="rerun-many"),
-    path("submissions/download_many/", many.DownloadMany.as_view(), name="download-many"),
-    path("phases/<int:pk>/rerun_submissions/", many.RerunPhase.as_view(), name="rerun-phase"),
-    path("competitions/<int:pk>/get_files/", many.CompetitionFiles.as_view(), name="competition-files"),
-    path("competitions/<int:pk>/results.zip", more.Results.as_view(), {"form": "zip"}, name="results-zip"),
-    path("phases/<int:pk>/get_leaderboard/", more.PhaseBoard.as_view(), name="phase-board"),
-    path("phases/<int:pk>/manually_migrate/", more.ManualMigration.as_view(), name="migrate"),
-    path("competitions/<int:pk>/results.json", more.Results.as_view(), {"form": "json"}, name="results-json"),
-    path("competitions/<int:pk>/results.csv", more.Results.as_view(), {"form": "csv"}, name="results-csv"),
-    path("competitions/<int:pk>/create_dump/", more.Dump.as_view(), name="dump"),
-    path("dumps/<str:token>/", more.dump_file, name="dump-file"),
-    path("tasks/upload_task/", more.UploadTask.as_view(), name="upload-task"),
-    path("queues/", more.Queues.as_view(), name="queues"),
-    path("participants/", more.Participants.as_view(), name="participants"),
-    path("user_quota/", more.UserQuota.as_view(), name="user-quota"),
-    path("organizations/", more.Organizations.as_view(), name="organizations"),
+    path("submissions/<int:pk>/soft_delete/", bulk.KeptView.as_view(refusal=bulk.ResultsAreKept), name="soft-delete"),
+    path("submissions/delete_many/", bulk.DeleteMany.as_view(), name="delete-many"),
+    path("submissions/re_run_many_submissions/", bulk.RerunMany.as_view(), name="rerun-many"),
+    path("submissions/download_many/", bulk.DownloadMany.as_view(), name="download-many"),
+    path("phases/<int:pk>/rerun_submissions/", bulk.RerunPhase.as_view(), name="rerun-phase"),
+    path("competitions/<int:pk>/get_files/", bulk.CompetitionFiles.as_view(), name="competition-files"),
+    path("competitions/<int:pk>/results.zip", boards.Results.as_view(), {"form": "zip"}, name="results-zip"),
+    path("phases/<int:pk>/get_leaderboard/", boards.PhaseBoard.as_view(), name="phase-board"),
+    path("phases/<int:pk>/manually_migrate/", organizing.ManualMigration.as_view(), name="migrate"),
+    path("competitions/<int:pk>/results.json", boards.Results.as_view(), {"form": "json"}, name="results-json"),
+    path("competitions/<int:pk>/results.csv", boards.Results.as_view(), {"form": "csv"}, name="results-csv"),
+    path("competitions/<int:pk>/create_dump/", organizing.Dump.as_view(), name="dump"),
+    path("dumps/<str:token>/", organizing.dump_file, name="dump-file"),
+    path("tasks/upload_task/", organizing.UploadTask.as_view(), name="upload-task"),
+    path("queues/", organizing.Queues.as_view(), name="queues"),
+    path("participants/", organizing.Participants.as_view(), name="participants"),
+    path("user_quota/", organizing.UserQuota.as_view(), name="user-quota"),
+    path("organizations/", organizing.Organizations.as_view(), name="organizations"),
     path("tasks/", views.Tasks.as_view(), name="tasks"),
     path("files/<str:token>/", views.file, name="file"),
     path("outputs/<str:token>/", views.output, name="output"),
