@@ -1,4 +1,4 @@
-"""A world whose board grows by algorithms and by data sets, and a worker that answers what it is told."""
+"""A world whose board grows by algorithms and by datasets, and a worker that answers what it is told."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Scores = Mapping[tuple[str, str], float | str]
 
 
 def grow(site: Scenario) -> Phase:
-    """Let the public phase's board grow: `mae` on the organizers' data set, and the average rank, which decides."""
+    """Let the public phase's board grow: `mae` on the organizers' dataset, and the average rank, which decides."""
     phase = site.phase
     program = phase.tasks.get().scoring_program
     phase.dataset_check = Task.objects.create(competition=site.competition, name="Check", scoring_program=program)
@@ -74,7 +74,7 @@ def work(site: Scenario, scores: Scores, default: float = 0.5, *, limit: int = 1
 
 
 def reconcile(site: Scenario) -> tuple[int, int, int]:
-    """The reconciler's part: data sets that joined, cells that were queued or given up, data sets that began to count."""
+    """The reconciler's part: datasets that joined, cells that were queued or given up, datasets that began to count."""
     return datasets_join(now=site.now), boards_fill(now=site.now), datasets_begin_to_count(now=site.now)
 
 
@@ -85,7 +85,7 @@ def settle(site: Scenario, scores: Scores, default: float = 0.5) -> None:
 
 
 def joined(site: Scenario, team: Team | None = None, *, name: str = "mine") -> Dataset:
-    """A team's data set, checked and on the board."""
+    """A team's dataset, checked and on the board."""
     submission = submit_dataset(site, team, name=name)
     work(site, {})
     datasets_join(now=site.now)

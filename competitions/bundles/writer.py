@@ -185,7 +185,7 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
 
 
 def _growth(phase: Phase, tasks: list[Task]) -> dict[str, int] | None:
-    """How the board grows by data sets; those that were submitted stay with their teams."""
+    """How the board grows by datasets; those that were submitted stay with their teams."""
     check = phase.dataset_check
     limits = {"max_datasets": phase.max_datasets, "max_datasets_per_team": phase.max_datasets_per_team}
     return {"check": tasks.index(check), **limits} if check is not None else None

@@ -39,7 +39,7 @@ class ResourceForm(forms.ModelForm[Resource]):
     """A new resource comes with its file; an existing one never changes its bytes."""
 
     owner: User
-    upload = forms.FileField(required=True, help_text="Programs and data sets are zip archives.")
+    upload = forms.FileField(required=True, help_text="Programs and datasets are zip archives.")
 
     class Meta:
         model = Resource

@@ -62,7 +62,7 @@ class ResourceQuerySet(models.QuerySet["Resource"]):
 
 
 class Resource(models.Model):
-    """A named, owned file that competitions use: a program, a data set, a starting kit."""
+    """A named, owned file that competitions use: a program, a dataset, a starting kit."""
 
     class Kind(models.TextChoices):
         SCORING_PROGRAM = "scoring_program", "scoring program"

@@ -56,7 +56,7 @@ class Run(models.Model):
     detail = models.CharField(max_length=1000, blank=True)
     fills_board = models.BooleanField(
         default=False, editable=False,
-        help_text="An algorithm on a data set that a team submitted: decides neither the submission's status nor its quota.",
+        help_text="An algorithm on a dataset that a team submitted: decides neither the submission's status nor its quota.",
     )  # fmt: skip
     ingested_attempt = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="Attempt whose predictions wait for a worker that only scores."

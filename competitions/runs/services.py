@@ -56,7 +56,7 @@ def verification_create(
 def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> None:
     """Cancel at once what waits; ask the worker to stop what runs. Raises `AlreadyEnded`.
 
-    What fills a growing board goes on: nobody picks the data sets that an algorithm is compared on.
+    What fills a growing board goes on: nobody picks the datasets that an algorithm is compared on.
     """
     runs = [run for run in _locked_runs(submission) if not run.fills_board]
     if all(run.is_final for run in runs):

@@ -16,21 +16,21 @@ from core.refusals import NotAllowed
 
 log = structlog.get_logger(__name__)
 
-# Sent with `phase`, inside the transaction in which a data set came onto the phase's board or left it.
+# Sent with `phase`, inside the transaction in which a dataset came onto the phase's board or left it.
 datasets_changed = Signal()
 
 
 def tasks_for(phase: Phase, kind: str) -> list[Task]:
-    """What a submission of this kind is run on: where the board grows, a data set on the check alone."""
+    """What a submission of this kind is run on: where the board grows, a dataset on the check alone."""
     if kind == Kind.DATASET and phase.dataset_check is not None:
         return [phase.dataset_check]
     return list(phase.tasks.all())
 
 
 def require_place(*, team: Team, phase: Phase) -> None:
-    """Raise `NoPlaceForDataset` when the team, or the phase, has all the data sets that it may. The team's lock must be held.
+    """Raise `NoPlaceForDataset` when the team, or the phase, has all the datasets that it may. The team's lock must be held.
 
-    What is being checked takes a place, and so does what its team withdrew: trying out data sets would else be free.
+    What is being checked takes a place, and so does what its team withdrew: trying out datasets would else be free.
     """
     if not phase.grows:
         return
@@ -44,12 +44,12 @@ def require_place(*, team: Team, phase: Phase) -> None:
 
 @transaction.atomic
 def dataset_withdraw(*, submission: Submission, by: User, now: datetime) -> Dataset:
-    """Take a team's data set off the board, for good, by the wish of one of its members; until the phase closes.
+    """Take a team's dataset off the board, for good, by the wish of one of its members; until the phase closes.
 
     Raises `NotAllowed`, `NotADataset`, `DatasetWithdrawn` or `StaysAfterTheEnd`; then nothing is changed.
     """
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
-        raise NotAllowed("This data set is another team's. Only its own team withdraws it; organizers disqualify it.")
+        raise NotAllowed("This dataset is another team's. Only its own team withdraws it; organizers disqualify it.")
     dataset = Dataset.objects.select_for_update().filter(submission=submission).first()
     if dataset is None:
         raise refusals.NotADataset

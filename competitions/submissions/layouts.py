@@ -1,4 +1,4 @@
-"""The layout of a submitted data set: what algorithms read in one folder, what they are scored against in another."""
+"""The layout of a submitted dataset: what algorithms read in one folder, what they are scored against in another."""
 
 import zipfile
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # so that the same files give the same 
 
 
 def check_folders(names: list[str], file_name: str) -> None:
-    """Raise `InvalidFile` unless a data set's zip has files in both folders, `input_data` and `reference_data`, at its top level."""
+    """Raise `InvalidFile` unless a dataset's zip has files in both folders, `input_data` and `reference_data`, at its top level."""
     for folder in (INPUT, REFERENCE):
         if not any(name.startswith(f"{folder}/") for name in names):
             raise InvalidFile(
                 f"no_{folder}",
-                f"The data set {file_name!r} has no files in {folder}/ at its top level. Put what algorithms read into {INPUT}/ and what "
+                f"The dataset {file_name!r} has no files in {folder}/ at its top level. Put what algorithms read into {INPUT}/ and what "
                 f"they are scored against into {REFERENCE}/; do not pack the two into a further folder.",
             )
 
 
 @contextmanager
 def divided(path: Path) -> Iterator[tuple[Path, Path]]:
-    """The two folders of a checked data set as zips of their own, with the same content whenever they are made."""
+    """The two folders of a checked dataset as zips of their own, with the same content whenever they are made."""
     Path(settings.UPLOADS_DIR).mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=settings.UPLOADS_DIR, prefix="spool-") as folder:
         targets = Path(folder) / f"{INPUT}.zip", Path(folder) / f"{REFERENCE}.zip"

@@ -97,7 +97,7 @@ class Submission(models.Model):
 
     @property
     def may_rank(self) -> bool:
-        """May stand on a board as a row; on a board that grows, a data set is a column."""
+        """May stand on a board as a row; on a board that grows, a dataset is a column."""
         is_column = self.kind == Kind.DATASET and self.phase.grows
         off_boards = self.is_task_rerun or self.is_late or self.is_verification or is_column
         return self.disqualified_at is None and not off_boards
@@ -159,7 +159,7 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
 
 
 class Dataset(models.Model):
-    """A data set that a team submitted and that passed its check: a task of its own, and a column of the board."""
+    """A dataset that a team submitted and that passed its check: a task of its own, and a column of the board."""
 
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="dataset")
     task = models.OneToOneField(Task, on_delete=models.PROTECT, related_name="dataset")
@@ -179,7 +179,7 @@ class Dataset(models.Model):
 
     class Meta:
         ordering = ["joined_at", "pk"]
-        verbose_name = "data set"
+        verbose_name = "dataset"
 
     def __str__(self) -> str:
         return self.name

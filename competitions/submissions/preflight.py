@@ -112,7 +112,7 @@ def _program(path: Path, names: list[str]) -> Program:
 
 
 def _check_names(contract: Contract, names: list[str]) -> None:
-    """What must be in the zip: a command, where no ingestion program runs it; the two folders of a data set."""
+    """What must be in the zip: a command, where no ingestion program runs it; the two folders of a dataset."""
     if contract.as_on_codabench:
         return
     if contract.kind == Kind.DATASET and contract.grows:
@@ -126,7 +126,7 @@ def _check_names(contract: Contract, names: list[str]) -> None:
 
 
 def _check_prediction(contract: Contract, path: Path, *, values: bool) -> None:
-    """An official file of the data set and split that the phase names; without `values` its headers alone."""
+    """An official file of the dataset and split that the phase names; without `values` its headers alone."""
     from scoring import ScoringInputError
     from scoring.formats import submissions
 

@@ -121,7 +121,7 @@ class NoPlaceForDataset(Conflict):
 
     def __init__(self, phase: Phase, *, whose: str, limit: int) -> None:
         super().__init__(
-            f"“{phase.name}” takes {limit} data set{'' if limit == 1 else 's'} {whose}, and all places are taken. Nothing was charged.",
+            f"“{phase.name}” takes {limit} dataset{'' if limit == 1 else 's'} {whose}, and all places are taken. Nothing was charged.",
             limit=limit,
         )
 
@@ -130,7 +130,7 @@ class NotADataset(Conflict):
     code = "not_a_dataset"
 
     def __init__(self) -> None:
-        super().__init__("This submission is no data set on a board, so there is nothing to withdraw.")
+        super().__init__("This submission is no dataset on a board, so there is nothing to withdraw.")
 
 
 class DatasetWithdrawn(Conflict):
@@ -138,7 +138,7 @@ class DatasetWithdrawn(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "This data set was withdrawn, and does not come back. Submit it anew, as far as your team has places left."
+            "This dataset was withdrawn, and does not come back. Submit it anew, as far as your team has places left."
         )
 
 
@@ -147,5 +147,5 @@ class StaysAfterTheEnd(Conflict):
 
     def __init__(self, phase: Phase) -> None:
         super().__init__(
-            f"“{phase.name}” has closed, and its ranks rest on this data set. Ask the organizers if it must be taken off."
+            f"“{phase.name}” has closed, and its ranks rest on this dataset. Ask the organizers if it must be taken off."
         )

@@ -11,7 +11,7 @@ class Kind(TextChoices):
 
     PREDICTION = "prediction", "predictions"
     CODE = "code", "code"
-    DATASET = "dataset", "data set"
+    DATASET = "dataset", "dataset"
 
 
 class State(TextChoices):

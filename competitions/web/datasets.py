@@ -1,4 +1,4 @@
-"""What a submission's page says of a board that grows: where its algorithm stands on the submitted data sets, or how its data set does."""
+"""What a submission's page says of a board that grows: where its algorithm stands on the submitted datasets, or how its dataset does."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from competitions.submissions.states import FINAL, Kind
 
 @dataclass(frozen=True)
 class DatasetStanding:
-    """A submitted data set: on a board since it joined, or not yet. `run_on` of `wanted` algorithms have been run on it."""
+    """A submitted dataset: on a board since it joined, or not yet. `run_on` of `wanted` algorithms have been run on it."""
 
     dataset: Dataset | None
     run_on: int = 0
@@ -21,9 +21,9 @@ class DatasetStanding:
 
 
 def growing_context(submission: Submission, chosen: str) -> dict[str, Any]:
-    """For the submission's page: runs that are shown in full, the others as `cells`, and its data set.
+    """For the submission's page: runs that are shown in full, the others as `cells`, and its dataset.
 
-    `chosen` is the run on a submitted data set that the page was asked to show in full.
+    `chosen` is the run on a submitted dataset that the page was asked to show in full.
     """
     runs = list(submission.runs.all())
     return {

@@ -1,1 +1,1 @@
-"""Algorithms and data sets are both submitted: a board that grows in both directions."""
+"""Algorithms and datasets are both submitted: a board that grows in both directions."""

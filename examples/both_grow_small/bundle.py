@@ -43,11 +43,11 @@ def _wide(rng: Any, labels: Any) -> Any:
 
 
 SHAPES: Final[dict[str, Shape]] = {"blobs": _blobs, "rings": _rings, "stripes": _stripes, "wide": _wide}
-OWN: Final = ("blobs", "rings")  # the organizers' data sets; the others are there to be submitted
+OWN: Final = ("blobs", "rings")  # the organizers' datasets; the others are there to be submitted
 
 
 def data_set(dest: Path, *, shape: str, seed: int = 11) -> Path:
-    """Write a data set as a participant would send it, into the folder `dest`."""
+    """Write a dataset as a participant would send it, into the folder `dest`."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 3, ROWS)
     rows, cut = SHAPES[shape](rng, labels), int(ROWS * TRAIN_SHARE)
@@ -84,7 +84,7 @@ def competition(now: datetime) -> dict[str, Any]:
         "scoring_program": "check_scoring_program",
     }
     return {
-        "version": 2, "title": "Both grow, in small", "description": "Send an algorithm or a data set: each meets all of the other kind.",
+        "version": 2, "title": "Both grow, in small", "description": "Send an algorithm or a dataset: each meets all of the other kind.",
         "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
         "pages": [{"title": "Overview", "file": "pages/overview.md"}],
         "tasks": [*tasks, check],

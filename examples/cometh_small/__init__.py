@@ -1,1 +1,1 @@
-"""Data sets are submitted, algorithms are judged: a transposed benchmark with a dashboard of its own."""
+"""Datasets are submitted, algorithms are judged: a transposed benchmark with a dashboard of its own."""

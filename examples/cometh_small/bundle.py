@@ -29,7 +29,7 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
 def data_set(
     dest: Path, *, probes: int = 100, samples: int = 12, types: int = 4, noise: float = 0.03, seed: int = 5
 ) -> Path:
-    """Write a data set as a participant would send it, into the folder `dest`."""
+    """Write a dataset as a participant would send it, into the folder `dest`."""
     rng = np.random.default_rng(seed)
     profiles = rng.beta(0.5, 0.5, size=(probes, types))
     proportions = rng.dirichlet(np.full(types, 0.7), size=samples).T
@@ -47,16 +47,16 @@ def competition(now: datetime) -> dict[str, Any]:
         for index, (name, title) in enumerate(ALGORITHMS.items())
     ]
     return {
-        "version": 2, "title": "COMETH in small", "description": "Bring your data set and see which algorithm suits it.",
+        "version": 2, "title": "COMETH in small", "description": "Bring your dataset and see which algorithm suits it.",
         "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
         "pages": [{"title": "Overview", "file": "pages/overview.md"}],
         "tasks": tasks,
         "phases": [{
-            "index": 0, "name": "Data sets", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": list(range(len(tasks))),
+            "index": 0, "name": "Datasets", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": list(range(len(tasks))),
             "execution_time_limit": 120, "podium": {"accepts": ["dataset"], "slug": "data-sets"},
         }],
         "leaderboards": [{
-            "title": "Data sets", "key": "main", "submission_rule": "Force_Latest_Multiple", "primary_index": 0,
+            "title": "Datasets", "key": "main", "submission_rule": "Force_Latest_Multiple", "primary_index": 0,
             "podium": {"transposed": True, "show_tasks": True},
             "columns": [
                 {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4},

@@ -13,7 +13,7 @@ from examples.tracks.track import Arrays, BoardColumn, Data, Question, Size, Tra
 HERE = Path(__file__).resolve().parent
 SLUG, TITLE = "ogb-lsc", "OGB Large-Scale Challenge"
 SUBTITLE = "Node classification, link prediction and graph regression on graphs of real size"
-DESCRIPTION = """Three data sets, three kinds of tasks. A person is in one team in each track; the tracks are ranked apart.
+DESCRIPTION = """Three datasets, three kinds of tasks. A person is in one team in each track; the tracks are ranked apart.
 
 Every track has two test splits: **test-dev**, whose leaderboard is open and shows each score at once, and **test-challenge**, whose
 scores stay sealed until the organizers reveal them. The data here are generated; formats, metrics and rules are those of the challenge.

@@ -1,6 +1,6 @@
 """Generators of graph data: papers that cite each other, and triples of a knowledge graph.
 
-Nothing is taken from the real data sets but their formats, and their numbers of test items where the true size is asked for.
+Nothing is taken from the real datasets but their formats, and their numbers of test items where the true size is asked for.
 """
 
 from __future__ import annotations

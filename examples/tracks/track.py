@@ -1,4 +1,4 @@
-"""A track: one data set of a challenge with its phases, its rules and its generated data."""
+"""A track: one dataset of a challenge with its phases, its rules and its generated data."""
 
 from __future__ import annotations
 

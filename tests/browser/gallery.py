@@ -170,7 +170,7 @@ def own_algorithm(visitor: Visitor) -> None:
 
 def own_data_set(visitor: Visitor) -> None:
     visitor.visit("/competitions/both/submissions/").get_by_role("link", name="Still being filled.zip").click()
-    visitor.page.get_by_text("Withdraw this data set").click()
+    visitor.page.get_by_text("Withdraw this dataset").click()
 
 
 def scrolled_board(visitor: Visitor) -> None:

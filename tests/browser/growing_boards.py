@@ -1,4 +1,4 @@
-"""Two competitions whose boards grow by algorithms and by data sets: one with cells in every state, one with nothing yet."""
+"""Two competitions whose boards grow by algorithms and by datasets: one with cells in every state, one with nothing yet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG_NAME = "Soil moisture of forty-one alpine meadows since 1961"
 
 
 def growing(organizer: User, place: seeding.Place) -> None:
-    """Fill the board: the first member is "hedi"; the last data set is still being filled, and others failed in each way."""
+    """Fill the board: the first member is "hedi"; the last dataset is still being filled, and others failed in each way."""
     site = _world(organizer, place)
     for number, name in enumerate(TEAMS):
         user = seeding.person(
@@ -35,7 +35,7 @@ def growing(organizer: User, place: seeding.Place) -> None:
     submit_code(site, site.teams[-1])
     for number in range(DATASETS):
         submit_dataset(
-            site, site.teams[number % len(TEAMS)], name=LONG_NAME if number == 1 else f"Data set {number + 1}"
+            site, site.teams[number % len(TEAMS)], name=LONG_NAME if number == 1 else f"Dataset {number + 1}"
         )
     settle(site, _scores(site), 0.5)
     submit_dataset(site, site.teams[0], name="Still being filled")
@@ -54,7 +54,7 @@ def _world(organizer: User, place: seeding.Place) -> Scenario:
     phase.refresh_from_db()
     board = phase.leaderboards.get()
     transposed = Leaderboard.objects.create(
-        phase=phase, key="transposed", title="Data sets as rows", index=1, is_transposed=True
+        phase=phase, key="transposed", title="Datasets as rows", index=1, is_transposed=True
     )
     for column in board.columns.all():
         column.pk, column.leaderboard = None, transposed
@@ -63,14 +63,14 @@ def _world(organizer: User, place: seeding.Place) -> Scenario:
 
 
 def _scores(site: Scenario) -> Scores:
-    """Each algorithm a little better than the next, but on every third data set; some fail."""
-    names = [LONG_NAME if number == 1 else f"Data set {number + 1}" for number in range(DATASETS)]
+    """Each algorithm a little better than the next, but on every third dataset; some fail."""
+    names = [LONG_NAME if number == 1 else f"Dataset {number + 1}" for number in range(DATASETS)]
     found: dict[tuple[str, str], float | str] = {}
     for place, team in enumerate(team.name for team in site.teams):
         found[team, "test-dev"] = 0.1 + 0.05 * place
         for number, name in enumerate(names):
             found[team, name] = round(0.12 + 0.04 * ((place * (number % 3 + 1)) % len(TEAMS)), 3)
-    return found | {("Ibex", "Data set 1"): "time_limit", ("Kestrel", LONG_NAME): "memory_limit"}
+    return found | {("Ibex", "Dataset 1"): "time_limit", ("Kestrel", LONG_NAME): "memory_limit"}
 
 
 def _fail_by_the_platform(site: Scenario) -> None:

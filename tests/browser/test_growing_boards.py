@@ -1,4 +1,4 @@
-"""Boards that grow by data sets, in a browser: many columns, the pages of an algorithm and of a data set, and taking one off."""
+"""Boards that grow by datasets, in a browser: many columns, the pages of an algorithm and of a dataset, and taking one off."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def test_the_team_s_name_stays_in_sight_while_data_sets_are_scrolled(new_visitor
     expect(board.get_by_text("waiting").first).to_be_visible()
     expect(board.get_by_text("our fault").first).to_be_visible()
     expect(board.get_by_text("being filled", exact=True)).to_be_visible()
-    page.get_by_role("link", name="Earlier data sets").click()
-    expect(page.get_by_text("Submitted data sets 1 to 20 of 26")).to_be_visible()
+    page.get_by_role("link", name="Earlier datasets").click()
+    expect(page.get_by_text("Submitted datasets 1 to 20 of 26")).to_be_visible()
     expect(board.get_by_text("failed").first).to_be_visible()
 
 
 def test_an_algorithm_and_a_data_set_have_pages_and_the_data_set_is_withdrawn(new_visitor: NewVisitor) -> None:
     visitor = new_visitor("hedi", viewport=NARROW)
     submission_called(visitor, "code.zip")
-    expect(visitor.page.get_by_role("heading", name="On submitted data sets")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="On submitted datasets")).to_be_visible()
     assert visitor.accessibility_faults() == []
     assert visitor.overflow() <= 0
-    visitor.page.get_by_role("link", name="Data set 25").click()
-    expect(visitor.page.get_by_role("heading", name="Data set 25", exact=True)).to_be_visible()
-    submission_called(visitor, "Data set 25.zip")
+    visitor.page.get_by_role("link", name="Dataset 25").click()
+    expect(visitor.page.get_by_role("heading", name="Dataset 25", exact=True)).to_be_visible()
+    submission_called(visitor, "Dataset 25.zip")
     expect(visitor.page.get_by_text("on the board", exact=True)).to_be_visible()
     assert visitor.accessibility_faults() == []
     assert visitor.overflow() <= 0
-    visitor.page.get_by_text("Withdraw this data set").click()
+    visitor.page.get_by_text("Withdraw this dataset").click()
     visitor.page.get_by_role("button", name="Withdraw").click()
     expect(visitor.page.get_by_text("it is no longer on the board")).to_be_visible()
     visitor.visit(f"{BOTH}/leaderboard/?sets=2")
-    expect(visitor.page.get_by_text("Submitted data sets 21 to 25 of 25")).to_be_visible()
+    expect(visitor.page.get_by_text("Submitted datasets 21 to 25 of 25")).to_be_visible()

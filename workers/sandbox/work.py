@@ -29,7 +29,7 @@ ALSO_AT = {"/app/program": "/app/ingestion_program"}
 
 
 def is_copied(target: str) -> bool:
-    """Whether a stage with writable inputs gets a copy of this target; data sets stay shared and read-only."""
+    """Whether a stage with writable inputs gets a copy of this target; datasets stay shared and read-only."""
     return target in PLACES
 
 

@@ -1,4 +1,4 @@
-"""Leaderboards, their rows, data sets, commitments and winners, as they are answered."""
+"""Leaderboards, their rows, datasets, commitments and winners, as they are answered."""
 
 from typing import Any
 
@@ -26,9 +26,7 @@ class CellOut(serializers.Serializer[Any]):
     key = serializers.CharField(help_text="As in `scores`: `column@task`.")
     state = serializers.ChoiceField(choices=[(one.value, one.value) for one in CellState])
     reason = serializers.CharField(allow_null=True, help_text="Why there is no score, where there will be none.")
-    is_own = serializers.BooleanField(
-        help_text="The row's team submitted the data set: it does not count for its rank."
-    )
+    is_own = serializers.BooleanField(help_text="The row's team submitted the dataset: it does not count for its rank.")
 
 
 class RowOut(serializers.Serializer[Any]):
@@ -42,7 +40,7 @@ class RowOut(serializers.Serializer[Any]):
     verified = serializers.DictField(
         allow_null=True, help_text="Of a winner whose code was run: `wall_s` it took and the `limit_s`."
     )
-    cells = CellOut(many=True, required=False, help_text="On each submitted data set, of a board that grows by them.")
+    cells = CellOut(many=True, required=False, help_text="On each submitted dataset, of a board that grows by them.")
 
 
 def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
@@ -63,7 +61,7 @@ def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
 
 
 def _cell_out(column: DatasetColumn, entry: Entry) -> dict[str, Any]:
-    """How far a row is on a submitted data set."""
+    """How far a row is on a submitted dataset."""
     return {
         "key": column.key,
         "state": column.state_in(entry.values),

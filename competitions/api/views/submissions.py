@@ -151,7 +151,7 @@ class SubmissionCancel(SubmissionView):
 
 
 class SubmissionWithdraw(SubmissionView):
-    """Take a data set of your team off a board that grows, for good; until the phase closes."""
+    """Take a dataset of your team off a board that grows, for good; until the phase closes."""
 
     @extend_schema(request=None, responses=s.DatasetOut)
     def post(self, request: Request, pk: int) -> Response:

@@ -223,7 +223,7 @@ def _counted(parts: Sequence[object], name: str) -> str:
 
 
 def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task | int]:
-    """The settings of a board that grows by data sets; none where it does not."""
+    """The settings of a board that grows by datasets; none where it does not."""
     growth = spec.extra.grows
     if growth is None:
         return {}

@@ -1,4 +1,4 @@
-"""What a bundle names that must be on this site already: data sets and tasks by key, a queue, a free address."""
+"""What a bundle names that must be on this site already: datasets and tasks by key, a queue, a free address."""
 
 from collections.abc import Iterable
 
@@ -97,8 +97,8 @@ class References:
             return
         found = Resource.objects.usable_by(self.owner).filter(key=said).first()
         if found is None:
-            self._fault(where, f"there is no data set with the key {said} that you may use")
+            self._fault(where, f"there is no dataset with the key {said} that you may use")
         elif found.kind != kind:
-            self._fault(where, f"the data set {said} is {found.get_kind_display()}, not {Resource.Kind(kind).label}")
+            self._fault(where, f"the dataset {said} is {found.get_kind_display()}, not {Resource.Kind(kind).label}")
         else:
             self.resources[said, kind] = found

@@ -80,7 +80,7 @@ class _TaskReader:
 
     def _part(self, name: str, said: Any) -> None:
         if not isinstance(said, dict) or not ({"key", "zip"} & set(said)):
-            self._fault((name,), "must be a mapping with a `zip` of this archive or the `key` of a data set")
+            self._fault((name,), "must be a mapping with a `zip` of this archive or the `key` of a dataset")
         elif said.get("key") is not None:
             self._key(name, str(said["key"]))
         else:

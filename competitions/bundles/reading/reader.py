@@ -216,7 +216,7 @@ class BundleReader:
         if is_key(relative):
             return ""
         if KEY_LIKE.match(relative):
-            return f"{relative!r} has {len(relative)} characters; the key of a data set has 36, or name a file of the bundle"
+            return f"{relative!r} has {len(relative)} characters; the key of a dataset has 36, or name a file of the bundle"
         near = self.files.similar(relative)
         return f"the bundle has no {relative!r}" + (f"; there is {near!r}" if near else "")
 
@@ -245,7 +245,7 @@ class BundleReader:
         return "" if path is not None and path.is_file() else f"{relative!r} is a folder; name a file"
 
     def _fault_of_part(self, relative: str) -> str:
-        """A program or data set: a folder, or a zip that the worker can unpack."""
+        """A program or dataset: a folder, or a zip that the worker can unpack."""
         path = self.files.path(relative)
         if path is None or path.is_dir():
             return "" if path is None or any(path.rglob("*")) else f"the folder {relative!r} is empty"
@@ -258,7 +258,7 @@ class BundleReader:
         return ""
 
     def _no_archive(self, relative: str) -> str:
-        """Why the worker could not unpack a file that is a task's program or data set."""
+        """Why the worker could not unpack a file that is a task's program or dataset."""
         path = self.files.path(relative)
         if path is None or path.is_dir() or zipfile.is_zipfile(path):
             return ""

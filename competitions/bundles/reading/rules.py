@@ -57,11 +57,11 @@ def _growth(phase: PhaseSpec, tasks: list[object], boards: list[LeaderboardSpec]
         known = ", ".join(map(str, tasks))
         yield (*where, "check"), f"there is no task with the index {growth.check!r}; there are {known}"
     elif growth.check in phase.tasks:
-        yield (*where, "check"), "the check of data sets is run on data sets alone; take it out of the phase's `tasks`"
+        yield (*where, "check"), "the check of datasets is run on datasets alone; take it out of the phase's `tasks`"
     if sorted(phase.extra.accepts or []) != ["code", "dataset"]:
-        yield where, "a board that grows takes code and data sets alone: `accepts: [code, dataset]`"
+        yield where, "a board that grows takes code and datasets alone: `accepts: [code, dataset]`"
     if phase.extra.visibility == "sealed" or any(board.podium.visibility == "sealed" for board in boards):
-        yield where, "a board that grows cannot be sealed: what is run on new data sets shows what counts"
+        yield where, "a board that grows cannot be sealed: what is run on new datasets shows what counts"
 
 
 def ordered(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:

@@ -81,10 +81,10 @@ class PhaseForm(forms.ModelForm[Phase]):
                 self.add_error(field, f"The task “{task}” belongs to another competition.")
         self._keep_sealed_tasks(cleaned)
         if check is not None and check in (cleaned.get("tasks") or []):
-            self.add_error("dataset_check", "The check is run on data sets alone: take it out of the phase's tasks.")
+            self.add_error("dataset_check", "The check is run on datasets alone: take it out of the phase's tasks.")
         if check is not None and cleaned.get("preset"):
             self.add_error(
-                "preset", "A known challenge has a fixed data set, so its board does not grow. Choose one of the two."
+                "preset", "A known challenge has a fixed dataset, so its board does not grow. Choose one of the two."
             )
         if self.instance.pk and self.instance.submissions.exists():
             self._keep_what_submissions_rest_on(cleaned)

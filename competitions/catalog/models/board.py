@@ -74,7 +74,7 @@ class Leaderboard(models.Model):
         phase: Phase | None = getattr(self, "phase", None)  # a form may name none
         if self.visibility == self.Visibility.SEALED and phase is not None and phase.grows:
             raise ValidationError(
-                {"visibility": "The phase's boards grow by data sets, and such a board cannot be sealed."}
+                {"visibility": "The phase's boards grow by datasets, and such a board cannot be sealed."}
             )
 
     @cached_property

@@ -66,7 +66,7 @@ def _joined(
         return None
     name = name_of(submission)
     task = Task.objects.create(
-        competition_id=phase.competition_id, owner=like.owner, name=name, description=f"Data set of submission #{submission.pk}",
+        competition_id=phase.competition_id, owner=like.owner, name=name, description=f"Dataset of submission #{submission.pk}",
         scoring_program=like.scoring_program, ingestion_program=like.ingestion_program,
         ingestion_only_during_scoring=like.ingestion_only_during_scoring,
         input_data=_resource(like, name, Resource.Kind.INPUT_DATA, inputs),
@@ -88,7 +88,7 @@ def _resource(like: Task, name: str, kind: Resource.Kind, file: StoredFile) -> R
 
 def name_of(submission: Submission) -> str:
     """What a dataset is called on the board: the first words of its description, else its file's name."""
-    text = " ".join(submission.description.split()) or Path(submission.file_name).stem or f"Data set {submission.pk}"
+    text = " ".join(submission.description.split()) or Path(submission.file_name).stem or f"Dataset {submission.pk}"
     if len(text) <= MAX_NAME:
         return text
     cut = text[: MAX_NAME - 1]

@@ -110,14 +110,14 @@ def shown(values: dict[str, float], column: ShownColumn) -> str:
 
 
 CELL_NOTES = {
-    CellState.WAITING: ("waiting", "It is still to be run on this data set."),
+    CellState.WAITING: ("waiting", "It is still to be run on this dataset."),
     CellState.PLATFORM_FAILED: ("our fault", "The platform failed; it is to be run again."),
 }
 
 
 @register.filter
 def cell(entry: Entry, column: DatasetColumn) -> SafeString:
-    """What a row reached on a submitted data set, or how far it is there."""
+    """What a row reached on a submitted dataset, or how far it is there."""
     state = column.state_in(entry.values)
     if state == CellState.FAILED:
         label = Reason(column.reason_in(entry.values)).label
@@ -129,7 +129,7 @@ def cell(entry: Entry, column: DatasetColumn) -> SafeString:
     if column.dataset.submission.team_id != entry.team_id:
         return format_html("{}", value)
     return format_html(
-        '{} <span class="chip" title="Its own data set: it does not count for its rank.">own</span>', value
+        '{} <span class="chip" title="Its own dataset: it does not count for its rank.">own</span>', value
     )
 
 

@@ -207,9 +207,9 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @login_required
 def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take the team's data set off a board that grows."""
+    """Take the team's dataset off a board that grows."""
     dataset = dataset_withdraw(submission=find(request, pk), by=person(request), now=timezone.now())
-    messages.info(request, f"The data set “{dataset.name}” was withdrawn.")
+    messages.info(request, f"The dataset “{dataset.name}” was withdrawn.")
     return redirect("web:submission", pk)
 
 

@@ -1,4 +1,4 @@
-"""Whether a submitted data set is one that algorithms can be compared on; ends with a sentence for its team when it is not.
+"""Whether a submitted dataset is one that algorithms can be compared on; ends with a sentence for its team when it is not.
 
 It runs on the organizers' side: it reads the labels, too, and no participant's code is near.
 """
@@ -18,7 +18,7 @@ BETTER_BY = 0.05  # than always the most frequent class: else there is nothing t
 def table(path: Path, *, columns: int | None = None) -> Any:
     """A table of finite numbers, with so many columns where that is known."""
     if not path.is_file():
-        sys.exit(f"the data set has no {path.parent.name}/{path.name}")
+        sys.exit(f"the dataset has no {path.parent.name}/{path.name}")
     try:
         found = np.loadtxt(path, delimiter=",", ndmin=2)
     except ValueError as error:

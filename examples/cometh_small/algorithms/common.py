@@ -1,4 +1,4 @@
-"""What all algorithms share: reading the participant's data set, and writing what was estimated beside what is true."""
+"""What all algorithms share: reading the participant's dataset, and writing what was estimated beside what is true."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Estimate = Callable[[Any, Any], Any]
 
 
 def read(folder: Path, name: str) -> Any:
-    """A matrix of the data set; ends with a sentence for the participant when it is not there."""
+    """A matrix of the dataset; ends with a sentence for the participant when it is not there."""
     path = folder / name
     if not path.is_file():
         sys.exit(
-            f"the data set has no {name}; pack mixtures.csv, profiles.csv and proportions.csv at the top level of the zip"
+            f"the dataset has no {name}; pack mixtures.csv, profiles.csv and proportions.csv at the top level of the zip"
         )
     return np.loadtxt(path, delimiter=",", ndmin=2)
 

@@ -32,7 +32,7 @@ def fetch(address: str) -> dict[str, Any]:
 
 
 def by_algorithm(rows: list[dict[str, Any]], key: str = "mae") -> dict[str, list[float]]:
-    """The values of one column for each task, over all data sets."""
+    """The values of one column for each task, over all datasets."""
     found: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row["scores"].items():
@@ -43,7 +43,7 @@ def by_algorithm(rows: list[dict[str, Any]], key: str = "mae") -> dict[str, list
 
 
 def page(said: dict[str, Any]) -> str:
-    """A page with one bar for each algorithm: its mean error over all data sets, the best first."""
+    """A page with one bar for each algorithm: its mean error over all datasets, the best first."""
     means = {task: sum(values) / len(values) for task, values in by_algorithm(said["rows"]).items()}
     worst = max(means.values(), default=1.0) or 1.0
     bars = "".join(

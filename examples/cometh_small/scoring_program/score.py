@@ -1,4 +1,4 @@
-"""Mean absolute error of an algorithm's proportions on a participant's data set."""
+"""Mean absolute error of an algorithm's proportions on a participant's dataset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def main(predictions: Path, output: Path) -> None:
-    """Compare what the algorithm wrote with what the data set says is true."""
+    """Compare what the algorithm wrote with what the dataset says is true."""
     truth = np.loadtxt(predictions / "truth.csv", delimiter=",", ndmin=2)
     estimate = np.loadtxt(predictions / "estimate.csv", delimiter=",", ndmin=2)
     scores = {"mae": float(np.abs(truth - estimate).mean()), "samples": truth.shape[1]}

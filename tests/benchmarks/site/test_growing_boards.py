@@ -48,7 +48,7 @@ def filled(algorithms: int, datasets: int) -> Scenario:
     sent = Submission.objects.bulk_create(Submission(team=team, kind=Kind.CODE, **same) for team in teams)
     data = Submission.objects.bulk_create(Submission(team=teams[0], kind=Kind.DATASET, **same) for _ in range(datasets))
     tasks = Task.objects.bulk_create(
-        Task(competition=site.competition, name=f"Data set {number}", scoring_program=own.scoring_program)
+        Task(competition=site.competition, name=f"Dataset {number}", scoring_program=own.scoring_program)
         for number in range(datasets)
     )
     Dataset.objects.bulk_create(
@@ -95,6 +95,6 @@ def test_a_growing_board(algorithms: int, datasets: int) -> None:
     with CaptureQueriesContext(connection) as queries:
         client.get(url, {"sets": "2"})
     print(
-        f"\n{algorithms} algorithms x {datasets} data sets: one more result {result:.0f} ms, page {page:.0f} ms, "
+        f"\n{algorithms} algorithms x {datasets} datasets: one more result {result:.0f} ms, page {page:.0f} ms, "
         f"{len(queries)} queries, idle round {idle:.0f} ms"
     )

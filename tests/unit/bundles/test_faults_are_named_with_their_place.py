@@ -57,7 +57,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("tasks.0.name", ..., "`name` is missing"),
     ("tasks.0.scoring_program", ..., "`scoring_program` is missing"),
     ("tasks.0.reference_data", "no_such", "the bundle has no 'no_such'"),
-    ("tasks.0.reference_data", "0b9f1c5e-1111-2222-3333-4444555566667", "has 37 characters; the key of a data set has 36"),
+    ("tasks.0.reference_data", "0b9f1c5e-1111-2222-3333-4444555566667", "has 37 characters; the key of a dataset has 36"),
     ("tasks.1", {"index": 0, "name": "Second", "scoring_program": "scoring_program"}, "the index 0 is that of another task"),
     ("tasks.0.ingestion_only_during_scoring", "perhaps", "must be true or false, not 'perhaps'"),
     ("phases.0.tasks", [0, 7], "phases[0].tasks[1]: there is no task with the index 7"),

@@ -131,7 +131,7 @@ def test_one_file_under_two_names_is_stored_once_and_kept_as_two_resources(site:
     [
         (True, Resource.Kind.INPUT_DATA, ""),
         (True, Resource.Kind.REFERENCE_DATA, "is reference data, not input data"),
-        (False, Resource.Kind.INPUT_DATA, "there is no data set with the key"),
+        (False, Resource.Kind.INPUT_DATA, "there is no dataset with the key"),
     ],
 )
 def test_a_key_means_a_data_set_of_ones_own(

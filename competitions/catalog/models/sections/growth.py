@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 class GrowthSection(Section):
     dataset_check = models.ForeignKey(
-        Task, on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name="check of data sets",
-        help_text="The board grows in both directions: a data set that this task scores joins it as a column, and every algorithm that "
+        Task, on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name="check of datasets",
+        help_text="The board grows in both directions: a dataset that this task scores joins it as a column, and every algorithm that "
         "counts is run on it, with the programs of the phase's first task. Empty: it does not.",
     )  # fmt: skip
     max_datasets = models.PositiveSmallIntegerField(
-        "data sets in all", default=50, validators=[MinValueValidator(1), MaxValueValidator(200)],
-        help_text="How many submitted data sets a growing board takes.",
+        "datasets in all", default=50, validators=[MinValueValidator(1), MaxValueValidator(200)],
+        help_text="How many submitted datasets a growing board takes.",
     )  # fmt: skip
     max_datasets_per_team = models.PositiveSmallIntegerField(
-        "data sets of a team",
+        "datasets of a team",
         default=3,
         validators=[MinValueValidator(1)],
         help_text="Withdrawn ones are counted, too.",

@@ -29,7 +29,7 @@ class IntakeSection(Section):
     accepts_predictions = models.BooleanField("accepts prediction files", default=True)
     accepts_code = models.BooleanField("accepts code", default=False)
     accepts_datasets = models.BooleanField(
-        "accepts data sets", default=False, help_text="Participants send data; the tasks' programs are the algorithms."
+        "accepts datasets", default=False, help_text="Participants send data; the tasks' programs are the algorithms."
     )
     as_on_codabench = models.BooleanField(
         "runs as on Codabench",

@@ -1,4 +1,4 @@
-"""Boards that grow: every algorithm that counts is run on every data set, once, and after all submissions."""
+"""Boards that grow: every algorithm that counts is run on every dataset, once, and after all submissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards that grow: which data sets join, how many, and when they leave."""
+"""Boards that grow: which datasets join, how many, and when they leave."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ def test_a_team_has_so_many_data_sets_and_withdrawing_gives_no_place_back(site: 
     site.phase.refresh_from_db()
     first = joined(site, name="a").submission
     submit_dataset(site, name="b")
-    with pytest.raises(refusals.NoPlaceForDataset, match="2 data sets of a team"):
+    with pytest.raises(refusals.NoPlaceForDataset, match="2 datasets of a team"):
         submit_dataset(site, name="c")
     dataset_withdraw(submission=first, by=site.member(), now=site.now)
     with pytest.raises(refusals.NoPlaceForDataset):
         submit_dataset(site, name="c")
     submit_dataset(site, site.teams[1], name="d")
     submit_dataset(site, site.teams[1], name="e")
-    with pytest.raises(refusals.NoPlaceForDataset, match="3 data sets in all"):
+    with pytest.raises(refusals.NoPlaceForDataset, match="3 datasets in all"):
         submit_dataset(site, site.teams[2], name="f")
 
 
@@ -169,7 +169,7 @@ def test_what_a_growing_board_cannot_be_is_refused(site: Scenario, changes: dict
 def test_data_sets_that_wait_for_algorithms_are_named(site: Scenario) -> None:
     joined(site, name="wine & cheese")
     page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
-    assert "Data sets that wait for algorithms: wine &amp; cheese." in page
+    assert "Datasets that wait for algorithms: wine &amp; cheese." in page
 
 
 def test_a_submitted_data_set_is_not_offered_as_a_task_of_the_phase(three: Scenario) -> None:

@@ -44,7 +44,7 @@ def test_a_row_stays_while_its_cells_run_and_after_they_failed(three: Scenario) 
 
 def test_ranks_are_averages_over_data_sets_and_wait_until_all_have_run(three: Scenario) -> None:
     assert order(three) == [("Ada", 1), ("Ben", 2), ("Cay", 3)]
-    owner = three.join("Dan")  # no algorithm, only a data set
+    owner = three.join("Dan")  # no algorithm, only a dataset
     joined(three, owner, name="new")
     reconcile(three)
     scores = {("Ada", "new"): 0.9, ("Ben", "new"): 0.2, ("Cay", "new"): 0.1}
@@ -79,7 +79,7 @@ def test_whoever_comes_later_gains_nothing_by_cells_that_are_missing(three: Scen
     late = three.join("Eve")
     submit_code(three, late)
     work(three, {("Eve", OWN): 0.05})
-    assert dict(order(three))["Eve"] == 2.5  # first of 4 on the own data set, behind all three on the other
+    assert dict(order(three))["Eve"] == 2.5  # first of 4 on the own dataset, behind all three on the other
     settle(three, {("Eve", "new"): 0.05})
     assert order(three)[0] == ("Eve", 1)
 
@@ -165,9 +165,9 @@ def test_pages_cost_the_same_with_one_data_set_and_with_many(three: Scenario) ->
             page = client.get(url).content.decode()
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 10
-    assert f"Submitted data sets 1 to 20 of {DATASETS_PER_PAGE + 5}" in page
+    assert f"Submitted datasets 1 to 20 of {DATASETS_PER_PAGE + 5}" in page
     second = client.get(url, {"sets": "2", "sort": f"mae@{Dataset.objects.order_by('pk')[0].task_id}"}).content.decode()
-    assert "Submitted data sets 21 to 25 of 25" in second
+    assert "Submitted datasets 21 to 25 of 25" in second
     assert client.get(url, {"sets": "9" * 18}).status_code == 200
     assert client.get(url, {"sets": "x"}).status_code == 200
 
@@ -183,7 +183,7 @@ def test_the_submission_s_page_tells_of_the_data_set_and_of_the_cells(three: Sce
     run = cells(submission=made).get()
     address = reverse("web:submission", args=[made.pk])
     page = client.get(address).content.decode()
-    assert "On submitted data sets" in page
+    assert "On submitted datasets" in page
     assert f'id="run-{run.pk}"' not in page
     assert f'id="run-{run.pk}"' in client.get(address, {"run": str(run.pk)}).content.decode()
     withdrawn = client.post(reverse("web:submission-withdraw", args=[dataset.submission_id]), follow=True)
