@@ -1,7 +1,7 @@
 """The settings of a phase by subject. A section holds its fields, what they may be, where the form shows them and what the API tells."""
 
 from competitions.catalog.models.sections.budget import GIB, MIB, Budget, BudgetSection
-from competitions.catalog.models.sections.growth import GrowthSection
+from competitions.catalog.models.sections.growing import GrowthSection
 from competitions.catalog.models.sections.intake import IntakeSection, validate_prediction_format
 from competitions.catalog.models.sections.outputs import OutputsSection
 from competitions.catalog.models.sections.quota import Quota, QuotaSection
