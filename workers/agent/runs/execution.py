@@ -41,6 +41,7 @@ class RunExecution:
         self.job = job
         self.folder = folder
         self.state = Activity.PREPARING
+        self.state_changed = threading.Event()  # the site hears of it at once
         self.renewed_urls: dict[str, str] = {}
         self.scores: dict[str, float] = {}
         self.verdict: Verdict | None = None
@@ -219,6 +220,7 @@ class RunExecution:
                 return None
             self._running[stage.name] = stage
             self.state = ACTIVITIES["scoring" if "scoring" in self._running else stage.name]
+            self.state_changed.set()
         try:
             evidence = stage.execute(
                 on_start=lambda moment: self.folder.stage_started(stage.name, moment),

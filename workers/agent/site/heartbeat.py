@@ -16,7 +16,7 @@ from workers.protocol.calls import Activity, LogPiece, LogStream
 
 log = logging.getLogger("podium.worker")
 
-TICK_S = 1.0  # the protocol: not more than once a second
+TICK_S = 1.0  # the protocol: not more than once a second, and when a stage begins
 RETRY_S = 3.0
 FIRST_BEAT_S = 3.0  # a cancel that came before the claim's end, or a long staging, is seen by then
 MAX_TEXT_BYTES = 48_000  # of one log piece; the site takes 64,000 characters
@@ -40,8 +40,12 @@ class Heartbeat(threading.Thread):
         self.lost = threading.Event()
 
     def run(self) -> None:
-        """Beat until `stop`: in time, and when there is something new; a short run may end without a beat."""
-        while not self._done.wait(TICK_S):
+        """Beat until `stop`: in time, at once when a stage begins, and when there is log text; a short run may end without a beat."""
+        while True:
+            self._execution.state_changed.wait(TICK_S)
+            self._execution.state_changed.clear()
+            if self._done.is_set():
+                return
             try:
                 if self._wanted():
                     self.beat()
@@ -51,6 +55,7 @@ class Heartbeat(threading.Thread):
     def stop(self) -> None:
         """The run is over."""
         self._done.set()
+        self._execution.state_changed.set()
 
     def _wanted(self) -> bool:
         execution = self._execution
