@@ -80,6 +80,15 @@ def _wants_postgres(item: pytest.Item) -> bool:
     return item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in ON_POSTGRES
 
 
+def use_broker(url: str) -> None:
+    """Send messages to this broker from now on; connections to the one before are forgotten."""
+    from core.celery import app, broker_config
+
+    app.close()
+    app.__dict__.pop("amqp", None)  # it keeps a pool of producers
+    app.conf.update(**broker_config(url))
+
+
 def use_database(url: str) -> None:
     """Point Django's default connection at another database, in place: the handler keeps the same dictionary."""
     import environ

@@ -56,10 +56,8 @@ class Cluster:
         """Migrate, seed, and start everything."""
         from django.core.management import call_command
 
-        from core.celery import app, broker_config
-
         call_command("migrate", verbosity=0, interactive=False)
-        app.conf.update(**broker_config(self.broker.url))
+        use_broker(self.broker.url)
         self._seed()
         self.start_web()
         self.reconciler.start()

@@ -15,7 +15,7 @@ import pytest
 from config.demo.processes import background_command
 from tests import services
 from tests.bombs import zip_of_zeros
-from tests.conftest import use_database
+from tests.conftest import use_broker, use_database
 from tests.faults.parts import Broker, Database, Part, wait_for
 from tests.services import REPOSITORY
 
@@ -53,14 +53,12 @@ def background(django_db_blocker: Any) -> Iterator[Background]:
     """The parts, with a competition in the database; no process runs yet."""
     from django.core.management import call_command
 
-    from core.celery import app, broker_config
-
     folder: Path = services.run_folder() / "background-faults"
     folder.mkdir()
     made = Background(folder)
     with django_db_blocker.unblock():
         use_database(made.database.url)
-        app.conf.update(**broker_config(made.broker.url))
+        use_broker(made.broker.url)
         try:
             call_command("migrate", verbosity=0, interactive=False)
             yield made
