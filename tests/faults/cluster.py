@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import OperationalError, connections, transaction
 from docker.errors import APIError
 
+from tests.conftest import use_broker
 from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
 from tests.faults.proxy import Proxy
 
