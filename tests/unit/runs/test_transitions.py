@@ -111,7 +111,7 @@ def test_a_run_that_is_not_over_is_not_opened_again(site: Scenario) -> None:
     assert not run_reopen(run=run, actor="test", now=site.now)
     assert moved(run, State.QUEUED, State.FAILED, site, reason=Reason.SCORING_ERROR)
     run.refresh_from_db()
-    stale = Run(pk=run.pk, attempt=2, submission=run.submission)
+    stale = Run(pk=run.pk, attempt=2, submission=run.submission, task=run.task)
     assert not run_reopen(run=stale, actor="test", now=site.now), "another attempt was meant"
     assert run_reopen(run=run, actor="test", now=site.now, note="again")
     assert not run_reopen(run=run, actor="test", now=site.now), "once"
