@@ -88,7 +88,7 @@ class Site:
             user=self.user, file_name="s.zip", size_bytes=len(content), chunks=[content], now=self.now
         )
         made = submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
-        run_background()
+        run_background(at=self.now)
         made.refresh_from_db()
         return made
 

@@ -63,7 +63,8 @@ def robot(site: SmallSite) -> Client:
 
 
 @pytest.fixture
-def worker(site: SmallSite, tmp_path: Path) -> Iterator[WorkerProcess]:
+def worker(site: SmallSite, tmp_path: Path, settings: Any) -> Iterator[WorkerProcess]:
+    settings.ROBOT_WAIT_S = 20  # background work is done here
     with background_running():
         started = WorkerProcess(site, tmp_path, name="w", options=("--slots", "2")).start()
         yield started
