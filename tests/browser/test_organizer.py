@@ -124,7 +124,7 @@ def test_a_competition_is_made_from_nothing_published_and_scores_its_first_submi
     expect(page.locator(".checklist")).to_have_count(0)
 
     sam.join("solubility-2027")
-    expect(sam.main).to_contain_text("waits for an organizer")
+    expect(sam.main).to_contain_text("is waiting for an organizer")
     page.goto(f"{url}/admin/teams/registration/")
     row = page.get_by_role("row", name=re.compile("Solubility 2027"))
     act(page, row.get_by_role("checkbox"), "Approve")
@@ -237,7 +237,7 @@ def test_revealing_a_sealed_phase_before_its_end_asks_to_be_confirmed(new_visito
     expect(page.locator(".message")).to_contain_text("are public now")
     new_visitor().visit(board)
     olga.visit(board)
-    expect(olga.main).to_contain_text("Nobody has a score yet")
+    expect(olga.main).to_contain_text("No scores yet")
 
 
 def test_a_bundle_is_imported_by_itself_once_it_has_arrived_and_says_what_became_of_it(

@@ -205,7 +205,7 @@ def test_who_waits_is_told_the_place_and_who_runs_the_workers(new_visitor: NewVi
     page = new_visitor("fred").visit("/competitions/cluster/submissions/?show=running")
     row = page.locator("table.submissions tbody tr")
     expect(row).to_contain_text("Waiting at place 1 of the queue")
-    expect(row).to_contain_text("No compute worker answers; the last one did")
+    expect(row).to_contain_text("No compute worker is responding; one last did")
     expect(row).to_contain_text("Cluster team, room 4.12")
 
 
