@@ -118,6 +118,16 @@ class BrowserSite:
                 process.kill()
                 process.wait()
 
+    def link_mailed_to(self, address: str, part: str) -> str:
+        """The first link with this part that was mailed to this address; mails are sent in the background, so it is waited for."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            link = next((link for link in self.links_mailed_to(address) if part in link), None)
+            if link is not None:
+                return link
+            time.sleep(0.1)
+        raise AssertionError(f"No link with {part!r} was mailed to {address}.")
+
     def links_mailed_to(self, address: str) -> list[str]:
         """Every link of every message to this address, oldest message first."""
         found = []

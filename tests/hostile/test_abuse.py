@@ -251,14 +251,20 @@ def test_nothing_of_a_first_run_is_seen_by_a_second(bench: Bench) -> None:
 
 def test_space_and_files_are_given_back_to_the_host(bench: Bench) -> None:
     def used() -> int:
-        facts = os.statvfs(bench.worker.data_dir)
-        return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+        return sum(path.lstat().st_blocks * 512 for path in bench.worker.data_dir.rglob("*"))
 
     before = used()
     bench.run(bench.code_job(resources.DISK_FILL, output_bytes=64 * MIB))
     bench.run(bench.code_job(resources.INODE_FILL))
-    assert used() - before < 32 * MIB  # others use this disk too
-    assert not any("podium" in line and str(bench.worker.data_dir) in line for line in loop_devices())
+    assert used() - before < 4 * MIB  # logs and results
+    # Space is held as well by a file system that is still mounted, and by a deleted file that is still open.
+    assert not any(str(bench.worker.data_dir) in line for line in [*loop_devices(), *deleted_files_still_open()])
+
+
+def deleted_files_still_open() -> list[str]:
+    """Files without a name that this process, which runs the worker's code, holds open."""
+    links = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    return [link for link in links if link.endswith("(deleted)")]
 
 
 def loop_devices() -> list[str]:
