@@ -263,7 +263,7 @@ def test_space_and_files_are_given_back_to_the_host(bench: Bench) -> None:
 
 def deleted_files_still_open() -> list[str]:
     """Files without a name that this process, which runs the worker's code, holds open."""
-    links = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    links = [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     return [link for link in links if link.endswith("(deleted)")]
 
 
