@@ -79,8 +79,11 @@ def next_teams(queue: Queue, fitting: QuerySet[Run]) -> Iterator[tuple[int, int]
     """
     in_flight = runs_in_flight()
     cap = queue.max_in_flight_per_team
-    run = fitting.filter(team=OuterRef("team"), priority=OuterRef("priority"))
-    lines = TeamTurn.objects.filter(Exists(run), queue=queue, waiting_since__isnull=False)
+    runs = fitting.filter(team=OuterRef("team"), priority=OuterRef("priority")).order_by("queued_at", "pk")
+    # A scalar, as PostgreSQL joins `Exists` with all runs where a few teams have most of them.
+    next_run = Subquery(runs.values("pk")[:1])
+    waiting = TeamTurn.objects.filter(queue=queue, waiting_since__isnull=False)
+    lines = waiting.alias(next_run=next_run).filter(next_run__isnull=False)
     fields = ("team", "priority", "waiting_since", "served_at")
     idle = lines.exclude(team__in=in_flight).order_by("-priority", "served_at", "waiting_since", "team")
     busy = lines.filter(team__in=[team for team, runs in in_flight.items() if cap is None or runs < cap])
@@ -171,10 +174,11 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
 def turn_taken(run: Run, *, now: datetime) -> None:
     """Remember that it was this team's turn. Call in the transaction that leased the run."""
     line = TeamTurn.objects.filter(queue=run.queue, team=run.team_id)
-    if not run.fills_board:  # the board's turn, not the team's
-        line.update(served_at=now)
     of_priority = line.filter(priority=run.priority)
-    list(of_priority.select_for_update())  # see `enter_queue`
+    if run.fills_board:  # the board's turn, not the team's
+        list(of_priority.select_for_update())
+    else:
+        line.update(served_at=now)  # locks the rows as well; see `enter_queue`
     waiting = Run.objects.filter(queue=run.queue, team=run.team_id, priority=run.priority, state=State.QUEUED)
     if not waiting.exists():
         of_priority.update(waiting_since=None)
