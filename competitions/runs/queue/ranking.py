@@ -9,14 +9,13 @@ claim costs the same however many runs wait.
 """
 
 import heapq
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import count, groupby
 from typing import Final
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, QuerySet, Subquery
@@ -96,61 +95,6 @@ def runs_in_flight() -> Counter[int]:
     """How many runs each team has on workers, of those that are its turn."""
     held = Run.objects.filter(state__in=HELD, fills_board=False)
     return Counter(dict(held.order_by().values_list("team").annotate(n=Count("*"))))
-
-
-def queue_places(runs: Iterable[Run]) -> dict[UUID, int]:
-    """The place of each of these runs that waits; 1 is next. At most two queries for each queue, however many wait."""
-    by_queue: dict[Queue, list[Run]] = defaultdict(list)
-    for run in runs:
-        if run.state == State.QUEUED:
-            by_queue[run.queue].append(run)
-    return {pk: place for queue, wanted in by_queue.items() for pk, place in _places(queue, wanted).items()}
-
-
-def _places(queue: Queue, wanted: list[Run]) -> dict[UUID, int]:
-    waiting, in_flight = waiting_teams(queue)
-    of_teams = _oldest_first(queue, wanted, waiting)
-    sought, places = {run.pk for run in wanted}, dict[UUID, int]()
-    for place, line in enumerate(hand_outs(waiting, in_flight, cap=queue.max_in_flight_per_team), start=1):
-        if of_teams.get(line):
-            pk = of_teams[line].popleft()
-            if pk in sought:
-                places[pk] = place
-        if len(places) == len(sought):
-            break
-    return places
-
-
-def _oldest_first(queue: Queue, wanted: list[Run], waiting: list[WaitingTeam]) -> dict[tuple[int, int], deque[UUID]]:
-    """By (team, priority): the waiting runs of the teams whose runs are wanted; not asked for where those are all of them."""
-    runs: Iterable[Run] = wanted
-    teams = {run.team_id for run in wanted}
-    if len(wanted) != sum(line.runs for line in waiting if line.team in teams):
-        runs = Run.objects.filter(queue=queue, state=State.QUEUED, team__in=teams).only("team", "priority", "queued_at")
-    lines: dict[tuple[int, int], deque[UUID]] = defaultdict(deque)
-    for run in sorted(runs, key=lambda run: (run.queued_at, run.pk)):
-        lines[run.team_id, run.priority].append(run.pk)
-    return lines
-
-
-def waiting_teams(queue: Queue) -> tuple[list[WaitingTeam], dict[int, int]]:
-    """Everybody who waits in a queue, and how many runs each of them has in flight; one query."""
-    runs = Run.objects.filter(queue=queue, team=OuterRef("team"), priority=OuterRef("priority"), state=State.QUEUED)
-    held = Run.objects.filter(team=OuterRef("team"), state__in=HELD, fills_board=False)
-    rows = TeamTurn.objects.filter(queue=queue, waiting_since__isnull=False).annotate(
-        runs=_count(runs), in_flight=_count(held)
-    )
-    fields = ("team", "priority", "waiting_since", "served_at", "runs", "in_flight")
-    found = [row for row in rows.values_list(*fields) if row[4]]
-    waiting = [
-        WaitingTeam(team, priority, since, served, count) for team, priority, since, served, count, _ in found if since
-    ]
-    return waiting, {row[0]: row[5] for row in found}
-
-
-def _count(runs: QuerySet[Run]) -> Coalesce:
-    """The number of these runs, as an annotation of a team's turn."""
-    return Coalesce(Subquery(runs.order_by().values("team").annotate(n=Count("*")).values("n")), 0)
 
 
 def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
