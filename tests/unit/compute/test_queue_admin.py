@@ -17,10 +17,10 @@ from competitions.runs.models import Run
 from competitions.runs.queue.positions import expected_start, queue_positions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
+from tests.admin_forms import fields_of
 from tests.answers import read_result
 from tests.permissions import client_of
 from tests.scenario import Scenario, lease, person, scenario, statuses
-from tests.unit.catalog.admin_forms import fields_of
 
 pytestmark = pytest.mark.django_db
 
