@@ -91,6 +91,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -239,6 +240,7 @@ CACHES = {
     "default": env.cache(
         "PODIUM_CACHE_URL", default=f"filecache://{DATA_DIR / 'cache'}" if EMBEDDED else "locmemcache://"
     ),
+    "database": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "core_cache"},
     # Rendered pages that are the same for everybody, by ETag; each process keeps its own.
     "pages": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
@@ -247,6 +249,12 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 200},
     },
 }
+
+if CACHES["default"]["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
+    CACHES["default"]["BACKEND"] = "core.shared_cache.RedisOrDatabaseCache"
+    CACHES["default"]["OPTIONS"] = {"socket_connect_timeout": 0.5, "socket_timeout": 1} | CACHES["default"].get(
+        "OPTIONS", {}
+    )
 
 # --- API ------------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
