@@ -11,10 +11,10 @@ from pathlib import Path
 
 import django_stubs_ext
 import environ
-import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from core.logs import configure_structlog, logging_config
 from workers.protocol.images import ImageNameInvalid, parse_image
 
 django_stubs_ext.monkeypatch()  # lets classes name their type: ModelAdmin[Run]
@@ -337,40 +337,5 @@ TIME_ZONE = "UTC"
 USE_I18N = False  # English alone: no page has to find out its language
 FORMAT_MODULE_PATH = "config.formats"
 USE_TZ = True
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "json": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                structlog.processors.JSONRenderer(),
-            ],
-            "foreign_pre_chain": [
-                structlog.contextvars.merge_contextvars,
-                structlog.stdlib.add_log_level,
-                structlog.stdlib.add_logger_name,
-                structlog.processors.TimeStamper(fmt="iso"),
-            ],
-        }
-    },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "root": {"handlers": ["stderr"], "level": env.str("PODIUM_LOG_LEVEL", default="INFO")},
-    "loggers": {
-        "django": {"handlers": ["stderr"], "propagate": False},
-        "django.server": {"handlers": ["stderr"], "propagate": False},
-    },
-}
-structlog.configure(
-    processors=[
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso"),
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    wrapper_class=structlog.stdlib.BoundLogger,
-)
+LOGGING = logging_config(env.str("PODIUM_LOG_LEVEL", default="INFO"))
+configure_structlog()
