@@ -51,6 +51,9 @@ json.dump({"token": account.token, "phase": competition.phases.get(slug="test-de
 """
 
 
+ADMINISTRATORS = "from accounts.models import User; print(*User.objects.filter(is_superuser=True))"
+
+
 def compose_command() -> list[str]:
     """Compose version 2 where it is installed, else version 1."""
     plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
@@ -288,3 +291,51 @@ def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Sta
         "static",
         "workers",
     ]
+
+
+def recipes() -> list[str]:
+    """The lines of the docs' recipes, without comments."""
+    docs = (REPOSITORY / "docs/administrators.md").read_text()
+    block = docs.partition("## Recipes")[2].partition("```sh\n")[2].partition("```")[0]
+    return [line for line in block.splitlines() if not line.startswith("#")]
+
+
+def recipe(stack: Stack, line: str, folder: Path) -> str:
+    """Run a line of the docs on this stack, in a folder for the files that it reads and writes."""
+    options = [
+        "--project-name",
+        PROJECT,
+        "--project-directory",
+        REPOSITORY,
+        "--file",
+        REPOSITORY / "docker-compose.yml",
+    ]
+    compose = " ".join(map(str, [*compose_command(), *options]))
+    done = subprocess.run(
+        ["bash", "-c", line.replace("docker compose", compose)], cwd=folder, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env=stack.environment | {"ADMIN_PASSWORD": "quite a long secret 11"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_recipes_of_the_docs_work_line_by_line(
+    stack: Stack, competition: tuple[dict[str, Any], Path], tmp_path: Path
+) -> None:
+    made, baselines = competition
+    submission = submit(stack, made, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
+    before = outcome(stack, made, submission)
+    *lines, restore = recipes()
+    said = {line: recipe(stack, line, tmp_path) for line in lines}
+    assert any("rows" in answer for answer in said.values())
+    assert (tmp_path / "podium-backup.tar").stat().st_mode & 0o777 == 0o600
+    assert len(stack.compose("ps", "--quiet", "web").split()) == 2
+    assert {stack.get("/accounts/login/").status_code for _ in range(8)} == {200}
+    stack.compose("down", "--volumes", "--timeout", "5")
+    stack.up()
+    assert "compared and equal" in recipe(stack, restore, tmp_path)
+    after = outcome(stack, made, submission)
+    assert (after["status"], after["scores"]) == (before["status"], before["scores"])
+    assert (
+        stack.compose("exec", "-T", "web", "python", "manage.py", "shell", "-c", ADMINISTRATORS).strip().endswith("ada")
+    )
