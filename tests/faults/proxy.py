@@ -29,7 +29,8 @@ class Proxy(ThreadingHTTPServer):
     """Forwards to `upstream`. `mode` says what goes wrong:
 
     `down` nothing passes; `cut` outputs break off in the middle, `cuts` times; `deaf` every second request arrives and its
-    answer is lost; `twice` each request arrives twice; `late` a copy of each request arrives a second later, out of order.
+    answer is lost; `small` outputs are too large for it;
+    `twice` each request arrives twice; `late` a copy of each request arrives a second later, out of order.
     """
 
     daemon_threads = True
@@ -80,6 +81,10 @@ class _Handler(BaseHTTPRequestHandler):
         if proxy.mode == "cut" and self.command == "PUT" and proxy.cuts > 0:
             proxy.cuts -= 1
             self._cut(length)
+            return
+        if proxy.mode == "small" and self.command == "PUT":
+            self.rfile.read(length)
+            self._answer(413, [("Content-Type", "text/html")], b"<h1>413 Request Entity Too Large</h1>")
             return
         try:
             message = Message(self.command, self.path, dict(self._kept_headers()), self.rfile.read(length))

@@ -15,6 +15,7 @@ from django.db import connection
 
 from competitions.runs.models import Attempt, Run, RunLog, RunOutput
 from competitions.submissions.states import State
+from tests.faults.proxy import Proxy
 from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
 from workers.agent.host.janitor import remove_run_folder
 from workers.engines.docker.client import DockerEngine
@@ -86,6 +87,24 @@ def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallS
     assert run.meters["memory_peak_bytes"] > 1_000_000
     assert [stage["name"] for stage in run.receipt["stages"]] == ["ingestion", "scoring"]
     wait_for(lambda: containers_of(site) == [], 20, "containers removed")
+
+
+def test_a_finished_run_whose_outputs_a_proxy_refuses_is_our_failure_and_is_tried_again(
+    site: SmallSite, start_worker: Start
+) -> None:
+    proxy = Proxy(site.url)
+    proxy.mode = "small"
+    try:
+        start_worker(options=("--site", proxy.url))
+        runs = site.submit(ANSWER)
+        attempt = wait_for(lambda: Attempt.objects.filter(run=runs[0]).first(), 60, "the first attempt ends")
+        proxy.mode = ""
+        assert (attempt.outcome, attempt.reason) == (State.QUEUED, "infrastructure")
+        assert "refused the output" in attempt.detail
+        run = ended(runs)[0]
+        assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 2)
+    finally:
+        proxy.stop()
 
 
 def test_a_program_that_fails_is_the_participants_failure_after_one_attempt(

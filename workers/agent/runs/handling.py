@@ -179,8 +179,9 @@ class RunHandling:
                 for name, sha in outputs.items()
             ]
             for name, upload in zip(outputs, uploads, strict=True):
-                if not self._is_uploaded(name, upload):
-                    result = result.without_output(name)
+                refusal = self._refusal(name, upload)
+                if refusal is not None:
+                    result = self._result_without(name, refusal, result)
             client.complete(job.run_id, job.token, result, patience_s=patience)
         except LeaseLost:
             log.warning("run_fenced", **about(job))
@@ -191,16 +192,25 @@ class RunHandling:
         seconds = round(time.monotonic() - self._began, 3)
         log.info("run_ended", outcome=result.outcome, code=result.code, seconds=seconds, **about(job))
 
-    def _is_uploaded(self, name: str, upload: Future[None]) -> bool:
-        """False for an output that the site does not want: it is left out, and the result itself still counts."""
+    def _refusal(self, name: str, upload: Future[None]) -> SiteError | None:
+        """Why the site, or a proxy before it, does not take this output."""
         try:
             upload.result()
         except LeaseLost:
             raise
         except SiteError as error:
-            log.warning("output_refused", code=error.code, detail=f"{name}: {error.detail[:200]}", **about(self.job))
-            return False
-        return True
+            log.error("output_refused", code=error.code, detail=f"{name}: {error.detail[:200]}", **about(self.job))
+            return error
+        return None
+
+    def _result_without(self, name: str, refusal: SiteError, result: Complete) -> Complete:
+        """A success that cannot be handed over whole is our failure; what failed anyway keeps its verdict, without the output."""
+        left = result.without_output(name)
+        if result.outcome not in ("finished", "ingested"):
+            return left
+        detail = f"the site or a proxy before it refused the output {name}: {refusal.detail[:300]}"
+        self.execution.verdict = infrastructure(SandboxError("output_refused", detail))
+        return self.execution.result({each: output.sha256 for each, output in left.outputs.items()})
 
     def give_up_ahead(self) -> None:
         """It was claimed ahead and its turn does not come: somebody else may have it, unless it was cancelled."""

@@ -77,7 +77,7 @@ class SiteClient:
         self._queue_token = queue_token
         self._stop = stop or threading.Event()
         self._session = requests.Session()
-        self._session.verify = verify
+        self._verify = verify
         self._session.headers["User-Agent"] = f"podium-worker/{__version__}"
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(pool_connections=4, pool_maxsize=POOL_CONNECTIONS))
@@ -176,7 +176,12 @@ class SiteClient:
         arguments.setdefault("timeout", (CONNECT_TIMEOUT_S, READ_TIMEOUT_S))
         try:
             answer = self._session.request(
-                method, urljoin(self._base, path), headers=headers, allow_redirects=False, **arguments
+                method,
+                urljoin(self._base, path),
+                headers=headers,
+                allow_redirects=False,
+                verify=self._verify,
+                **arguments,
             )
         except requests.RequestException as error:
             # Never the whole address: that of a file is a secret while it is valid.
