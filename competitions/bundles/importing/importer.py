@@ -48,11 +48,12 @@ def bundle_import(
     source: Path,
     owner: User,
     now: datetime,
+    name: str = "",
     queue: Queue | None = None,
     progress: Progress = quiet,
     record: "Callable[[Imported], None]" = unrecorded,
 ) -> Imported:
-    """Import a bundle given as a zip or a folder; its owner becomes its organizer.
+    """Import a bundle given as a zip or a folder; its owner becomes its organizer. `name` is the zip's own, for messages.
 
     Without a `queue` it is the one that the bundle names, else `default`. Raises `InvalidBundle` with every fault at
     once; then nothing was created. Files are stored before the one transaction that makes the rows, so that it is short;
@@ -60,7 +61,7 @@ def bundle_import(
     transaction, so that what it writes is there exactly when the competition is; if it raises, nothing was created.
     """
     progress("Unpacking")
-    with opened(source) as files, tempfile.TemporaryDirectory() as scratch:
+    with opened(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
         progress("Reading")
         reader = BundleReader(files)
         references = References(reader, owner=owner, queue=queue)
