@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -220,9 +221,17 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "primary": primary,
         "best": [(at, primary.shown(value), name) for at, value, name in best],
         "own": [(at, primary.shown(value)) for at, value in own],
-        "plot": score_plot([(at, value) for at, value, _ in best], own, primary),
+        "plot": score_plot(
+            [(at, value) for at, value, _ in best], own, primary, until=_known_until(board, visited.now)
+        ),
     }
     return render_tab(request, visited, "history", context)
+
+
+def _known_until(board: Leaderboard, now: datetime) -> datetime:
+    """How far the best score that the board shows is known to hold: to its freeze or its phase's end, at most to now."""
+    freeze_at = board.freeze_at if board.phase.revealed_at is None else None
+    return min(at for at in (now, board.phase.closes_at, freeze_at) if at is not None)
 
 
 def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
