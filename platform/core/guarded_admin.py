@@ -2,16 +2,24 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import NestedObjects
 from django.core.exceptions import FieldDoesNotExist
 from django.db import router
-from django.db.models import Model, QuerySet
+from django.db.models import JSONField, Model, QuerySet
 from django.http import HttpRequest
 
 COMPARED_BY: Final = ("exact", "isnull", "gte", "lt")  # what the admin's own filters put into an address
+
+
+class EmptyJSONField(forms.JSONField):
+    """JSON in a form: no value is an empty field, not the word `null`."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return "" if value is None else super().prepare_value(value)
 
 
 class GuardedAdmin(admin.ModelAdmin[Any]):
@@ -19,6 +27,8 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
 
     Without it, an address such as `?scores__mae__regex=^0` asks any field of the model, whether a page shows it or not.
     """
+
+    formfield_overrides: ClassVar[Any] = {JSONField: {"form_class": EmptyJSONField}}
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return lookup in set(self.declared_lookups(request))

@@ -50,6 +50,20 @@ def test_no_page_is_wider_than_the_window(new_visitor: NewVisitor, who: str, vie
     assert not too_wide
 
 
+@pytest.mark.parametrize("who", ["olga", "rita"])
+def test_no_list_of_the_admin_is_cut_on_a_laptop(new_visitor: NewVisitor, who: str) -> None:
+    visitor = new_visitor(who, viewport={"width": 1366, "height": 768})
+    links = visitor.visit("/admin/").locator("#content-main th a").evaluate_all("all => all.map(one => one.pathname)")
+    lists = [path for path in links if path.count("/") == 4]
+    assert len(lists) > 10
+    cut = {}
+    for path in lists:
+        results = visitor.visit(path).locator("#changelist-form .results, #changelist .results")
+        if results.count() and (hidden := results.first.evaluate("one => one.scrollWidth - one.clientWidth")) > 0:
+            cut[path] = hidden
+    assert not cut
+
+
 def test_a_submission_in_each_state_reads_well_on_a_phone(new_visitor: NewVisitor) -> None:
     visitor = new_visitor("fred", viewport=NARROW)
     visitor.visit("/competitions/cluster/submissions/")

@@ -37,7 +37,7 @@ class AnnouncementInline(OwnCompetitions, admin.StackedInline[Announcement, Comp
     extra = 0
 
 
-class OrganizerInline(OwnCompetitions, admin.TabularInline[CompetitionOrganizer, Competition]):
+class OrganizerInline(OwnCompetitions, admin.StackedInline[CompetitionOrganizer, Competition]):
     """Who organizes. The right to see sealed scores is an administrator's to give, not one's own to take."""
 
     model = CompetitionOrganizer
