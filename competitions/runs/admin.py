@@ -273,9 +273,7 @@ class NeedsAPerson(admin.SimpleListFilter):
 @admin.register(Run)
 class RunAdmin(ReadOnly, OrganizerAdmin):
     competition_path = "submission__phase__competition"
-    list_display = [
-        "short_id", "state", "reason", "code", "submission", "task", "attempt", "worker", "queued_at", "lease_expires_at",
-    ]  # fmt: skip
+    list_display = ["short_id", "state", "why", "submission", "task", "attempt", "worker", "queued_at"]
     list_filter = ["state", NeedsAPerson]
     list_select_related = ["submission", "task", "worker__queue"]
     fields: ClassVar[Any] = RUN_FIELDS
@@ -285,6 +283,10 @@ class RunAdmin(ReadOnly, OrganizerAdmin):
     @admin.display(description="run")
     def short_id(self, run: Run) -> str:
         return str(run.pk)[:8]
+
+    @admin.display(description="reason", ordering="reason")
+    def why(self, run: Run) -> str:
+        return ": ".join(part for part in (run.get_reason_display() if run.reason else "", run.code) if part)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Run | None:
         run: Run | None = super().get_object(request, object_id, from_field)

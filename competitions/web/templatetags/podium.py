@@ -45,10 +45,20 @@ def has_heading(body: str) -> bool:
 @register.filter
 def instant(value: datetime | None) -> SafeString | str:
     """A moment in UTC; the page's script adds the reader's own zone as a title and fills countdowns."""
+    return _time(value, "%Y-%m-%d %H:%M")
+
+
+@register.filter
+def exact_instant(value: datetime | None) -> SafeString | str:
+    """As `instant`, to the second."""
+    return _time(value, "%Y-%m-%d %H:%M:%S")
+
+
+def _time(value: datetime | None, form: str) -> SafeString | str:
     if value is None:
         return "—"
     utc = value.astimezone(UTC)
-    return format_html('<time datetime="{}" data-instant>{}&nbsp;UTC</time>', utc.isoformat(), f"{utc:%Y-%m-%d %H:%M}")
+    return format_html('<time datetime="{}" data-instant>{}&nbsp;UTC</time>', utc.isoformat(), utc.strftime(form))
 
 
 @register.filter

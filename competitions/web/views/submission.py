@@ -1,5 +1,6 @@
 """A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from competitions.leaderboards.ranking.fact_columns import comparisons
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.downloads import stored_response
-from competitions.runs.models import Run, RunOutput
+from competitions.runs.models import Run, RunEvent, RunOutput
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
@@ -131,9 +132,16 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
             {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
             for stream, label, text in logs
         ],
-        "events": list(run.events.all()),
+        "events": _history(run, run.queued_at if run.fills_board else submission.created_at),
         **_files(reader, submission, run),
     }
+
+
+def _history(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
+    """The moves of a run, each with the seconds that it had been in the state it left."""
+    events = list(run.events.all())
+    since = [began_at, *(event.at for event in events)]
+    return [(event, max((event.at - before).total_seconds(), 0.0)) for event, before in zip(events, since, strict=False)]
 
 
 def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
