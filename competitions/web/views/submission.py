@@ -141,7 +141,9 @@ def _history(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
     """The moves of a run, each with the seconds that it had been in the state it left."""
     events = list(run.events.all())
     since = [began_at, *(event.at for event in events)]
-    return [(event, max((event.at - before).total_seconds(), 0.0)) for event, before in zip(events, since, strict=False)]
+    return [
+        (event, max((event.at - before).total_seconds(), 0.0)) for event, before in zip(events, since, strict=False)
+    ]
 
 
 def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
