@@ -40,6 +40,7 @@ from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
 from competitions.web.progress import Progress, progress_of, with_expected_start
+from competitions.web.refused_forms import entered_values
 from competitions.web.submission_rows import rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
@@ -164,10 +165,11 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, "The fact sheet was changed." if changed else "The fact sheet is as it was.")
         return redirect("web:submission", pk)
     visited = visit(request, submission.phase.competition.slug)
-    asked = questions_of(submission.phase)
+    asked, entered = questions_of(submission.phase), entered_values(request)
+    answers = answers_of_form(entered) if entered else submission.fact_sheet
     context = {
         "submission": submission,
-        "questions": [(question, submission.fact_sheet.get(question.key)) for question in asked],
+        "questions": [(question, answers.get(question.key)) for question in asked],
         "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.facts.team_id,
         "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
     }
