@@ -143,6 +143,7 @@ def refused(visitor: Visitor) -> None:
     page = visitor.visit(f"{GAP}/team/")
     page.get_by_label("Invite somebody").fill("nobody-at-all")
     page.get_by_role("button", name="Invite").click()
+    page.locator(".message.error").wait_for()
 
 
 def new_token(visitor: Visitor) -> None:

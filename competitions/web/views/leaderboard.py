@@ -102,15 +102,19 @@ class DrawnPage:
         return SafeString("".join(row for _, row in before)), SafeString("".join(row for _, row in after))
 
 
-def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str) -> DrawnPage:
+def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str, decides: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
-    asked = hashlib.sha256(repr((cursor, sort, [column.key for column in columns])).encode()).hexdigest()
+    asked = hashlib.sha256(repr((cursor, sort, decides, [column.key for column in columns])).encode()).hexdigest()
     key = f"rows:{RELEASE}:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
         page = board_page(board, cursor=cursor, sort=sort)
         template = get_template("web/_board_row.html")
-        same = {"columns": columns, "detailed": detailed_entries(board, [row.entry for row in page.rows])}
+        same = {
+            "columns": columns,
+            "decides": decides,
+            "detailed": detailed_entries(board, [row.entry for row in page.rows]),
+        }
         rows = [(row.entry.pk, template.render(same | {"rank": row.rank, "entry": row.entry})) for row in page.rows]
         drawn = DrawnPage(rows, {row.entry.pk: row.rank for row in page.rows}, page.next_cursor)
         caches["pages"].set(key, drawn)
@@ -126,9 +130,12 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         raise UnknownSort(sort)
     sort = "" if primary is not None and sort == primary.key else sort
     shown, datasets = datasets_page(shown, int(sets) if is_number(sets := request.GET.get("sets", "")) else 1)
+    decides = sort or (primary.key if primary is not None else "")
     cursor = request.GET.get("cursor")
     page: BoardPage | DrawnPage = (
-        board_page(board, cursor=cursor, sort=sort) if board.is_transposed else _drawn(board, shown, cursor, sort)
+        board_page(board, cursor=cursor, sort=sort)
+        if board.is_transposed
+        else _drawn(board, shown, cursor, sort, decides)
     )
     mine = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
     undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
@@ -139,6 +146,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "columns": shown,
         "primary": primary if primary in columns else None,
         "sort": sort,
+        "decides": decides,
         "datasets": datasets,
         "waiting_datasets": [] if page.rows else datasets_named(shown),
         "kept": _kept(phase, board, sort, datasets),

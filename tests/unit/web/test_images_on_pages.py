@@ -130,3 +130,28 @@ def test_a_logo_is_uploaded_kept_replaced_and_cleared(site: Scenario) -> None:
     assert logo() not in (None, first)
     save(site, **{"new_logo-clear": "on"})
     assert logo() is None
+
+
+def test_organizers_are_told_of_images_that_a_page_cannot_show(site: Scenario) -> None:
+    Page.objects.create(competition=site.competition, title="One", body="![a](a.png) ![b](https://else.where/b.png)")
+    told = "is not among the competition&#x27;s images"
+    overview = reverse("web:overview", args=[site.competition.slug])
+    assert f"The image a.png is not shown: it {told}" in client_of(site.organizer).get(overview).content.decode()
+    assert told not in client_of(site.member()).get(overview).content.decode()
+    PageImage.objects.create(competition=site.competition, name="a.png", file=store_bytes(png_of()))
+    assert "The image https://else.where/b.png is not shown" in client_of(site.organizer).get(overview).content.decode()
+
+
+def test_prize_and_contact_stand_on_the_pages_of_the_competition(site: Scenario) -> None:
+    mail = 'href="mailto:who@example.org"'
+    pages = {
+        name: reverse(f"web:{name}", args=[site.competition.slug])
+        for name in ("overview", "rules", "leaderboard", "data")
+    }
+    before = "".join(Client().get(url).content.decode() for url in [*pages.values(), "/"])
+    assert "Prize" not in before
+    assert "mailto" not in before
+    Competition.objects.filter(pk=site.competition.pk).update(reward="A <b>mug</b>", contact_email="who@example.org")
+    shown = {name: Client().get(url).content.decode() for name, url in (pages | {"index": "/"}).items()}
+    assert all("A &lt;b&gt;mug&lt;/b&gt;" in page for page in shown.values())
+    assert [name for name, page in shown.items() if mail in page] == ["overview", "rules"]
