@@ -91,7 +91,7 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
                 return super().changeform_view(request, object_id, form_url, extra_context)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        form, refusal = super().get_form(request, obj, change, **kwargs), _refusal.get()
+        form, refusal = super().get_form(request, obj, change=change, **kwargs), _refusal.get()
         return form if refusal is None else type("RefusedForm", (_Refused, form), {"refusal": refusal})
 
     def get_deleted_objects(
