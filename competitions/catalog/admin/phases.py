@@ -64,8 +64,9 @@ class PhaseAdmin(OrganizerAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Phase | None = None) -> Any:
         """A new phase has no reveal and no costs to show, and before it opens a change has nothing to be confirmed."""
         has_begun = obj is not None and obj.opens_at <= timezone.now()
-        left_out = {"revealed_at", "cost"} if obj is None else set()
-        left_out |= set() if has_begun else {"impact_read"}
+        left_out = set() if has_begun else {"impact_read"}
+        left_out |= {"revealed_at"} if obj is None else set()
+        left_out |= set() if obj is not None and obj.grows else {"cost"}
         return [
             (heading, {"fields": [name for name in options["fields"] if name not in left_out]})
             for heading, options in self.fieldsets
