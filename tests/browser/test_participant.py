@@ -224,7 +224,9 @@ def test_a_page_that_follows_says_when_it_cannot(new_visitor: NewVisitor) -> Non
     )  # and not a form to sign in
 
 
-def test_a_team_name_that_is_taken_is_said_beside_the_form_as_it_was_filled_in(new_visitor: NewVisitor, site: BrowserSite) -> None:
+def test_a_team_name_that_is_taken_is_said_beside_the_form_as_it_was_filled_in(
+    new_visitor: NewVisitor, site: BrowserSite
+) -> None:
     visitor = new_visitor()
     sign_up(visitor, site, "rosa")
     visitor.join("gap")
