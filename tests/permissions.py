@@ -16,13 +16,14 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from competitions.catalog.models import Series
+from competitions.catalog.models import PageImage, Series
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.states import Kind
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
 from competitions.winners.models import Lane, Place
+from tests.images import png_of
 from tests.scenario import Scenario, person, scenario
 
 EVERYBODY = "ASMTOXR"
@@ -41,6 +42,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:history": ("get", EVERYBODY, {}),
     "web:leaderboard-csv": ("get", EVERYBODY, {}),
     "web:logo": ("get", EVERYBODY, {}),
+    "web:image": ("get", EVERYBODY, {}),
     "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
     "web:join": ("post", "SMTOXR", {"A": 302}),
     "web:manifest": ("get", "", {EVERYBODY: 404}),  # the public board was never committed to
@@ -202,7 +204,8 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     phase = site.phase
     phase.starting_kit = phase.tasks.get().scoring_program
     phase.save()
-    site.competition.logo = store_bytes(b"\x89PNG")
+    site.competition.logo = store_bytes(png_of())
+    PageImage.objects.create(competition=site.competition, name="plot.png", file=store_bytes(png_of()))
     site.competition.save()
     made = site.submit(kind=Kind.CODE)
     run = made.runs.get()
@@ -269,6 +272,8 @@ def url_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:
         arguments["pk"] = permissions.arguments.get("entry", 0)
     if name.startswith("web:winners-"):
         arguments["key"] = permissions.arguments["place"]
+    if name == "web:image":
+        arguments["name"] = "plot.png"
     if name == "web:download":
         arguments["name"] = "starting_kit"
     if name == "accounts:token-revoke":

@@ -107,11 +107,12 @@ def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
         return
     with local_copy(job.file) as path:
         if job.kind == BundleImport.Kind.TASK:
-            task_import(source=path, owner=job.owner, record=partial(_task_made, job.pk, claim_id))
+            task_import(source=path, owner=job.owner, name=job.file_name, record=partial(_task_made, job.pk, claim_id))
             return
         bundle_import(
-            source=path, owner=job.owner, queue=job.queue, now=timezone.now(), progress=progress, record=record
-        )
+            source=path, owner=job.owner, name=job.file_name, queue=job.queue, now=timezone.now(), progress=progress,
+            record=record,
+        )  # fmt: skip
 
 
 def _step(pk: int, claim_id: uuid.UUID, step: str) -> None:

@@ -17,6 +17,8 @@ from competitions.catalog.models import Column, Competition, Format, Leaderboard
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
+from competitions.resources.images import HEAD_BYTES, content_type_of
+from competitions.resources.images import SUFFIXES as SUFFIXES_OF_IMAGES
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import CHUNK_BYTES, open_stored
 
@@ -47,7 +49,9 @@ def bundle_write(*, competition: Competition, target: Path, with_files: bool) ->
 
 def _member(archive: zipfile.ZipFile, name: str, chunks: Any) -> None:
     info = zipfile.ZipInfo(name, ZIP_TIME)
-    info.compress_type = zipfile.ZIP_STORED if name.endswith((".zip", ".png", ".gz")) else zipfile.ZIP_DEFLATED
+    info.compress_type = (
+        zipfile.ZIP_STORED if name.endswith((".zip", ".png", ".jpg", ".gif", ".webp", ".gz")) else zipfile.ZIP_DEFLATED
+    )
     info.external_attr = 0o644 << 16
     with archive.open(info, "w", force_zip64=True) as sink:
         for chunk in chunks:
@@ -91,13 +95,20 @@ class _Writer:
         extra = {
             "host": one.host, "max_team_size": one.max_team_size, "registration_closes": _instant(one.registration_closes_at),
             "merges_close": _instant(one.merges_close_at), "registration_questions": questions,
-            "fact_sheet": _facts(self.competition, None),
+            "fact_sheet": _facts(self.competition, None), "images": list(self._images()),
         }  # fmt: skip
         return {key: value for key, value in extra.items() if value}
 
     def _logo(self, logo: StoredFile) -> str:
-        self.stored["logo.png"] = logo
-        return "logo.png"
+        name = f"logo{_suffix(logo)}"
+        self.stored[name] = logo
+        return name
+
+    def _images(self) -> Iterator[dict[str, str]]:
+        for image in self.competition.images.select_related("file"):
+            file = f"images/{image.name}"
+            self.stored[file] = image.file
+            yield {"name": image.name, "file": file}
 
     def _rules(self) -> str | None:
         rules = current_rules(self.competition)
@@ -228,6 +239,12 @@ def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, An
 def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]]:
     questions = Question.objects.filter(competition=competition, phase=phase)
     return [{name: getattr(question, name) for name in FACTS} for question in questions]
+
+
+def _suffix(stored: StoredFile) -> str:
+    """Of an image's file, by what it is."""
+    with open_stored(stored) as file:
+        return SUFFIXES_OF_IMAGES.get(content_type_of(file.read(HEAD_BYTES)) or "", ".png")
 
 
 def _instant(moment: datetime | None) -> str | None:

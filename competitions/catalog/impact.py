@@ -63,3 +63,16 @@ def dates_move(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Itera
 def scores_were_seen(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
     if changes.get("visibility") == Phase.Visibility.SEALED:
         yield "Scores that everybody has seen so far would be sealed; whoever kept them still has them."
+
+
+@impact_check
+def what_teams_were_told_changes(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    grace = changes.get("upload_grace_minutes")
+    if grace is not None and grace < phase.upload_grace_minutes:
+        yield f"The grace for uploads shrinks from {phase.upload_grace_minutes} to {grace} minutes."
+    if changes.get("accepts_late") is False:
+        yield "Late submissions would no longer be taken."
+    if "reveal_at" in changes:
+        yield f"The planned reveal moves from {_utc(phase.reveal_at)} to {_utc(changes['reveal_at'])}."
+    if "prediction_format" in changes:
+        yield "Uploads would be checked against another file format from now on; those that were made stay as they are."

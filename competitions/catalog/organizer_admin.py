@@ -4,7 +4,9 @@ Rights follow from `CompetitionOrganizer`, not from Django's permission rows, wh
 """
 
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qs
 
+from django.contrib import admin
 from django.db.models import DateTimeField, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
@@ -14,6 +16,7 @@ from competitions.catalog.models import Competition, Phase, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
 from core.guarded_admin import GuardedAdmin
+from core.numbers import is_number
 
 if TYPE_CHECKING:
     from django.forms import ModelChoiceField
@@ -98,10 +101,12 @@ class OwnCompetitions:
         return self.mine(request)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest | None, **kwargs: Any) -> Any:
-        """The admin reads and shows instants in UTC: the label says so."""
+        """The admin reads and shows instants in UTC: the label says so, and each of its two parts has one."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
         if isinstance(db_field, DateTimeField) and field is not None:
             field.label = f"{capfirst(db_field.verbose_name)} (UTC)"
+            for part, widget in zip(("date", "time"), field.widget.widgets, strict=True):
+                widget.attrs["aria-label"] = f"{field.label}, {part}"
         return field
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> "ModelChoiceField[Any]":
@@ -155,5 +160,47 @@ class History(OwnCompetitions):
         return False
 
 
+class CompetitionFilter(admin.SimpleListFilter):
+    """Rows of one competition; not shown to somebody who has one alone."""
+
+    title, parameter_name = "competition", "competition"
+
+    def __init__(
+        self, request: HttpRequest, params: dict[str, list[str]], model: type[Model], model_admin: Any
+    ) -> None:
+        super().__init__(request, params, model, model_admin)
+        self.path = model_admin.competition_path
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        found = managed_competitions(request).order_by("title").values_list("pk", "title")
+        return [(str(pk), title) for pk, title in found] if len(found) > 1 else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        chosen = self.value() or ""
+        return queryset.filter(**{self.path: int(chosen)}) if is_number(chosen) else queryset
+
+
+def managed_competitions(request: HttpRequest) -> QuerySet[Competition]:
+    """Those that the asker organizes."""
+    assert isinstance(request.user, User), "the admin lets nobody else in"
+    return Competition.objects.managed_by(request.user)
+
+
+def named_competition(request: HttpRequest) -> Competition | None:
+    """The asker's competition that the address names, by itself or as the filter of the list that the form was opened from."""
+    filters = parse_qs(request.GET.get("_changelist_filters", ""))
+    named = request.GET.get("competition") or filters.get("competition", [""])[0]
+    return managed_competitions(request).filter(pk=int(named)).first() if is_number(named) else None
+
+
 class OrganizerAdmin(OwnCompetitions, GuardedAdmin):
-    """Base of the admins of what an organizer defines."""
+    """Base of the admins of what an organizer defines: lists can be narrowed to one competition, and forms keep it."""
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        is_competition = self.model is Competition
+        return [*([] if is_competition else [CompetitionFilter]), *super().get_list_filter(request)]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        competition = named_competition(request)
+        named = {"competition": competition.pk} if competition else {}
+        return {**super().get_changeform_initial_data(request), **named}

@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from django.db.models import Q
+
 from competitions.catalog.models import Competition, Phase
 from competitions.compute.models import ComputeWorker
+from competitions.resources.images import image_name, image_sources
 from workers.protocol.images import ImageNameInvalid, parse_image
 
 
@@ -117,6 +120,20 @@ def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
         yield ReadinessWarning(
             "queue_paused", f"Queue {queue}", "The queue is paused; submissions wait until it is resumed."
         )
+
+
+@readiness_check
+def images_of_pages_are_there(competition: Competition) -> Iterator[ReadinessWarning]:
+    with_images = competition.pages.filter(Q(body__contains="![") | Q(body__icontains="<img"))
+    names = {image.name for image in competition.images.all()} if with_images else set()
+    for page in with_images:
+        missing = [source for source in image_sources(page.body) if image_name(source) not in names]
+        if missing:
+            yield ReadinessWarning(
+                "no_page_image", f"Page {page.title}",
+                f"The image {missing[0][:80]} is not shown: it is not among the competition's images, and pages show none of other sites. "
+                "Upload it, and write its name.",
+            )  # fmt: skip
 
 
 @readiness_check

@@ -110,7 +110,7 @@ class ResourceAdmin(GuardedAdmin):
     def get_form(self, request: HttpRequest, obj: Resource | None = None, change: bool = False, **kwargs: Any) -> Any:
         kwargs["form"] = ResourceForm if obj is None else VersionForm
         form = super().get_form(request, obj, change, **kwargs)
-        form.owner = request.user  # type: ignore[attr-defined]  # whose room it takes
+        form.owner = request.user  # whose room it takes
         return form
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

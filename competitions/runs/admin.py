@@ -17,7 +17,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from accounts.models import User
-from competitions.catalog.organizer_admin import History, OrganizerAdmin, ReadOnly, choices_for
+from competitions.catalog.models import Phase
+from competitions.catalog.organizer_admin import (
+    CompetitionFilter,
+    History,
+    OrganizerAdmin,
+    ReadOnly,
+    choices_for,
+    managed_competitions,
+)
 from competitions.compute.models import Queue
 from competitions.disclosure.readers import reader_of
 from competitions.disclosure.receipts import disclosed_receipt
@@ -70,15 +78,46 @@ class RunInline(ReadOnly, admin.TabularInline[Run, Submission]):
         return RUN_COLUMNS
 
 
-@admin.register(Submission)
+class PhaseFilter(admin.SimpleListFilter):
+    """Submissions of one phase of the competition that the list is narrowed to."""
+
+    title, parameter_name = "phase", "phase"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        competitions, chosen = managed_competitions(request), request.GET.get(CompetitionFilter.parameter_name, "")
+        if not is_number(chosen) and len(competitions[:2]) > 1:
+            return []
+        phases = Phase.objects.filter(competition__in=competitions)
+        found = phases.filter(competition=int(chosen)) if is_number(chosen) else phases
+        return [(str(pk), name) for pk, name in found.values_list("pk", "name")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Submission]) -> QuerySet[Submission]:
+        return queryset.filter(phase=int(chosen)) if is_number(chosen := self.value() or "") else queryset
+
+
+class StandingFilter(admin.SimpleListFilter):
+    """What a submission's status does not say: it is late, disqualified, or counts towards no quota."""
+
+    title, parameter_name = "standing", "standing"
+    rows: ClassVar[Any] = {
+        "late": ("late", Q(is_late=True)),
+        "disqualified": ("disqualified", Q(disqualified_at__isnull=False)),
+        "free": ("counted towards no quota", Q(is_charged=False)),
+    }
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, label) for name, (label, _) in self.rows.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Submission]) -> QuerySet[Submission]:
+        return queryset.filter(self.rows[self.value()][1]) if self.value() in self.rows else queryset
+
+
 class SubmissionAdmin(ReadOnly, OrganizerAdmin):
-    """Every submission of the organizer's competitions. Scores stay on the leaderboard, whose rule on sealing holds."""
+    """Every submission of the organizer's competitions; boards add the column with scores, and register it."""
 
     competition_path = "phase__competition"
-    list_display = [
-        "id", "status", "team", "phase", "kind", "page", "reason", "is_charged", "created_at", "disqualified_at",
-    ]  # fmt: skip
-    list_filter = ["status", "reason", "kind"]
+    list_display = ["id", "state", "team", "phase", "kind", "received_at", "page"]
+    list_filter = [PhaseFilter, "status", "reason", "kind", StandingFilter]
     list_select_related = ["team", "phase__competition"]
     search_fields = ["team__name", "file_name", "submitted_by__username"]
     inlines = [RunInline]
@@ -88,6 +127,13 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
 
     def view_on_site(self, obj: Submission) -> str:
         return reverse("web:submission", args=[obj.pk])
+
+    @admin.display(description="State", ordering="status")
+    def state(self, submission: Submission) -> str:
+        """The status with why it failed, and what else keeps it from counting."""
+        parts = [submission.get_status_display(), submission.get_reason_display() if submission.reason else ""]
+        parts += ["late" if submission.is_late else "", "disqualified" if submission.disqualified_at else ""]
+        return ", ".join(part for part in parts if part)
 
     @admin.display(description="Page and file")
     def page(self, submission: Submission) -> SafeString:
@@ -227,9 +273,7 @@ class NeedsAPerson(admin.SimpleListFilter):
 @admin.register(Run)
 class RunAdmin(ReadOnly, OrganizerAdmin):
     competition_path = "submission__phase__competition"
-    list_display = [
-        "short_id", "state", "reason", "code", "submission", "task", "attempt", "worker", "queued_at", "lease_expires_at",
-    ]  # fmt: skip
+    list_display = ["short_id", "state", "why", "submission", "task", "attempt", "worker", "queued_at"]
     list_filter = ["state", NeedsAPerson]
     list_select_related = ["submission", "task", "worker__queue"]
     fields: ClassVar[Any] = RUN_FIELDS
@@ -239,6 +283,10 @@ class RunAdmin(ReadOnly, OrganizerAdmin):
     @admin.display(description="run")
     def short_id(self, run: Run) -> str:
         return str(run.pk)[:8]
+
+    @admin.display(description="reason", ordering="reason")
+    def why(self, run: Run) -> str:
+        return ": ".join(part for part in (run.get_reason_display() if run.reason else "", run.code) if part)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Run | None:
         run: Run | None = super().get_object(request, object_id, from_field)

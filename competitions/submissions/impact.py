@@ -1,6 +1,6 @@
 """What a change of a phase would do to submissions that were made and to those that are still allowed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ from django.db.models import Count
 from competitions.catalog.impact import impact_check
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
+from competitions.submissions.quota import day_began_at, week_began_at
 from competitions.submissions.states import Kind
 
 ACCEPTS: Final = (
@@ -35,12 +36,29 @@ def submissions_fall_outside(phase: Phase, changes: Mapping[str, Any], now: date
             yield f"{_submissions(count)} of {kind.label} were made; no more would be accepted."
 
 
+# A quota, how the form's sentence names its period, and since when submissions count for it; None: since ever.
+LIMITS: Final[tuple[tuple[str, str, str, Callable[[datetime], datetime] | None], ...]] = (
+    ("max_submissions_per_day", "a day", "today", day_began_at),
+    ("max_submissions_per_week", "a week", "this week", week_began_at),
+    ("max_submissions", "in total", "in total", None),
+)
+
+
 @impact_check
 def quotas_shrink(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
-    limit = changes.get("max_submissions")
-    if limit is None:
-        return
-    charged = Submission.objects.filter(phase=phase, is_charged=True).order_by().values("team")
-    over = charged.annotate(used=Count("pk")).filter(used__gte=limit).count()
-    if over:
-        yield f"{over} team{'' if over == 1 else 's'} used {limit} or more in total and could submit no more."
+    """Every smaller quota is said: teams planned with the former one, whether they have used it up or not."""
+    for name, each, period, began_at in LIMITS:
+        before, after = getattr(phase, name), changes.get(name)
+        if after is None or (before is not None and before <= after):
+            continue
+        yield f"The quota of a team shrinks from {'unlimited' if before is None else before} to {after} {each}."
+        over = _teams_that_used(phase, after, began_at(now) if began_at else None)
+        if over:
+            yield f"{over} team{'' if over == 1 else 's'} used {after} or more {period} and could submit no more."
+
+
+def _teams_that_used(phase: Phase, limit: int, since: datetime | None) -> int:
+    """How many teams made at least so many charged submissions since then."""
+    charged = Submission.objects.filter(phase=phase, is_charged=True)
+    counted = charged if since is None else charged.filter(received_at__gte=since)
+    return counted.order_by().values("team").annotate(used=Count("pk")).filter(used__gte=limit).count()

@@ -23,10 +23,20 @@ class Allowance:
         return max(self.limit - self.used, 0)
 
 
+def day_began_at(now: datetime) -> datetime:
+    """Midnight before the instant, UTC."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def week_began_at(now: datetime) -> datetime:
+    """The midnight that began the instant's Monday, UTC."""
+    midnight = day_began_at(now)
+    return midnight - timedelta(days=midnight.weekday())
+
+
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     """Every limit that the phase sets, narrowest first, in one query; an empty list means unlimited."""
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    monday = midnight - timedelta(days=midnight.weekday())
+    midnight, monday = day_began_at(now), week_began_at(now)
     charged = Submission.objects.filter(team=team_id, phase=phase, is_charged=True)
     counts = charged.aggregate(
         day=Count("pk", filter=Q(received_at__gte=midnight)), week=Count("pk", filter=Q(received_at__gte=monday)), total=Count("pk"),

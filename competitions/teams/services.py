@@ -155,17 +155,19 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
 def team_rename(*, team: Team, by: User, name: str) -> None:
     """Raises `NotCaptain`, `TeamNameTaken` or `TeamNameInvalid`."""
     require_captain(team, by)
-    cleaned = clean_team_name(name)
-    if Team.objects.filter(competition=team.competition, name__iexact=cleaned).exclude(pk=team.pk).exists():
-        raise refusals.TeamNameTaken(cleaned)
-    team.name = cleaned
+    team.name = name
     team_save(team=team)
 
 
 @transaction.atomic
 def team_save(*, team: Team) -> None:
-    """Store a team's name and mark, and tell those that show them: sends `team_changed`."""
-    team.save(update_fields=["name", "is_baseline"])
+    """Store a team's name and mark, and tell those that show them: sends `team_changed`. Raises `TeamNameTaken` or `TeamNameInvalid`."""
+    team.name = clean_team_name(team.name)
+    try:
+        with transaction.atomic():
+            team.save(update_fields=["name", "is_baseline"])
+    except IntegrityError as error:  # the constraint decides, this is its text
+        raise refusals.TeamNameTaken(team.name) from error
     team_changed.send(Team, team=team)
 
 

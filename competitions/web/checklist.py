@@ -29,17 +29,17 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
     ("Rules", "admin:catalog_competition_change", frozenset({"no_rules"})),
     (
         "Phases",
-        "admin:catalog_phase_changelist",
+        "admin:catalog_phase_{}",
         frozenset({"no_phase", "accepts_nothing", "quota_zero", "phases_overlap"}),
     ),
     (
         "Tasks and data",
-        "admin:catalog_task_changelist",
+        "admin:catalog_task_{}",
         frozenset({"no_task", "no_reference", "no_input", "check_is_a_task"}),
     ),
     (
         "Leaderboards",
-        "admin:catalog_leaderboard_changelist",
+        "admin:catalog_leaderboard_{}",
         frozenset(
             {"no_board", "no_column", "no_deciding_column", "no_source", "no_average_rank", "sealed_board_grows"}
         ),
@@ -62,12 +62,16 @@ def checklist(competition: Competition, warnings: Iterable[ReadinessWarning]) ->
     steps = []
     for title, page, codes in STEPS:
         todo = [one for one in left if one.code in codes]
-        steps.append(Step(title, _url(page, competition), todo, is_later=no_phase and title in OF_A_PHASE))
+        url = _url(page, competition, adds=any(one.code == "no_phase" for one in todo))
+        steps.append(Step(title, url, todo, is_later=no_phase and title in OF_A_PHASE))
         left = [one for one in left if one.code not in codes]
     if left:
         steps.append(Step(FURTHER, _url("admin:catalog_competition_change", competition), left))
     return steps
 
 
-def _url(page: str, competition: Competition) -> str:
-    return reverse(page, args=[competition.pk] if page.endswith("_change") else [])
+def _url(page: str, competition: Competition, *, adds: bool = False) -> str:
+    """The page where a step is done: the competition's own, a list of what it has, or the form of the first one it needs."""
+    if page.endswith("_change"):
+        return reverse(page, args=[competition.pk])
+    return f"{reverse(page.format('add' if adds else 'changelist'))}?competition={competition.pk}"

@@ -1,4 +1,4 @@
-"""Turns a `Refusal` that a page's view raised into a page that says what happened and what to do."""
+"""Turns a `Refusal` that a page's view raised into words: on the page that the refused form is on, else on a page of its own."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from competitions.web.refused_forms import back_to_form
 from core.refusals import Refusal
 
 
@@ -19,12 +20,16 @@ class RefusalMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, Refusal):
             return None
-        context = {"refusal": error, "back": came_from(request)}
+        page = came_from(request)
+        if request.method == "POST" and page:
+            return back_to_form(request, error, page)
+        context = {"refusal": error, "back": page}
         return render(request, "web/refusal.html", context, status=error.http_status)
 
 
 def came_from(request: HttpRequest) -> str:
-    """The page of this site that the form was on, or nothing."""
+    """The page of this site that the form was on, or that the link was on; nothing where that would be the refused page itself."""
     referer = request.headers.get("Referer", "")
     known = url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()})
-    return referer if known and referer != request.build_absolute_uri() else ""
+    leads_here = request.method != "POST" and referer == request.build_absolute_uri()
+    return referer if known and not leads_here else ""

@@ -1,5 +1,6 @@
 """Text that organizers and participants wrote, made safe for a page."""
 
+from collections.abc import Callable
 from typing import Final
 
 import nh3
@@ -22,29 +23,40 @@ _HTML_TAGS: Final = _TAGS | {
 }  # fmt: skip
 
 
-def markdown(text: str) -> SafeString:
+ImageUrl = Callable[[str], str | None]
+
+
+def no_images(source: str) -> str | None:
+    """For texts that belong to no competition."""
+    return None
+
+
+def markdown(text: str, image_url: ImageUrl = no_images) -> SafeString:
     """HTML of a Markdown text: raw HTML is shown as text, then only harmless tags and links are left.
 
-    Headings move down one level, because the page has its own title.
+    Headings move down one level, because the page has its own title. `image_url` gives the address on this site of an image that
+    the text names; of any other image the text that stands for it is shown, because pages load nothing from elsewhere.
     """
-    return _harmless(_markdown.render(text), _TAGS)
+    return _harmless(_markdown.render(text), _TAGS, image_url)
 
 
-def mixed(text: str) -> SafeString:
+def mixed(text: str, image_url: ImageUrl = no_images) -> SafeString:
     """HTML of a Markdown text with HTML in it, of which the harmless part is left."""
-    return _harmless(_mixed.render(text), _HTML_TAGS)
+    return _harmless(_mixed.render(text), _HTML_TAGS, image_url)
 
 
-def html(text: str) -> SafeString:
+def html(text: str, image_url: ImageUrl = no_images) -> SafeString:
     """The harmless part of a page that was written as HTML."""
-    return _harmless(text, _HTML_TAGS)
+    return _harmless(text, _HTML_TAGS, image_url)
 
 
-def _harmless(source: str, tags: set[str]) -> SafeString:
+def _harmless(source: str, tags: set[str], image_url: ImageUrl) -> SafeString:
     html = nh3.clean(
         source,
         tags=tags,
         attributes=_ATTRIBUTES,
+        attribute_filter=lambda tag, name, value: image_url(value) if (tag, name) == ("img", "src") else value,
+        set_tag_attribute_values={"img": {"loading": "lazy"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )

@@ -20,6 +20,7 @@ from competitions.disclosure.readers import Reader, sealed_rights
 from competitions.disclosure.scores import may_know_of, may_see_board
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.resources.images import image_name
 from competitions.teams.models import Invitation, Membership, Registration, Team
 
 
@@ -115,6 +116,16 @@ class Visit:
 
     def url(self, name: str) -> str:
         return reverse(f"web:{name}", args=[self.competition.slug])
+
+    @cached_property
+    def _image_names(self) -> frozenset[str]:
+        return frozenset(self.competition.images.values_list("name", flat=True))
+
+    def image_url(self, source: str) -> str | None:
+        """Where an image of the competition is that a text names by this address; None where there is none."""
+        name = image_name(source)
+        is_known = name is not None and name in self._image_names
+        return reverse("web:image", args=[self.competition.slug, name]) if is_known else None
 
     @property
     def next_step(self) -> NextStep | None:

@@ -2,16 +2,52 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, ClassVar, Final
 
-from django.contrib import admin
+from django import forms
+from django.contrib import admin, messages
 from django.contrib.admin.utils import NestedObjects
 from django.core.exceptions import FieldDoesNotExist
 from django.db import router
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.db.models import JSONField, Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from core.refusals import Refusal
 
 COMPARED_BY: Final = ("exact", "isnull", "gte", "lt")  # what the admin's own filters put into an address
+
+
+class EmptyJSONField(forms.JSONField):
+    """JSON in a form: no value is an empty field, not the word `null`."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return "" if value is None else super().prepare_value(value)
+
+
+_refusal: ContextVar[Refusal | None] = ContextVar("refusal", default=None)  # of what this request tried to save
+
+
+@contextmanager
+def _refused(refusal: Refusal) -> Iterator[None]:
+    token = _refusal.set(refusal)
+    try:
+        yield
+    finally:
+        _refusal.reset(token)
+
+
+class _Refused(forms.BaseForm):
+    """Mixin of a form that a service has just refused: it is not valid any more, and says why."""
+
+    refusal: ClassVar[Refusal]
+
+    def clean(self) -> Any:
+        cleaned = super().clean()
+        self.add_error(None, self.refusal.detail)
+        return cleaned
 
 
 class GuardedAdmin(admin.ModelAdmin[Any]):
@@ -19,6 +55,8 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
 
     Without it, an address such as `?scores__mae__regex=^0` asks any field of the model, whether a page shows it or not.
     """
+
+    formfield_overrides: ClassVar[Any] = {JSONField: {"form_class": EmptyJSONField}}
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return lookup in set(self.declared_lookups(request))
@@ -33,6 +71,28 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
                 yield from _lookups_of(self.model, str(path))
         if self.date_hierarchy:
             yield from (f"{self.date_hierarchy}__{part}" for part in ("year", "month", "day"))
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any], *rest: Any) -> HttpResponse | None:
+        """What a service refuses is said on the list, where the action was chosen."""
+        try:
+            return super().response_action(request, queryset, *rest)
+        except Refusal as refusal:
+            self.message_user(request, refusal.detail, messages.ERROR)
+            return redirect(request.get_full_path())
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> Any:
+        """What a service refuses while saving is said on the form, which keeps all that was entered; nothing was saved."""
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except Refusal as refusal:
+            with _refused(refusal):
+                return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form, refusal = super().get_form(request, obj, change=change, **kwargs), _refusal.get()
+        return form if refusal is None else type("RefusedForm", (_Refused, form), {"refusal": refusal})
 
     def get_deleted_objects(
         self, objs: Sequence[Any] | QuerySet[Any], request: HttpRequest

@@ -85,7 +85,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "admin-submission": ("olga", "/admin/submissions/submission/1/change/"),
     "admin-datasets": ("olga", "/admin/submissions/dataset/"),
     "admin-phase-growing": ("olga", "/admin/catalog/phase/7/change/"),
-    "admin-runs": ("olga", "/admin/submissions/run/"),
+    "admin-runs": ("olga", "/admin/runs/run/"),
     "admin-board": ("olga", "/admin/catalog/leaderboard/1/change/"),
     "admin-boards": ("olga", "/admin/catalog/leaderboard/"),
     "admin-queues": ("rita", "/admin/compute/queue/"),
@@ -143,6 +143,7 @@ def refused(visitor: Visitor) -> None:
     page = visitor.visit(f"{GAP}/team/")
     page.get_by_label("Invite somebody").fill("nobody-at-all")
     page.get_by_role("button", name="Invite").click()
+    page.locator(".message.error").wait_for()
 
 
 def new_token(visitor: Visitor) -> None:

@@ -39,6 +39,8 @@ The gap decides how a molecule takes up light. Predict it **from the structure a
 | test-dev | 40 | at once |
 | test-challenge | 40 | sealed until the reveal |
 
+![How the error falls with the number of training molecules](learning-curve.png)
+
 ## Evaluation
 
 Mean absolute error in eV, `mean(|y - y_hat|)`. See the [rules](https://example.org/rules).
@@ -216,10 +218,17 @@ def task(place: Place, split: str) -> Task:
 
 def pages(place: Place) -> None:
     """Texts, an announcement, and files to download."""
-    from competitions.catalog.models import Announcement, Page
+    from competitions.catalog.models import Announcement, Page, PageImage
     from competitions.resources.models import Resource
+    from competitions.resources.storage import store_bytes
+    from tests.images import png_of
     from tests.scenario import resource, zip_of
 
+    place.competition.logo = store_bytes(png_of(320, 80))
+    place.competition.save()
+    PageImage.objects.create(
+        competition=place.competition, name="learning-curve.png", file=store_bytes(png_of(900, 300))
+    )
     Page.objects.create(competition=place.competition, title="Overview", body=OVERVIEW)
     Page.objects.create(
         competition=place.competition, tab="data", title="Data", body="`smiles.csv` holds one SMILES for each molecule."
@@ -413,8 +422,9 @@ def fill(folder: Path, now: datetime) -> None:
     organizer = person("olga", "Olga Maier", is_staff=True)
     person("rita", "Rita Root", is_staff=True, is_superuser=True)
     gap = competition(
-        "gap", "HOMO-LUMO gap", organizer, queue, now, subtitle="From SMILES to electronvolts", host="Institute of Gaps"
-    )
+        "gap", "HOMO-LUMO gap", organizer, queue, now, subtitle="From SMILES to electronvolts", host="Institute of Gaps",
+        reward="5,000 euros and a talk at the workshop", contact_email="gaps@example.org",
+    )  # fmt: skip
     phases(gap)
     pages(gap)
     busy_board(gap)

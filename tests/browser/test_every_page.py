@@ -50,6 +50,73 @@ def test_no_page_is_wider_than_the_window(new_visitor: NewVisitor, who: str, vie
     assert not too_wide
 
 
+@pytest.mark.parametrize("who", ["olga", "rita"])
+def test_no_list_of_the_admin_is_cut_on_a_laptop(new_visitor: NewVisitor, who: str) -> None:
+    visitor = new_visitor(who, viewport={"width": 1366, "height": 768})
+    links = visitor.visit("/admin/").locator("#content-main th a").evaluate_all("all => all.map(one => one.pathname)")
+    lists = [path for path in links if path.count("/") == 4]
+    assert len(lists) > 10
+    cut = {}
+    for path in lists:
+        results = visitor.visit(path).locator("#changelist-form .results, #changelist .results")
+        if results.count() and (hidden := results.first.evaluate("one => one.scrollWidth - one.clientWidth")) > 0:
+            cut[path] = hidden
+    assert not cut
+
+
+PHONES = [{"width": 360, "height": 740}, {"width": 390, "height": 844}]
+CUT = """tables => tables.filter(one => one.scrollWidth > one.parentElement.clientWidth + 1).map(one => one.outerHTML.slice(0, 80))"""
+RIGHT_EDGE = "one => one.getBoundingClientRect().right"
+LONG_NAMES = ["W" * 60, "The Exceedingly Thorough Institute of Molecular Orbital Gaps", "ÄÖÜ-" * 15]
+
+
+@pytest.mark.parametrize("viewport", PHONES, ids=lambda viewport: f"{viewport['width']} px")
+@pytest.mark.parametrize(
+    "path", [f"{GAP}/leaderboard/", f"{GAP}/leaderboard/?sort=hits", "/competitions/both/leaderboard/"]
+)
+def test_a_long_name_of_a_team_leaves_the_score_in_sight_on_a_phone(
+    new_visitor: NewVisitor, path: str, viewport: dict[str, int]
+) -> None:
+    page = new_visitor("cleo", viewport=viewport).visit(path)
+    names = page.locator("table.board tbody th a")
+    for number in range(names.count()):
+        names.nth(number).evaluate("(one, text) => { one.textContent = text }", LONG_NAMES[number % len(LONG_NAMES)])
+    scores = page.locator("table.board tbody .deciding")
+    assert scores.count() == names.count() > 0
+    edges = [scores.nth(number).evaluate(RIGHT_EDGE) for number in range(scores.count())]
+    assert max(edges) <= viewport["width"]
+    widths = names.evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
+    assert min(widths) > 60, "a name that is squeezed to a letter a line cannot be read"
+
+
+@pytest.mark.parametrize("who", WHO, ids=lambda who: who or "nobody")
+def test_no_table_but_a_board_is_cut_on_a_phone(new_visitor: NewVisitor, who: str) -> None:
+    visitor = new_visitor(who, viewport=PHONES[1])
+    visitor.expect_on_console("status of 40[34]")
+    cut = {}
+    for path in [path for path in pages_of(who) if "/admin/" not in path]:
+        tables = visitor.visit(path).locator("table:not(.board)")
+        if found := tables.evaluate_all(CUT):
+            cut[path] = found
+    assert not cut
+
+
+def test_logos_and_images_of_pages_are_shown_whole(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor()
+    for path in ("/", f"{GAP}/"):
+        logo = visitor.visit(path).locator("img.logo").first
+        logo.evaluate("one => one.complete || new Promise((done) => { one.onload = done })")
+        shown = logo.evaluate(
+            "one => [one.offsetWidth - one.offsetHeight, getComputedStyle(one).objectFit, one.naturalWidth]"
+        )
+        assert shown == [0, "contain", 320]
+    image = visitor.page.get_by_alt_text("How the error falls")
+    image.scroll_into_view_if_needed()
+    image.evaluate("one => one.complete || new Promise((done) => { one.onload = done })")
+    assert image.evaluate("one => one.naturalWidth") == 900
+    assert visitor.overflow() <= 0
+
+
 def test_a_submission_in_each_state_reads_well_on_a_phone(new_visitor: NewVisitor) -> None:
     visitor = new_visitor("fred", viewport=NARROW)
     visitor.visit("/competitions/cluster/submissions/")

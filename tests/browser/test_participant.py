@@ -224,14 +224,14 @@ def test_a_page_that_follows_says_when_it_cannot(new_visitor: NewVisitor) -> Non
     )  # and not a form to sign in
 
 
-def test_a_team_name_that_is_taken_is_said_with_a_way_back(new_visitor: NewVisitor, site: BrowserSite) -> None:
+def test_a_team_name_that_is_taken_is_said_beside_the_form_as_it_was_filled_in(
+    new_visitor: NewVisitor, site: BrowserSite
+) -> None:
     visitor = new_visitor()
     sign_up(visitor, site, "rosa")
     visitor.join("gap")
-    visitor.expect_on_console("status of 409")
     visitor.create_team("gap", "aromatics")
-    expect(visitor.main).to_contain_text("Another team of this competition is called")
-    visitor.page.get_by_role("link", name="Back").click()
+    expect(visitor.page.get_by_role("alert")).to_contain_text("Another team of this competition is called")
     expect(visitor.page.get_by_label("Team name")).to_have_value("aromatics")  # what was typed is still there
     visitor.page.get_by_label("Team name").fill("Roses")
     visitor.page.get_by_role("button", name="Create team").click()

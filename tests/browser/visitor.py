@@ -23,7 +23,7 @@ OF_COLOURS = (
 )  # axe's rules that the dark scheme can break where the light one holds
 SERIOUS = ("serious", "critical")
 # Django's own markup: rows of its tabular inlines are labelled by their column's heading alone, icons by a label without role.
-OF_DJANGO = {"label", "label-title-only", "select-name", "aria-prohibited-attr"}
+OF_DJANGO = {"label-title-only", "aria-prohibited-attr"}
 
 
 @dataclass

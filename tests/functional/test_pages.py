@@ -107,6 +107,17 @@ def test_a_row_asks_again_until_its_submission_has_ended(site: Scenario, member:
     assert "hx-get" not in member.get(url).content.decode()
 
 
+def test_the_history_of_a_run_says_to_the_second_when_and_for_how_long(site: Scenario, member: Client) -> None:
+    sent = site.submit()
+    site.claim(at=site.now + timedelta(seconds=7))
+    page = member.get(reverse("web:submission", args=[sent.pk])).content.decode()
+    history = re.findall(r"<li><time[^>]*>([^<]*)</time> (.*?)</li>", page)
+    assert history == [
+        ("2030-05-01 12:00:00&nbsp;UTC", "checking for 0.0 s → queued"),
+        ("2030-05-01 12:00:07&nbsp;UTC", "queued for 7.0 s → starting"),
+    ]
+
+
 def test_the_row_served_alone_is_the_row_of_the_page(site: Scenario, member: Client) -> None:
     sent = site.score(site.submit(), 0.5)
     row = member.get(reverse("web:submission-row", args=[sent.pk])).content.decode().strip()

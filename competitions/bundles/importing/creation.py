@@ -21,11 +21,11 @@ from competitions.bundles.reading.schema import (
     PhaseSpec,
     TaskSpec,
 )
-from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, Phase, Task
+from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, PageImage, Phase, Task
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
 from competitions.factsheets.models import Question
-from competitions.resources.models import Resource
+from competitions.resources.models import Resource, StoredFile
 from competitions.teams.models import RegistrationQuestion
 
 MAX_SUBTITLE = 256
@@ -56,7 +56,7 @@ class Maker:
             registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
             max_team_size=spec.podium.max_team_size, queue=self.references.queue, reward=spec.reward or "",
             registration_closes_at=spec.podium.registration_closes, merges_close_at=spec.podium.merges_close,
-            contact_email=spec.contact_email or "", logo=self.parts[spec.image].file if spec.image else None,
+            contact_email=spec.contact_email or "", logo=self._logo(),
             **{name: getattr(spec, name) for name in SAME_FIELDS},
         )  # fmt: skip
         competition.full_clean()
@@ -64,6 +64,7 @@ class Maker:
         CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
         self._rules(competition, now)
         self._pages(competition)
+        self._images(competition)
         self._questions(competition)
         self._fact_sheet(competition)
         tasks = {task.index: self._task(competition, task) for task in spec.tasks}
@@ -126,6 +127,17 @@ class Maker:
             by_title = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
             tab = page.podium.tab or by_title
             Page.objects.create(competition=competition, tab=tab, title=page.title, body=body, format=form, index=index)
+
+    def _logo(self) -> StoredFile | None:
+        path = self.reader.usable_images.logo
+        return self.parts[path].file if path else None
+
+    def _images(self, competition: Competition) -> None:
+        images = self.reader.usable_images.files
+        for name, path in images.items():
+            PageImage.objects.create(competition=competition, name=name, file=self.parts[path].file)
+        if images:
+            self.report.created.append(f"{_counted(list(images), 'image')} for pages")
 
     def _fact_sheet(self, competition: Competition) -> None:
         own = {said.key for said in self.spec.podium.fact_sheet}

@@ -16,7 +16,7 @@ from competitions.bundles.importing.references import References
 from competitions.bundles.reading.archive import BundleFiles, opened
 from competitions.bundles.reading.faults import InvalidBundle, Report
 from competitions.bundles.reading.reader import BundleReader
-from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
+from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
@@ -48,11 +48,12 @@ def bundle_import(
     source: Path,
     owner: User,
     now: datetime,
+    name: str = "",
     queue: Queue | None = None,
     progress: Progress = quiet,
     record: "Callable[[Imported], None]" = unrecorded,
 ) -> Imported:
-    """Import a bundle given as a zip or a folder; its owner becomes its organizer.
+    """Import a bundle given as a zip or a folder; its owner becomes its organizer. `name` is the zip's own, for messages.
 
     Without a `queue` it is the one that the bundle names, else `default`. Raises `InvalidBundle` with every fault at
     once; then nothing was created. Files are stored before the one transaction that makes the rows, so that it is short;
@@ -60,14 +61,14 @@ def bundle_import(
     transaction, so that what it writes is there exactly when the competition is; if it raises, nothing was created.
     """
     progress("Unpacking")
-    with opened(source) as files, tempfile.TemporaryDirectory() as scratch:
+    with opened(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
         progress("Reading")
         reader = BundleReader(files)
         references = References(reader, owner=owner, queue=queue)
         references.look_up()
-        spec = reader.checked()
+        reader.checked()
         require_room(owner, _new_bytes(files))
-        stored = _store(files, spec, Path(scratch), progress)
+        stored = _store(files, reader, Path(scratch), progress)
         try:
             progress("Creating")
             with transaction.atomic():
@@ -95,9 +96,10 @@ def _new_bytes(files: BundleFiles) -> int:
     return sum(path.stat().st_size for path in files.folder.rglob("*") if path.is_file())
 
 
-def _store(files: BundleFiles, spec: CompetitionSpec, scratch: Path, progress: Progress) -> dict[str, Part]:
+def _store(files: BundleFiles, reader: BundleReader, scratch: Path, progress: Progress) -> dict[str, Part]:
     """Every file that the bundle names and holds, once."""
-    named: list[str | None] = [spec.image]
+    spec = reader.checked()
+    named: list[str | None] = [*reader.usable_images.paths]
     named += [getattr(task, name) for task in spec.tasks if task.key is None for name in TASK_FILES]
     named += [getattr(phase, name) for phase in spec.phases for name in PHASE_FILES]
     wanted = sorted({name for name in named if name and files.exists(name)})

@@ -29,15 +29,15 @@ def _unrecorded(task: Task) -> None:
     """Nobody keeps a record of it."""
 
 
-def task_import(*, source: Path, owner: User, record: Callable[[Task], None] = _unrecorded) -> Task:
-    """Make a task of the zip, all of it or nothing; it belongs to no competition until one uses it.
+def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[Task], None] = _unrecorded) -> Task:
+    """Make a task of the zip, all of it or nothing; it belongs to no competition until one uses it. `name` is the zip's own.
 
     `record` is called inside the transaction that makes it; if it raises, nothing was made.
     Raises `OrganizersOnly`, or `InvalidBundle` with every fault.
     """
     if not owner.is_staff:
         raise OrganizersOnly
-    with opened(source) as files, tempfile.TemporaryDirectory() as scratch:
+    with opened(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
         path = files.folder / TASK_YAML
         if not path.is_file():
             raise invalid(f"There is no {TASK_YAML} at the top level of the zip.", file=TASK_YAML)

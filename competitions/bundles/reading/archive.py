@@ -18,8 +18,11 @@ LITTER: Final = {"__pycache__", "__MACOSX", ".DS_Store", ".ipynb_checkpoints", "
 
 
 @contextmanager
-def opened(source: Path) -> Iterator["BundleFiles"]:
-    """The files of a bundle given as a folder or a zip. Raises `InvalidBundle` for a zip that must not be unpacked."""
+def opened(source: Path, *, name: str = "") -> Iterator["BundleFiles"]:
+    """The files of a bundle given as a folder or a zip. Raises `InvalidBundle` for a zip that must not be unpacked.
+
+    `name` is what people know it by, where the path is not theirs: stored files are named by their digest.
+    """
     if source.is_dir():
         yield BundleFiles(source)
         return
@@ -28,7 +31,7 @@ def opened(source: Path) -> Iterator["BundleFiles"]:
     try:
         check_zip(source, limits=LIMITS, what="The bundle")
     except InvalidFile as error:
-        raise invalid(error.detail, file=source.name) from error
+        raise invalid(error.detail, file=name or source.name) from error
     with tempfile.TemporaryDirectory(prefix="bundle-") as folder:
         with zipfile.ZipFile(source) as archive:  # nothing in it leads outside: `check_zip` has looked at every name
             archive.extractall(folder)

@@ -15,6 +15,7 @@ from competitions.bundles.reading.codalab import Legacy, is_legacy
 from competitions.bundles.reading.document import Document, read_document
 from competitions.bundles.reading.error_messages import sentence_of
 from competitions.bundles.reading.faults import InvalidBundle, Note, Report, Where, dotted
+from competitions.bundles.reading.images import BundleImages
 from competitions.bundles.reading.rules import faults_of_meaning, remarks
 from competitions.bundles.reading.schema import (
     IGNORED,
@@ -35,7 +36,13 @@ NO_TERMS: Final = "The organizers of this competition have given no terms."
 METADATA: Final = ("metadata.yaml", "metadata")
 MAX_METADATA_BYTES: Final = 64 * 1024
 # What names files, by kind of part; "" is the competition itself.
-NAMED: Final = {"": ("terms", "image"), "pages": ("file",), "tasks": TASK_FILES, "phases": PHASE_FILES}
+NAMED: Final = {
+    "": ("terms", "image"),
+    "pages": ("file",),
+    "tasks": TASK_FILES,
+    "phases": PHASE_FILES,
+    "images": ("file",),
+}
 Part = tuple[str, Where, Mapping[str, Any]]  # kind, place, values by key
 # Where the parts of version 2 come from in the old shape.
 LEGACY_PARTS: Final = {"leaderboards": "leaderboard.", "phases": "phases", "tasks": "phases", "pages": "html"}
@@ -48,6 +55,7 @@ class BundleReader:
         self.files = files
         self.report = Report()
         self.spec: CompetitionSpec | None = None
+        self.images: BundleImages | None = None
         self.document = Document(None)
         try:
             self.document = read_document(files.yaml())
@@ -63,6 +71,12 @@ class BundleReader:
         if self.report.faults or self.spec is None:
             raise InvalidBundle(self.report)
         return self.spec
+
+    @property
+    def usable_images(self) -> BundleImages:
+        """The images of a bundle that was read without faults."""
+        assert self.images is not None, "read with the rest, or the bundle was refused"
+        return self.images
 
     def _read(self) -> None:
         data = self.document.data
@@ -158,7 +172,8 @@ class BundleReader:
             if task.key is not None:
                 self._key(task.key, ("tasks", "key"))
         self.report.faults += self._faults_of_files(_parts_of(spec))
-        self.report.warnings += [*remarks(spec, self.document), *self._remarks_of_pages(spec)]
+        self.images = BundleImages(spec, self.files, self.document)
+        self.report.warnings += [*remarks(spec, self.document), *self._remarks_of_pages(spec), *self.images.notes]
 
     @staticmethod
     def _origin(raw: dict[str, Any], loc: Where, *, legacy: bool) -> Where:
@@ -203,7 +218,7 @@ class BundleReader:
             return self._fault_of_part(relative) or self._no_archive(relative)
         if kind == "phases":
             return self._fault_of_part(relative)
-        if name == "image":
+        if name == "image" or kind == "images":
             return self._file_fault(relative)
         return self._terms_fault(relative) if name == "terms" else self._page_fault(relative)
 
@@ -354,6 +369,8 @@ def _place(spec: CompetitionSpec) -> None:
     for name, items in parts:
         for number, item in enumerate(items):
             item.where = item.where or (name, number)
+    for number, image in enumerate(spec.podium.images):
+        image.where = ("podium", "images", number)
     for board in spec.leaderboards:
         for number, column in enumerate(board.columns):
             column.where = column.where or (*board.where, "columns", number)
@@ -364,6 +381,8 @@ def _parts_of(spec: CompetitionSpec) -> Iterator[Part]:
     yield "", (), dict(spec)
     for page in spec.pages:
         yield "pages", page.where, dict(page)
+    for image in spec.podium.images:
+        yield "images", image.where, dict(image)
     for task in spec.tasks:
         if task.key is None:
             yield "tasks", task.where, dict(task)

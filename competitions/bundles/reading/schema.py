@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from competitions.bundles.reading.dates import read_instant
 from competitions.bundles.reading.faults import Where
+from competitions.resources.images import NAME as IMAGE_NAME
 from core.numbers import is_number
 from workers.protocol.images import parse_image
 
@@ -66,10 +67,12 @@ def _lower(value: Any) -> Any:
 
 KEY_PATTERN: Final = r"^[\w.-]+( [\w.-]+)*$"  # of a question, as in `competitions.catalog.questions`
 SLUG_PATTERN: Final = r"^[-a-zA-Z0-9_]+$"
+IMAGE_NAME_PATTERN: Final = rf"^{IMAGE_NAME.pattern}$"
 # What may stand in a text with one of these patterns, for messages.
 ALLOWED: Final = {
     KEY_PATTERN: "letters, digits, single blanks, and the characters . _ -",
     SLUG_PATTERN: "letters from a to z, digits, - and _",
+    IMAGE_NAME_PATTERN: "letters, digits, blanks and the characters _ - . ( ) and /",
 }
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 OptionalInstant = Annotated[datetime | None, BeforeValidator(_optional_instant)]
@@ -96,6 +99,13 @@ class PageSpec(Spec):
     title: str = Field(min_length=1, max_length=256)
     file: str = Field(min_length=1)
     podium: PageExtra = Field(default_factory=lambda: PageExtra.model_validate({}))
+
+
+class ImageSpec(Spec):
+    """An image that pages show by its name."""
+
+    name: str = Field(max_length=200, pattern=IMAGE_NAME_PATTERN)
+    file: str = Field(min_length=1)
 
 
 class TaskSpec(Spec):
@@ -260,6 +270,7 @@ class CompetitionExtra(Spec):
     merges_close: OptionalInstant = None
     registration_questions: list[AskedQuestionSpec] = []
     fact_sheet: list[FactQuestionSpec] = []
+    images: list[ImageSpec] = []
 
 
 class CompetitionSpec(Spec):

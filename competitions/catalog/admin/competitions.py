@@ -1,9 +1,11 @@
 """The competition with its pages, news, organizers, rules and warnings, and the series it may belong to."""
 
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import quote
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
@@ -12,12 +14,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from accounts.models import User
+from competitions.catalog.admin.image_forms import IMAGE_HELP, ImageUploadField, PageImageForm, Shown, store_upload
 from competitions.catalog.models import (
     Announcement,
     Competition,
     CompetitionOrganizer,
     Format,
     Page,
+    PageImage,
     RulesVersion,
     Series,
 )
@@ -32,12 +36,30 @@ class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
     extra = 0
 
 
+class PageImageInline(OwnCompetitions, admin.StackedInline[PageImage, Competition]):
+    """The images that pages, rules and announcements show."""
+
+    model = PageImage
+    form = PageImageForm
+    extra = 0
+    verbose_name_plural = "Images on pages"
+    fields: ClassVar[Any] = ["upload", "name", "shown"]
+    readonly_fields: ClassVar[Any] = ["shown"]
+
+    @admin.display(description="To show it, write")
+    def shown(self, image: PageImage) -> SafeString | str:
+        if not image.pk:
+            return "It can be shown once the competition is saved."
+        url = reverse("web:image", args=[image.competition.slug, image.name])
+        return format_html('<code>![What it shows]({})</code><br><a href="{}">See it</a>', quote(image.name), url)
+
+
 class AnnouncementInline(OwnCompetitions, admin.StackedInline[Announcement, Competition]):
     model = Announcement
     extra = 0
 
 
-class OrganizerInline(OwnCompetitions, admin.TabularInline[CompetitionOrganizer, Competition]):
+class OrganizerInline(OwnCompetitions, admin.StackedInline[CompetitionOrganizer, Competition]):
     """Who organizes. The right to see sealed scores is an administrator's to give, not one's own to take."""
 
     model = CompetitionOrganizer
@@ -53,7 +75,9 @@ class OrganizerInline(OwnCompetitions, admin.TabularInline[CompetitionOrganizer,
 
 
 class CompetitionForm(forms.ModelForm[Competition]):
-    """The competition with the text of its rules, which is published as a new version when it changed."""
+    """The competition with its logo and the text of its rules, which is published as a new version when it changed."""
+
+    new_logo = ImageUploadField(label="Logo", required=False, help_text=IMAGE_HELP)
 
     rules_text = forms.CharField(
         label="Rules",
@@ -66,7 +90,7 @@ class CompetitionForm(forms.ModelForm[Competition]):
 
     class Meta:
         model = Competition
-        fields = "__all__"
+        exclude = ("logo",)
         labels = {"slug": "Address"}
         help_texts = {"slug": "The last part of its address: /competitions/…/"}
 
@@ -75,6 +99,15 @@ class CompetitionForm(forms.ModelForm[Competition]):
         rules = current_rules(self.instance) if self.instance.pk else None
         self.fields["rules_text"].initial = rules.text if rules else ""
         self.fields["rules_format"].initial = rules.format if rules else Format.MARKDOWN
+        if self.instance.pk and self.instance.logo_id:
+            self.fields["new_logo"].initial = Shown(reverse("web:logo", args=[self.instance.slug]))
+
+    def save(self, commit: bool = True) -> Competition:
+        """With the logo that was uploaded, or without the one that was cleared."""
+        chosen = self.cleaned_data["new_logo"]
+        if chosen is False or isinstance(chosen, TemporaryUploadedFile):
+            self.instance.logo = store_upload(chosen) if chosen else None
+        return super().save(commit)
 
 
 @admin.register(Competition)
@@ -88,10 +121,10 @@ class CompetitionAdmin(OrganizerAdmin):
     list_select_related = ["queue"]
     search_fields = ["title", "slug"]
     prepopulated_fields = {"slug": ["title"]}
-    inlines = [PageInline, AnnouncementInline, OrganizerInline]
+    inlines = [PageInline, PageImageInline, AnnouncementInline, OrganizerInline]
     readonly_fields = ["warnings"]
     fieldsets = [
-        (None, {"fields": ["warnings", "title", "slug", "subtitle", "host", "series", "is_published"]}),
+        (None, {"fields": ["warnings", "title", "slug", "subtitle", "host", "new_logo", "series", "is_published"]}),
         (
             "People",
             {

@@ -12,6 +12,7 @@ from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.sealed_keys import published_by
 from competitions.catalog.sizes import SizeField
+from core.numbers import is_number
 
 
 class PhaseForm(forms.ModelForm[Phase]):
@@ -46,6 +47,8 @@ class PhaseForm(forms.ModelForm[Phase]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not self.instance.pk:
+            self._keep_the_named_competition()
         for name in ("tasks", "dataset_check"):
             field = self.fields.get(name)
             if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:
@@ -55,18 +58,30 @@ class PhaseForm(forms.ModelForm[Phase]):
                     "The task %(value)s belongs to another competition, or is gone."
                 )
 
+    def _keep_the_named_competition(self) -> None:
+        """A new phase is added to the competition that its address names, so that its tasks are known."""
+        field = self.fields.get("competition")
+        if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:
+            field.queryset = field.queryset.filter(pk=self._competition_id)
+            field.empty_label = None
+
     def _tasks(self, tasks: QuerySet[Task]) -> QuerySet[Task]:
-        """Those that the phase can have; what a team submitted joins by itself. A new phase names its competition later."""
+        """Those that the phase can have; what a team submitted joins by itself."""
         tasks = tasks.filter(dataset=None).select_related("competition").order_by("competition__title", "pk")
-        phase = self.instance
-        if not phase.pk:
-            return tasks
-        fitting = Q(competition=phase.competition_id) | Q(competition=None) | Q(is_public=True) | Q(phases=phase.pk)
+        fitting = Q(competition=self._competition_id) | Q(competition=None) | Q(is_public=True)
+        if self.instance.pk:
+            fitting |= Q(phases=self.instance.pk)
         return tasks.filter(pk__in=Task.objects.filter(fitting).values("pk"))
+
+    @property
+    def _competition_id(self) -> int | None:
+        """Of a new phase, the one that its form was opened for."""
+        named = str(self.data.get("competition") or self.initial.get("competition") or "")
+        return self.instance.competition_id or (int(named) if is_number(named) else None)
 
     def _task_label(self, obj: Task) -> str:
         """Tasks of many competitions have the same names."""
-        if self.instance.pk and obj.competition_id == self.instance.competition_id:
+        if obj.competition_id == self._competition_id:
             return obj.name
         return f"{obj.name} ({obj.competition or 'of no competition'})"
 

@@ -6,12 +6,19 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
 
 from competitions.catalog.admin.phase_form import PhaseForm
 from competitions.catalog.admin.tasks import rerun_outdated
 from competitions.catalog.impact import phase_costs
-from competitions.catalog.models import SECTIONS, Phase, SealedUse
-from competitions.catalog.organizer_admin import OrganizerAdmin, ReadOnly
+from competitions.catalog.models import SECTIONS, Competition, Phase, SealedUse
+from competitions.catalog.organizer_admin import (
+    OrganizerAdmin,
+    ReadOnly,
+    managed_competitions,
+    named_competition,
+)
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.readiness import competition_warnings
 
@@ -21,7 +28,7 @@ class PhaseAdmin(OrganizerAdmin):
     """A phase: dates, kinds, quotas, budget, split."""
 
     form = PhaseForm
-    list_display = ["name", "competition", "opens_at", "closes_at", "visibility", "accepts_predictions", "accepts_code"]
+    list_display = ["name", "competition", "opens_at", "closes_at", "visibility", "accepts"]
     list_filter = ["visibility"]
     list_select_related = ["competition"]
     prepopulated_fields = {"slug": ["name"]}
@@ -34,6 +41,40 @@ class PhaseAdmin(OrganizerAdmin):
         *((heading, {"fields": list(names)}) for section in SECTIONS for heading, names in section.form.items()),
         ("Files for participants", {"fields": ["public_data", "starting_kit"]}),
     ]
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Which competition it is for decides what tasks it can have, so that is asked first."""
+        if request.method == "POST" or named_competition(request) is not None:
+            return super().add_view(request, form_url, extra_context)
+        competitions = list(managed_competitions(request).order_by("title"))
+        if len(competitions) == 1:
+            return redirect(self._add_url(request, competitions[0]))
+        choices = [(one, self._add_url(request, one)) for one in competitions]
+        context = self.admin_site.each_context(request) | {
+            "title": "Add a phase", "opts": self.opts, "choices": choices, "is_popup": "_popup" in request.GET,
+        }  # fmt: skip
+        return TemplateResponse(request, "admin/catalog/choose_competition.html", context)
+
+    @staticmethod
+    def _add_url(request: HttpRequest, competition: Competition) -> str:
+        query = request.GET.copy()
+        query["competition"] = str(competition.pk)
+        return f"{request.path}?{query.urlencode()}"
+
+    def get_fieldsets(self, request: HttpRequest, obj: Phase | None = None) -> Any:
+        """A new phase has no reveal and no costs to show, and before it opens a change has nothing to be confirmed."""
+        has_begun = obj is not None and obj.opens_at <= timezone.now()
+        left_out = set() if has_begun else {"impact_read"}
+        left_out |= {"revealed_at"} if obj is None else set()
+        left_out |= set() if obj is not None and obj.grows else {"cost"}
+        return [
+            (heading, {"fields": [name for name in options["fields"] if name not in left_out]})
+            for heading, options in self.fieldsets
+        ]
+
+    @admin.display(description="Accepts")
+    def accepts(self, phase: Phase) -> str:
+        return ", ".join(phase.accepted_kinds)
 
     @admin.display(description="What filling it costs")
     def cost(self, phase: Phase) -> str:

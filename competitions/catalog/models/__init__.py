@@ -5,10 +5,10 @@ from competitions.catalog.models.competition import Competition, CompetitionOrga
 from competitions.catalog.models.phase import Phase, PhaseQuerySet, SealedUse
 from competitions.catalog.models.sections import GIB, MIB, SECTIONS, Budget, Quota, validate_prediction_format
 from competitions.catalog.models.task import Task, TaskQuerySet
-from competitions.catalog.models.texts import Announcement, Format, Page, RulesVersion
+from competitions.catalog.models.texts import Announcement, Format, Page, PageImage, RulesVersion
 
 __all__ = [
     "GIB", "MIB", "SECTIONS", "Announcement", "Budget", "Column", "Competition", "CompetitionOrganizer", "CompetitionQuerySet",
-    "Format", "Leaderboard", "Page", "Phase", "PhaseQuerySet", "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task",
-    "TaskQuerySet", "validate_prediction_format",
+    "Format", "Leaderboard", "Page", "PageImage", "Phase", "PhaseQuerySet", "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series",
+    "Task", "TaskQuerySet", "validate_prediction_format",
 ]  # fmt: skip

@@ -1,8 +1,13 @@
-"""What people read: rules in versions, pages, announcements."""
+"""What people read: rules in versions, pages with images, announcements."""
 
+from django.core.validators import RegexValidator
 from django.db import models
 
 from competitions.catalog.models.competition import Competition
+from competitions.resources.images import NAME
+from competitions.resources.models import StoredFile
+
+IMAGE_NAME = RegexValidator(rf"\A{NAME.pattern}\Z", "Letters, digits, blanks and the characters _ - . ( ) and /.")
 
 
 class Format(models.TextChoices):
@@ -51,6 +56,21 @@ class Page(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+
+class PageImage(models.Model):
+    """An image that the competition's texts show by its name: `![what it shows](name)`."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="images")
+    name = models.CharField(max_length=200, validators=[IMAGE_NAME])
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["competition", "name"], name="image_name_once_per_competition")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Announcement(models.Model):

@@ -15,6 +15,7 @@ from competitions.leaderboards.ranking.fact_columns import VERIFIED
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn
 from competitions.submissions.states import Reason, State
 from competitions.web import text
+from competitions.web.visit import Visit
 
 register = template.Library()
 
@@ -25,15 +26,17 @@ STATUS_ICONS = {
 
 
 @register.filter
-def markdown(value: str) -> SafeString:
-    return text.markdown(value)
+def markdown(value: str, visit: Visit | None = None) -> SafeString:
+    """A Markdown text; with the visit, it shows the images of the competition."""
+    return text.markdown(value, visit.image_url if visit else text.no_images)
 
 
 @register.filter
-def written(page: Page | RulesVersion) -> SafeString:
-    """The text of a page or of rules, in the format it was written in."""
+def written(page: Page | RulesVersion, visit: Visit) -> SafeString:
+    """The text of a page or of rules of the visited competition, in the format it was written in."""
     body = page.body if isinstance(page, Page) else page.text
-    return {Format.HTML: text.html, Format.MIXED: text.mixed}.get(Format(page.format), text.markdown)(body)
+    render = {Format.HTML: text.html, Format.MIXED: text.mixed}.get(Format(page.format), text.markdown)
+    return render(body, visit.image_url)
 
 
 @register.filter
@@ -45,10 +48,20 @@ def has_heading(body: str) -> bool:
 @register.filter
 def instant(value: datetime | None) -> SafeString | str:
     """A moment in UTC; the page's script adds the reader's own zone as a title and fills countdowns."""
+    return _time(value, "%Y-%m-%d %H:%M")
+
+
+@register.filter
+def exact_instant(value: datetime | None) -> SafeString | str:
+    """As `instant`, to the second."""
+    return _time(value, "%Y-%m-%d %H:%M:%S")
+
+
+def _time(value: datetime | None, form: str) -> SafeString | str:
     if value is None:
         return "—"
     utc = value.astimezone(UTC)
-    return format_html('<time datetime="{}" data-instant>{}&nbsp;UTC</time>', utc.isoformat(), f"{utc:%Y-%m-%d %H:%M}")
+    return format_html('<time datetime="{}" data-instant>{}&nbsp;UTC</time>', utc.isoformat(), utc.strftime(form))
 
 
 @register.filter

@@ -16,7 +16,9 @@ from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.resources.downloads import stored_response
-from competitions.resources.models import Resource
+from competitions.resources.images import HEAD_BYTES, content_type_of
+from competitions.resources.models import Resource, StoredFile
+from competitions.resources.storage import open_stored
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
@@ -121,9 +123,25 @@ def logo(request: HttpRequest, slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
     if visited.competition.logo is None:
         raise Http404
-    response = stored_response(request, visited.competition.logo, content_type="image/png")
+    return _image_response(request, visited.competition, visited.competition.logo)
+
+
+@require_safe
+def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
+    """An image that a page of the competition shows, for whoever sees the competition."""
+    competition = visit(request, slug).competition
+    return _image_response(request, competition, get_object_or_404(competition.images, name=name).file)
+
+
+def _image_response(request: HttpRequest, competition: Competition, stored: StoredFile) -> HttpResponseBase:
+    """The image under the type that its own first bytes say, and as nothing else: what is no image is not served."""
+    with open_stored(stored) as file:
+        content_type = content_type_of(file.read(HEAD_BYTES))
+    if content_type is None:
+        raise Http404
+    response = stored_response(request, stored, content_type=content_type)
     if response.status_code == 200:  # a redirect to the store is valid for less than that
-        response.headers["Cache-Control"] = "public, max-age=3600"
+        response.headers["Cache-Control"] = f"{'public' if competition.is_published else 'private'}, max-age=3600"
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -101,15 +102,19 @@ class DrawnPage:
         return SafeString("".join(row for _, row in before)), SafeString("".join(row for _, row in after))
 
 
-def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str) -> DrawnPage:
+def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str, decides: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
-    asked = hashlib.sha256(repr((cursor, sort, [column.key for column in columns])).encode()).hexdigest()
+    asked = hashlib.sha256(repr((cursor, sort, decides, [column.key for column in columns])).encode()).hexdigest()
     key = f"rows:{RELEASE}:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
         page = board_page(board, cursor=cursor, sort=sort)
         template = get_template("web/_board_row.html")
-        same = {"columns": columns, "detailed": detailed_entries(board, [row.entry for row in page.rows])}
+        same = {
+            "columns": columns,
+            "decides": decides,
+            "detailed": detailed_entries(board, [row.entry for row in page.rows]),
+        }
         rows = [(row.entry.pk, template.render(same | {"rank": row.rank, "entry": row.entry})) for row in page.rows]
         drawn = DrawnPage(rows, {row.entry.pk: row.rank for row in page.rows}, page.next_cursor)
         caches["pages"].set(key, drawn)
@@ -125,9 +130,12 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         raise UnknownSort(sort)
     sort = "" if primary is not None and sort == primary.key else sort
     shown, datasets = datasets_page(shown, int(sets) if is_number(sets := request.GET.get("sets", "")) else 1)
+    decides = sort or (primary.key if primary is not None else "")
     cursor = request.GET.get("cursor")
     page: BoardPage | DrawnPage = (
-        board_page(board, cursor=cursor, sort=sort) if board.is_transposed else _drawn(board, shown, cursor, sort)
+        board_page(board, cursor=cursor, sort=sort)
+        if board.is_transposed
+        else _drawn(board, shown, cursor, sort, decides)
     )
     mine = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
     undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
@@ -138,6 +146,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "columns": shown,
         "primary": primary if primary in columns else None,
         "sort": sort,
+        "decides": decides,
         "datasets": datasets,
         "waiting_datasets": [] if page.rows else datasets_named(shown),
         "kept": _kept(phase, board, sort, datasets),
@@ -220,9 +229,17 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "primary": primary,
         "best": [(at, primary.shown(value), name) for at, value, name in best],
         "own": [(at, primary.shown(value)) for at, value in own],
-        "plot": score_plot([(at, value) for at, value, _ in best], own, primary),
+        "plot": score_plot(
+            [(at, value) for at, value, _ in best], own, primary, until=_known_until(board, visited.now)
+        ),
     }
     return render_tab(request, visited, "history", context)
+
+
+def _known_until(board: Leaderboard, now: datetime) -> datetime:
+    """How far the best score that the board shows is known to hold: to its freeze or its phase's end, at most to now."""
+    freeze_at = board.freeze_at if board.phase.revealed_at is None else None
+    return min(at for at in (now, board.phase.closes_at, freeze_at) if at is not None)
 
 
 def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:

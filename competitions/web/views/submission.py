@@ -1,5 +1,6 @@
 """A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from competitions.leaderboards.ranking.fact_columns import comparisons
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.downloads import stored_response
-from competitions.runs.models import Run, RunOutput
+from competitions.runs.models import Run, RunEvent, RunOutput
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
@@ -39,6 +40,7 @@ from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
 from competitions.web.progress import Progress, progress_of, with_expected_start
+from competitions.web.refused_forms import entered_values
 from competitions.web.submission_rows import rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
@@ -131,9 +133,18 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
             {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
             for stream, label, text in logs
         ],
-        "events": list(run.events.all()),
+        "events": _history(run, run.queued_at if run.fills_board else submission.created_at),
         **_files(reader, submission, run),
     }
+
+
+def _history(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
+    """The moves of a run, each with the seconds that it had been in the state it left."""
+    events = list(run.events.all())
+    since = [began_at, *(event.at for event in events)]
+    return [
+        (event, max((event.at - before).total_seconds(), 0.0)) for event, before in zip(events, since, strict=False)
+    ]
 
 
 def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
@@ -154,10 +165,11 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, "The fact sheet was changed." if changed else "The fact sheet is as it was.")
         return redirect("web:submission", pk)
     visited = visit(request, submission.phase.competition.slug)
-    asked = questions_of(submission.phase)
+    asked, entered = questions_of(submission.phase), entered_values(request)
+    answers = answers_of_form(entered) if entered else submission.fact_sheet
     context = {
         "submission": submission,
-        "questions": [(question, submission.fact_sheet.get(question.key)) for question in asked],
+        "questions": [(question, answers.get(question.key)) for question in asked],
         "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.facts.team_id,
         "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
     }

@@ -23,6 +23,7 @@ from competitions.submissions.services import submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
 from competitions.web.forms import SubmissionForm, cleaned
+from competitions.web.refused_forms import back_to_form, entered_values
 from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
@@ -58,13 +59,15 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "filters": FILTERS,
         "rows": drawn(rows_of(found[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
         "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
-        **(_panel(visited, phase, team_id) if team_id is not None and phase is not None else {}),
+        **(_panel(request, visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "submissions", context)
 
 
-def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
-    """What stands beside the upload: quota, reset, closing time, budget."""
+def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
+    """What stands beside the upload: quota, reset, closing time, budget; and what was entered before, where it was refused."""
+    entered = entered_values(request)
+    answers = answers_of_form(entered)
     limits = allowances(team_id=team_id, phase=phase, now=visited.now)
     return {
         "allowances": limits,
@@ -73,7 +76,10 @@ def _panel(visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
         "selections": selections(visited, phase, team_id),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
-        "questions": [(one, None) for one in questions_of(phase)] if visited.facts.has_questions else [],
+        "questions": [(one, answers.get(one.key)) for one in questions_of(phase)]
+        if visited.facts.has_questions
+        else [],
+        "entered": entered,
     }
 
 
@@ -116,8 +122,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         if wants_json:
             answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra
             return JsonResponse(answer, status=refusal.http_status)
-        messages.error(request, refusal.detail)
-        return redirect(f"{visited.url('submissions')}?phase={phase.slug}")
+        return back_to_form(request, refusal, f"{visited.url('submissions')}?phase={phase.slug}")
     url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{made.pk}"
     if wants_json:
         return JsonResponse({"id": made.pk, "url": url}, status=201)

@@ -21,7 +21,14 @@ from accounts.models import Scope, token_create
 from competitions.bundles import cli
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import bundle_import
-from competitions.bundles.imports import _ClaimLost, _step, import_perform, waiting_imports
+from competitions.bundles.imports import (
+    _ClaimLost,
+    _step,
+    import_begin,
+    import_perform,
+    task_import_begin,
+    waiting_imports,
+)
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import Report
 from competitions.bundles.reading.reader import NO_TERMS
@@ -202,6 +209,17 @@ def test_a_bundle_with_faults_shows_them_all_and_makes_nothing(site: Scenario, t
     assert "It cannot be imported, and nothing was created." in page
     assert page.count("<li>") >= 2
     assert Competition.objects.count() == before
+
+
+@pytest.mark.parametrize("kind", ["competition", "task"])
+def test_a_file_that_is_no_bundle_is_named_as_its_organizer_knows_it(site: Scenario, kind: str) -> None:
+    stored = store_bytes(b"no zip at all")
+    begin = import_begin if kind == "competition" else task_import_begin
+    job = begin(owner=site.organizer, stored=stored, file_name="My bundle.zip", now=timezone.now())
+    run_background()
+    job.refresh_from_db()
+    (fault,) = job.report["faults"]
+    assert (fault["file"], stored.sha256 in str(job.report)) == ("My bundle.zip", False)
 
 
 def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: Scenario, tmp_path: Path, settings: Any) -> None:

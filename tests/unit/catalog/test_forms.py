@@ -62,7 +62,10 @@ def test_a_preset_of_the_same_visibility_is_applied_to_a_phase_with_submissions(
     site: Scenario, scored: Submission
 ) -> None:
     assert (
-        save_form(login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-challenge"]).status_code == 302
+        save_form(
+            login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-challenge"], impact_read=["on"]
+        ).status_code
+        == 302
     )
     assert Phase.objects.get(pk=site.sealed.pk).time_limit_s == 4 * 3600
 

@@ -64,15 +64,18 @@ def test_the_budget_of_a_phase_is_written_with_units(site: Scenario) -> None:
     )
 
 
-def test_a_phase_offers_the_tasks_it_can_have_and_a_new_one_says_whose_they_are(site: Scenario) -> None:
+def test_a_phase_offers_the_tasks_it_can_have_new_or_not(site: Scenario) -> None:
     other = Competition.objects.create(slug="other", title="Another benchmark", queue=site.queue)
-    program = Task.objects.filter(phases=site.phase).get().scoring_program
-    Task.objects.create(competition=other, name="Hidden labels of another", scoring_program=program)
+    task = Task.objects.filter(phases=site.phase).get()
+    for name, is_public in (("Hidden labels of another", False), ("Shared by another", True)):
+        Task.objects.create(competition=other, name=name, scoring_program=task.scoring_program, is_public=is_public)
     root = client_of(person(is_staff=True, is_superuser=True))
-    kept = root.get(reverse("admin:catalog_phase_change", args=[site.phase.pk])).content.decode()
-    assert "Hidden labels of another" not in kept
-    new = root.get(reverse("admin:catalog_phase_add")).content.decode()
-    assert "Hidden labels of another (Another benchmark)" in new
+    new = f"{reverse('admin:catalog_phase_add')}?competition={site.competition.pk}"
+    for url in (new, reverse("admin:catalog_phase_change", args=[site.phase.pk])):
+        page = root.get(url).content.decode()
+        assert "Hidden labels of another" not in page
+        assert "Shared by another (Another benchmark)" in page
+        assert f">{task.name}</option>" in page
 
 
 def test_a_competition_that_is_not_there_yet_is_not_called_ready(site: Scenario) -> None:

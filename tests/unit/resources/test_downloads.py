@@ -14,6 +14,7 @@ from competitions.resources import downloads, storage
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.resources.stores import open_store
 from competitions.runs.worker_api import jobs
+from tests.images import png_of
 from tests.permissions import client_of
 from tests.scenario import Scenario, lease
 from tests.stores import MemoryStore
@@ -96,7 +97,7 @@ def test_without_the_setting_the_site_serves_files_itself(site: Scenario) -> Non
 
 @pytest.mark.usefixtures("behind_the_front")
 def test_a_logo_is_shown_in_place(site: Scenario) -> None:
-    Competition.objects.filter(pk=site.competition.pk).update(logo=store_bytes(b"png"))
+    Competition.objects.filter(pk=site.competition.pk).update(logo=store_bytes(png_of()))
     answer = Client().get(f"/competitions/{site.competition.slug}/logo/", headers=FRONT)
     assert (answer["Content-Type"], "Content-Disposition" in answer) == ("image/png", False)
     assert answer["X-Accel-Redirect"].startswith("/_objects/")

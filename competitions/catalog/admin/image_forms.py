@@ -1,0 +1,85 @@
+"""Uploads of images in the admin: checked by their headers before anything is stored, and never decoded here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from django import forms
+from django.contrib.admin.widgets import AdminFileWidget
+from django.core.files.uploadedfile import TemporaryUploadedFile
+
+from competitions.catalog.models import PageImage
+from competitions.resources.images import MAX_BYTES, MAX_PIXELS, NAME, check_image
+from competitions.resources.models import StoredFile
+from competitions.resources.storage import spooled, store_path
+from competitions.resources.uploads import clean_file_name
+from core.refusals import InvalidFile
+
+IMAGE_HELP: Final = (
+    f"PNG, JPEG, GIF or WebP, at most {MAX_BYTES // 1024**2} MiB and {MAX_PIXELS // 1_000_000} million pixels."
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The image that is there already, as the form's widget shows it: by its address."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return "see it"
+
+
+class ImageUploadField(forms.FileField):
+    """An upload that is an image which pages can show."""
+
+    widget = AdminFileWidget
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        upload = super().clean(data, initial)
+        if isinstance(upload, TemporaryUploadedFile):  # the upload handler always writes to disk
+            try:
+                check_image(Path(upload.temporary_file_path()), what=f"The file {upload.name!r}")
+            except InvalidFile as refusal:
+                raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
+        return upload
+
+
+def store_upload(upload: TemporaryUploadedFile) -> StoredFile:
+    """Store what was uploaded."""
+    with spooled(upload.chunks()) as path:
+        return store_path(path)
+
+
+class PageImageForm(forms.ModelForm[PageImage]):
+    """An image with its name, by default that of its file; another upload takes its place under the same name."""
+
+    upload = ImageUploadField(label="File", required=False, help_text=IMAGE_HELP)
+
+    class Meta:
+        model = PageImage
+        fields = ("name",)
+        help_texts = {"name": "Texts show it by this name. Empty: the name of the file."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].required = bool(self.instance.pk)
+        self.fields["upload"].required = not self.instance.pk
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if upload := cleaned.get("upload"):
+            cleaned["name"] = cleaned.get("name") or _name_of(upload)
+        return cleaned
+
+    def save(self, commit: bool = True) -> PageImage:
+        upload = self.cleaned_data.get("upload")
+        if isinstance(upload, TemporaryUploadedFile):
+            self.instance.file = store_upload(upload)
+        return super().save(commit)
+
+
+def _name_of(upload: TemporaryUploadedFile) -> str:
+    """The file's own name, with `_` for what cannot stand in a name here."""
+    name = clean_file_name(upload.name or "image")[-200:]
+    return "".join(sign if NAME.fullmatch(f"x{sign}") else "_" for sign in name).lstrip(".") or "image"

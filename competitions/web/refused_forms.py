@@ -1,0 +1,49 @@
+"""A form that was refused: its page comes back with what was wrong and what was entered."""
+
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.defaultfilters import linebreaksbr
+from django.utils.functional import SimpleLazyObject
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from core.refusals import Refusal
+
+KEY: Final = "refused_form"  # in the session: the page that the form is on, and its values
+MAX_CHARS: Final = 20_000  # of all values together; a session is no place for more
+NOT_KEPT: Final = ("csrfmiddlewaretoken", "idempotency_key")
+
+
+def back_to_form(request: HttpRequest, refusal: Refusal, page: str) -> HttpResponse:
+    """To the page of this site that the form is on, which says what was wrong and fills the form in again."""
+    values = {name: value for name, value in request.POST.dict().items() if name not in NOT_KEPT}
+    if sum(len(str(value)) for value in values.values()) <= MAX_CHARS:
+        request.session[KEY] = {"path": urlsplit(page).path, "values": values}
+    messages.error(request, sentence_of(refusal))
+    return redirect(page)
+
+
+def sentence_of(refusal: Refusal) -> SafeString:
+    """What was wrong, with the link to what has to be done first."""
+    detail = linebreaksbr(refusal.detail, autoescape=True)
+    if next_step := refusal.extra.get("next_step"):
+        return format_html('{} <a href="{}">Go there</a>', detail, next_step)
+    return format_html("{}", detail)
+
+
+def entered_values(request: HttpRequest) -> dict[str, str]:
+    """What was entered on this page and refused just before, by the fields' names; it is given once."""
+    kept: dict[str, Any] = request.session.get(KEY, {})
+    if kept.get("path") != request.path:
+        return {}
+    del request.session[KEY]
+    return dict(kept["values"])
+
+
+def entered(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: `entered`, read by the pages with forms alone."""
+    return {"entered": SimpleLazyObject(lambda: entered_values(request))}

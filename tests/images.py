@@ -1,0 +1,48 @@
+"""Small images for tests, made by hand: what their headers announce is ours to choose."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+
+def png_of(width: int = 2, height: int = 1, *, announced: tuple[int, int] | None = None) -> bytes:
+    """A grey PNG; `announced` is what its header says instead, as a decompression bomb does."""
+    header = struct.pack(">IIBBBBB", *(announced or (width, height)), 8, 0, 0, 0, 0)
+    pixels = zlib.compress((b"\0" + b"\x80" * width) * height)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(map(_chunk, (b"IHDR", b"IDAT", b"IEND"), (header, pixels, b"")))
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def gif_of(width: int, height: int, *, frame: tuple[int, int] | None = None) -> bytes:
+    """A GIF of one pixel value, whose frame may be larger than its screen."""
+    screen = b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
+    comment = b"\x21\xfe\x05hello\x00"
+    return (
+        screen
+        + comment
+        + b"\x2c"
+        + struct.pack("<HHHHB", 0, 0, *(frame or (width, height)), 0)
+        + b"\x02\x02\x4c\x01\x00\x3b"
+    )
+
+
+def jpeg_head(width: int, height: int) -> bytes:
+    """The headers of a JPEG up to the start of its frame."""
+    app = b"\xff\xe0" + struct.pack(">H", 16) + b"JFIF\0\1\1\0\0\1\0\1\0\0"
+    frame = b"\xff\xc2" + struct.pack(">HBHHB", 11, 8, height, width, 1) + b"\1\x11\0"
+    return b"\xff\xd8" + app + b"\xff\xff\xfe\0\4hi" + frame
+
+
+def webp_head(width: int, height: int, kind: str) -> bytes:
+    """The headers of a WebP image: `VP8 `, `VP8L` or `VP8X`."""
+    body = {
+        "VP8 ": b"\0\0\0\x9d\x01\x2a" + struct.pack("<HH", width, height),
+        "VP8L": b"\x2f" + struct.pack("<I", (width - 1) | (height - 1) << 14),
+        "VP8X": b"\0\0\0\0" + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little"),
+    }[kind]
+    content = b"WEBP" + kind.encode() + struct.pack("<I", len(body)) + body
+    return b"RIFF" + struct.pack("<I", len(content)) + content

@@ -1,0 +1,109 @@
+"""The images of a bundle: its logo, and what its pages show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions.bundles.cloning import competition_clone
+from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.writer import bundle_write
+from competitions.catalog.models import Competition, PageImage
+from competitions.resources.storage import open_stored, store_bytes
+from tests.images import gif_of, png_of
+from tests.scenario import NOON, Scenario
+from tests.unit.bundles.bundles import FILES, changed, second, write
+
+BOMB = png_of(announced=(50_000, 20_000))
+
+
+def imported(site: Scenario, folder: Path, files: dict[str, Any], data: dict[str, Any] | None = None) -> Imported:
+    source = write(folder / "b", data or changed("pages.0.file", "pages/one.md"), FILES | files)
+    return bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON)
+
+
+def images_of(competition: Competition) -> dict[str, bytes]:
+    found = {}
+    for image in competition.images.select_related("file"):
+        with open_stored(image.file) as file:
+            found[image.name] = file.read()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "name"),
+    [
+        ("plot.png", "pages/plot.png", "plot.png"),
+        ("images/plot.png", "pages/images/plot.png", "images/plot.png"),
+        ("../images/plot.png", "images/plot.png", "images/plot.png"),
+        ("images/plot.png", "images/plot.png", "images/plot.png"),
+        ("a%20plot.png", "pages/a plot.png", "a plot.png"),
+    ],
+)
+def test_an_image_that_a_page_shows_comes_with_it(
+    site: Scenario, tmp_path: Path, source: str, path: str, name: str
+) -> None:
+    made = imported(site, tmp_path, {"pages/one.md": f"![Loss]({source})", path: png_of(9, 9)})
+    assert images_of(made.competition) == {name: png_of(9, 9)}
+    assert "1 image for pages" in made.report.created
+    assert not made.report.warnings
+
+
+def test_the_rules_show_images_too(site: Scenario, tmp_path: Path) -> None:
+    files = {"terms.md": '<img src="plot.gif">', "pages/one.md": "Words.", "plot.gif": gif_of(2, 2)}
+    assert list(images_of(imported(site, tmp_path, files).competition)) == ["plot.gif"]
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "words"),
+    [
+        ("![a](none.png)", {}, "the page shows the image 'none.png', and the bundle has no such file"),
+        ("![a](https://else.where/a.png)", {}, "pages show no images of other sites"),
+        ("![a](a.svg)", {"pages/a.svg": b"<svg/>"}, "is no PNG, JPEG, GIF or WebP image"),
+        ("![a](a.png)", {"pages/a.png": BOMB}, "has 50,000 by 20,000 pixels"),
+        ("![a](../../../etc/passwd)", {}, "the bundle has no such file"),
+    ],
+)
+def test_an_image_that_cannot_be_shown_is_left_out_with_a_warning(
+    site: Scenario, tmp_path: Path, text: str, files: dict[str, bytes], words: str
+) -> None:
+    made = imported(site, tmp_path, files | {"pages/one.md": text})
+    (warning,) = made.report.warnings
+    assert words in warning.message
+    assert warning.path == "pages[0]"
+    assert not PageImage.objects.exists()
+
+
+def test_two_files_of_one_name_are_said(site: Scenario, tmp_path: Path) -> None:
+    pages = [{"title": name, "file": f"{name}/p.md"} for name in "ab"]
+    files = {
+        f"{name}/{file}": content for name in "ab" for file, content in (("p.md", "![x](x.png)"), ("x.png", png_of()))
+    }
+    made = imported(site, tmp_path, files, changed("pages", pages))
+    assert "two images are called 'x.png'" in made.report.warnings[0].message
+    assert list(images_of(made.competition)) == ["x.png"]
+
+
+@pytest.mark.parametrize("content", [BOMB, b"<svg/>"])
+def test_a_logo_that_cannot_be_shown_is_left_out_with_a_warning(site: Scenario, tmp_path: Path, content: bytes) -> None:
+    made = imported(site, tmp_path, {"logo.png": content}, second())
+    assert made.competition.logo is None
+    (warning,) = made.report.warnings
+    assert (warning.path, "It is left out" in warning.message) == ("image", True)
+
+
+def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_path: Path) -> None:
+    made = imported(
+        site, tmp_path, {"pages/one.md": "![Loss](../plots/a.png)", "plots/a.png": png_of(7, 7)}
+    ).competition
+    PageImage.objects.create(competition=made, name="page-0.md", file=store_bytes(png_of(8, 8)))
+    made.logo = store_bytes(gif_of(3, 3))
+    made.save()
+    copy = competition_clone(competition=made, by=site.organizer, now=NOON)
+    assert images_of(copy) == images_of(made)
+    assert len(images_of(copy)) == 2
+    assert copy.logo == made.logo
+    bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True)
+    assert b"logo.gif" in (tmp_path / "out.zip").read_bytes()

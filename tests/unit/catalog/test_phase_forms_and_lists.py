@@ -1,0 +1,198 @@
+"""The form of a phase asks for what a person can answer, and lists and forms of the admin keep the competition they are about."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, SealedUse
+from competitions.submissions.services import submission_disqualify
+from tests.permissions import client_of
+from tests.scenario import Scenario, scenario
+from tests.unit.catalog.admin_forms import fields_of, save_form
+
+ADD = "/admin/catalog/phase/add/"
+UNNAMED = re.compile(r"<(?:input|select|textarea)\b[^>]*>")
+
+
+def html_of(client: Client, url: str, **query: Any) -> str:
+    return client.get(url, query, follow=True).content.decode()
+
+
+@pytest.fixture
+def second(site: Scenario) -> Competition:
+    """Another competition of the same organizer, with a phase of its own."""
+    made = Competition.objects.create(slug="second", title="The second one", queue=site.queue)
+    CompetitionOrganizer.objects.create(competition=made, user=site.organizer)
+    Phase.objects.create(competition=made, name="Elsewhere", slug="elsewhere", opens_at=site.now)
+    return made
+
+
+def test_a_new_phase_is_asked_for_its_competition_first(site: Scenario, second: Competition) -> None:
+    organizer = client_of(site.organizer)
+    page = html_of(organizer, ADD)
+    assert "Which competition is it for?" in page
+    links = [unescape(link) for link in re.findall(r'href="([^"]*add/\?[^"]*)"', page)]
+    assert links == [f"{ADD}?competition={one.pk}" for one in (site.competition, second)]
+    assert fields_of(organizer.get(links[1]))["competition"] == [str(second.pk)]
+    assert "The second one</option>" in html_of(organizer, links[1])
+    assert f"{site.competition.title}</option>" not in html_of(organizer, links[1])
+
+
+def test_who_organizes_one_competition_is_not_asked(site: Scenario) -> None:
+    answer = client_of(site.organizer).get(f"{ADD}?_popup=1")
+    assert answer.headers["Location"] == f"{ADD}?_popup=1&competition={site.competition.pk}"
+
+
+def test_the_competition_of_others_is_not_taken_from_an_address(site: Scenario, second: Competition) -> None:
+    foreign = scenario().competition
+    assert "Which competition is it for?" in html_of(client_of(site.organizer), ADD, competition=foreign.pk)
+
+
+def test_a_phase_is_added_from_the_form_as_it_is_offered(site: Scenario) -> None:
+    url = f"{ADD}?competition={site.competition.pk}"
+    values = {"name": ["Last"], "slug": ["last"], "opens_at_0": ["2030-05-01"], "opens_at_1": ["00:00:00"]}
+    task = site.phase.tasks.get()
+    answer = save_form(client_of(site.organizer), url, **values, tasks=[str(task.pk)])
+    assert answer.status_code == 302
+    made = Phase.objects.get(slug="last")
+    assert (made.competition, list(made.tasks.all()), made.prediction_format) == (site.competition, [task], None)
+
+
+def test_an_empty_format_is_an_empty_field(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format=None)
+    organizer = client_of(site.organizer)
+    for url in (
+        f"{ADD}?competition={site.competition.pk}",
+        reverse("admin:catalog_phase_change", args=[site.phase.pk]),
+    ):
+        assert fields_of(organizer.get(url))["prediction_format"] == [""]
+
+
+@pytest.mark.parametrize(("begins_in", "asks"), [(timedelta(days=1), False), (timedelta(days=-1), True)])
+def test_only_a_phase_that_has_begun_asks_whether_a_change_was_read(
+    site: Scenario, begins_in: timedelta, asks: bool
+) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(opens_at=timezone.now() + begins_in)
+    page = html_of(client_of(site.organizer), reverse("admin:catalog_phase_change", args=[site.phase.pk]))
+    assert ("I have read what this changes" in page) is asks
+
+
+def test_a_new_phase_is_not_asked_to_confirm_and_shows_nothing_of_later(site: Scenario) -> None:
+    page = html_of(client_of(site.organizer), ADD, competition=site.competition.pk)
+    for text in ("I have read what this changes", "Revealed at", "What filling it costs"):
+        assert text not in page
+
+
+@pytest.mark.parametrize("name", ["phase", "competition", "leaderboard", "task"])
+def test_every_field_of_a_form_has_a_name(site: Scenario, name: str) -> None:
+    rows = {
+        "phase": site.phase,
+        "competition": site.competition,
+        "leaderboard": site.phase.leaderboard,
+        "task": site.phase.tasks.get(),
+    }
+    page = html_of(client_of(site.organizer), reverse(f"admin:catalog_{name}_change", args=[rows[name].pk]))
+    labelled = set(re.findall(r'<label[^>]* for="([^"]+)"', page))
+    fields = [tag for tag in UNNAMED.findall(page) if not re.search(r'type="(hidden|submit|button)"|__prefix__', tag)]
+    unnamed = [
+        tag for tag in fields if "aria-label" not in tag and not set(re.findall(r'\bid="([^"]+)"', tag)) & labelled
+    ]
+    assert len(fields) > 5
+    assert not [tag for tag in unnamed if 'id="id_' in tag]
+
+
+def test_a_list_can_be_narrowed_to_a_competition_and_its_add_button_keeps_it(
+    site: Scenario, second: Competition
+) -> None:
+    organizer, url = client_of(site.organizer), reverse("admin:catalog_phase_changelist")
+    assert "Elsewhere" in html_of(organizer, url)
+    narrowed = html_of(organizer, url, competition=second.pk)
+    assert "Elsewhere" in narrowed
+    assert "test-dev</a>" not in narrowed
+    found = re.search(r'href="([^"]+_changelist_filters=[^"]+)" class="addlink"', narrowed)
+    assert found is not None
+    assert fields_of(organizer.get(unescape(found[1])))["competition"] == [str(second.pk)]
+
+
+def test_links_of_the_checklist_lead_to_the_competition(site: Scenario, second: Competition) -> None:
+    site.phase.leaderboards.all().delete()
+    organizer = client_of(site.organizer)
+    page = html_of(organizer, reverse("web:overview", args=[site.competition.slug]))
+    links = [unescape(link) for link in re.findall(r'href="([^"]+)">Change it', page)]
+    assert f"/admin/catalog/leaderboard/?competition={site.competition.pk}" in links
+    assert all(f"competition={site.competition.pk}" in link or f"/{site.competition.pk}/" in link for link in links)
+    assert all(organizer.get(link).status_code == 200 for link in links)
+    second.phases.all().delete()
+    page = html_of(organizer, reverse("web:overview", args=["second"]))
+    assert f'href="{ADD}?competition={second.pk}"' in page
+
+
+def test_the_link_to_all_teams_submissions_narrows_the_list(site: Scenario, second: Competition) -> None:
+    site.score(site.submit(), 0.5)
+    organizer = client_of(site.organizer)
+    page = html_of(organizer, reverse("web:submissions", args=[site.competition.slug]))
+    found = re.search(r'href="(/admin/submissions/[^"]+)"', page)
+    assert found is not None
+    assert "1 submission" in html_of(organizer, unescape(found[1]))
+    assert "0 submissions" in html_of(
+        organizer, reverse("admin:submissions_submission_changelist"), competition=second.pk
+    )
+
+
+SUBMISSIONS = "/admin/submissions/submission/"
+
+
+def test_the_list_of_submissions_shows_the_scores_that_its_reader_may_see(site: Scenario) -> None:
+    site.score(site.submit(), 0.5)
+    site.score(site.submit(phase=site.sealed), 0.1234)
+    CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=False)
+    organizer = client_of(site.organizer)
+    page = html_of(organizer, SUBMISSIONS)
+    assert ">0.5000 eV</td>" in page
+    assert ">sealed</td>" in page
+    assert "0.1234" not in page
+    assert not SealedUse.objects.exists()
+    CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
+    assert ">0.1234 eV</td>" in html_of(organizer, SUBMISSIONS)
+    assert SealedUse.objects.get().user == site.organizer
+
+
+def test_the_list_of_submissions_takes_the_same_queries_with_many_rows(
+    site: Scenario, django_assert_max_num_queries: Any
+) -> None:
+    for phase in site.phases.values():
+        phase.max_submissions_per_day = None
+        phase.save()
+    for number in range(12):
+        site.score(site.submit(phase=site.sealed if number % 3 else site.phase), 0.5 + number)
+    organizer = client_of(site.organizer)
+    with django_assert_max_num_queries(22):
+        organizer.get(SUBMISSIONS)
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [({}, 3), ({"status": "finished"}, 3), ({"standing": "disqualified"}, 1), ({"standing": "late"}, 0), ({"phase": "sealed"}, 1)],
+    ids=str,
+)  # fmt: skip
+def test_submissions_are_narrowed_by_what_matters(site: Scenario, query: dict[str, str], count: int) -> None:
+    site.score(site.submit(), 0.5)
+    submission_disqualify(submission=site.score(site.submit(), 0.4), reason="Labels.", now=site.now)
+    site.score(site.submit(phase=site.sealed), 0.3)
+    query = {name: str(site.sealed.pk) if value == "sealed" else value for name, value in query.items()}
+    page = html_of(client_of(site.organizer), SUBMISSIONS, **query)
+    assert page.count('class="action-select"') == count
+
+
+def test_a_board_that_is_hidden_shows_its_scores_to_its_organizer(site: Scenario) -> None:
+    site.score(site.submit(), 0.5)
+    Leaderboard.objects.update(is_hidden=True)
+    assert ">0.5000 eV</td>" in html_of(client_of(site.organizer), SUBMISSIONS)

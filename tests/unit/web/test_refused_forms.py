@@ -1,0 +1,134 @@
+"""A form that is refused comes back on its page, with what was wrong and what was entered."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Phase
+from competitions.factsheets.models import Question
+from competitions.resources import storage
+from competitions.resources.models import Resource
+from competitions.teams.models import Team
+from tests.permissions import client_of
+from tests.scenario import Scenario, person
+from tests.stores import MemoryStore
+from tests.unit.catalog.admin_forms import save_form
+
+
+def send(client: Client, page: str, url: str, **fields: Any) -> str:
+    """Send a form of that page; returns the page that is shown then."""
+    answer = client.post(url, fields, headers={"Referer": f"http://testserver{page}"}, follow=True)
+    assert answer.status_code == 200
+    assert answer.request["PATH_INFO"] == page.partition("?")[0], "it stays on its page"
+    return answer.content.decode()
+
+
+def value_of(page: str, name: str) -> str:
+    found = re.search(rf'<input [^>]*name="{name}"[^>]*>', page)
+    assert found is not None
+    value = re.search(r'value="([^"]*)"', found[0])
+    return value[1] if value else ""
+
+
+def test_an_invitation_of_nobody_keeps_the_page_and_the_name(site: Scenario) -> None:
+    member, page = client_of(site.member()), reverse("web:team", args=[site.competition.slug])
+    shown = send(member, page, reverse("web:team-invite", args=[site.competition.slug]), person='no "body"')
+    assert '<p class="message error" role="alert">Nobody with the user name' in shown
+    assert value_of(shown, "person") == "no &quot;body&quot;"
+    assert site.team.name in shown
+    assert value_of(member.get(page).content.decode(), "person") == "", "only once"
+
+
+def test_the_other_forms_of_the_page_keep_their_own_values(site: Scenario) -> None:
+    site.join("Taken")
+    member, page = client_of(site.member()), reverse("web:team", args=[site.competition.slug])
+    shown = send(member, page, reverse("web:team-rename", args=[site.competition.slug]), name="Taken")
+    assert (value_of(shown, "name"), value_of(shown, "person"), value_of(shown, "other")) == ("Taken", "", "")
+    site.team.refresh_from_db()
+    assert site.team.name != "Taken"
+
+
+def test_what_was_entered_is_shown_on_no_other_page(site: Scenario) -> None:
+    member, slug = client_of(site.member()), site.competition.slug
+    page = f"http://testserver{reverse('web:team', args=[slug])}"
+    member.post(reverse("web:team-invite", args=[slug]), {"person": "nobody-at-all"}, headers={"Referer": page})
+    assert 'nobody-at-all"' not in member.get(reverse("web:submissions", args=[slug])).content.decode()
+
+
+@pytest.mark.parametrize("referer", ["", "https://else.where/", "http://testserver.else.where/"])
+def test_a_form_from_nowhere_gets_a_page_of_its_own(site: Scenario, referer: str) -> None:
+    url = reverse("web:team-invite", args=[site.competition.slug])
+    answer = client_of(site.member()).post(url, {"person": "nobody"}, headers={"Referer": referer} if referer else {})
+    assert answer.status_code == 404
+    assert "That didn" in answer.content.decode()
+
+
+def test_an_upload_that_is_refused_keeps_description_and_answers(site: Scenario) -> None:
+    Question.objects.create(competition=site.competition, key="method", title="Method", kind="text", is_required=False)
+    Phase.objects.filter(pk=site.phase.pk).update(accepts_code=True)
+    page = f"{reverse('web:submissions', args=[site.competition.slug])}?phase={site.phase.slug}"
+    shown = send(
+        client_of(site.member()), page, reverse("web:submit", args=[site.competition.slug]), phase=site.phase.slug, kind="code",
+        description="Seed 17", **{"answer.method": "GIN"}, file=SimpleUploadedFile("x.zip", b"no zip"),
+    )  # fmt: skip
+    assert 'role="alert"' in shown
+    assert (value_of(shown, "description"), value_of(shown, "answer.method")) == ("Seed 17", "GIN")
+    assert re.search(r'value="code" checked', shown)
+
+
+def test_a_fact_sheet_that_is_refused_keeps_the_answers(site: Scenario) -> None:
+    made = site.submit()
+    Question.objects.create(competition=site.competition, key="size", title="Size", kind="number", is_required=True)
+    page = reverse("web:submission-fact-sheet", args=[made.pk])
+    shown = send(client_of(site.member()), page, page, **{"answer.size": "many"})
+    assert value_of(shown, "answer.size") == "many"
+    made.refresh_from_db()
+    assert made.fact_sheet != {"size": "many"}
+
+
+def test_a_bundle_without_a_file_keeps_the_queue(site: Scenario) -> None:
+    page = reverse("web:bundles")
+    shown = send(client_of(site.organizer), page, reverse("web:bundle-send"), queue=str(site.queue.pk))
+    assert "No file was chosen" in shown
+    assert f'<option value="{site.queue.pk}" selected>' in shown
+
+
+def test_a_link_to_what_comes_first_is_kept(site: Scenario) -> None:
+    stranger = client_of(person())
+    page = reverse("web:overview", args=[site.competition.slug])
+    shown = send(stranger, page, reverse("web:team-create", args=[site.competition.slug]), name="New")
+    assert re.search(r'role="alert">.*<a href="[^"]*rules/">Go there</a>', shown, re.DOTALL)
+
+
+def test_a_long_text_is_not_put_into_the_session(site: Scenario) -> None:
+    member, page = client_of(site.member()), reverse("web:team", args=[site.competition.slug])
+    shown = send(member, page, reverse("web:team-invite", args=[site.competition.slug]), person="x" * 30_000)
+    assert value_of(shown, "person") == ""
+
+
+def test_what_a_service_refuses_in_the_admin_stays_on_its_form(site: Scenario) -> None:
+    site.join("Taken")
+    url = reverse("admin:teams_team_change", args=[site.team.pk])
+    answer = save_form(client_of(site.organizer), url, name=["Taken"])
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    assert 'class="errornote"' in page
+    assert value_of(page, "name") == "Taken"
+    assert not Team.objects.filter(pk=site.team.pk, name="Taken").exists()
+
+
+def test_a_full_store_is_said_on_the_form_of_a_file(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    store.fill()
+    monkeypatch.setattr(storage, "object_store", lambda: store)
+    url, upload = reverse("admin:resources_resource_add"), SimpleUploadedFile("data.csv", b"1,2")
+    answer = save_form(client_of(site.organizer), url, name=["Mine"], kind=["public_data"], upload=upload)
+    assert answer.status_code == 200
+    assert value_of(answer.content.decode(), "name") == "Mine"
+    assert not Resource.objects.filter(name="Mine").exists()
