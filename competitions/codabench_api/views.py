@@ -159,7 +159,7 @@ class Submissions(RobotView):
         if not isinstance(said, str):
             return said
         try:
-            return json.loads(said)
+            return json.loads(said) if said.strip() else None
         except ValueError as error:
             raise BadForm("fact_sheet_answers must be JSON: a mapping from key to answer.") from error
 

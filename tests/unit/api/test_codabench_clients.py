@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -51,7 +52,14 @@ class Script:
         body = urlencode(fields, doseq=True)
         return self.client.post(path, body, content_type=FORM, headers=self.headers)
 
-    def submit(self, phase: Phase, content: bytes, tasks: list[int] | None = None, **dataset: Any) -> Any:
+    def submit(
+        self,
+        phase: Phase,
+        content: bytes,
+        tasks: list[int] | None = None,
+        more: Mapping[str, str] | None = None,
+        **dataset: Any,
+    ) -> Any:
         """The example submission: may I, where to, put, make."""
         can = self.get(f"/api/can_make_submission/{phase.pk}/").json()
         if not can["can"]:
@@ -66,7 +74,8 @@ class Script:
         url = urlsplit(announced.json()["sassy_url"])
         put = self.client.put(url.path, content, content_type="application/zip")
         assert put.status_code == 200
-        made = self.post("/api/submissions/", phase=phase.pk, tasks=tasks or [], data=announced.json()["key"])
+        fields = {"phase": phase.pk, "tasks": tasks or [], "data": announced.json()["key"]} | dict(more or {})
+        made = self.post("/api/submissions/", **fields)
         assert made.status_code in (200, 201), made.content
         return made.json()
 
@@ -274,6 +283,15 @@ def test_an_upload_that_is_not_there_is_told_how_to_make_one(site: Scenario, pha
     assert robot.post("/api/submissions/", phase=phase.pk, data=announced).status_code in (409, 422), (
         "nothing was put there"
     )
+
+
+@pytest.mark.parametrize("fields", [{}, {"fact_sheet_answers": ""}, {"fact_sheet_answers": "null"}])
+def test_who_answers_nothing_may_submit_where_no_answer_is_required(
+    site: Scenario, phase: Phase, robot: Script, fields: dict[str, str]
+) -> None:
+    site.competition.questions.create(key="method", title="Method")
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}), more=fields)
+    assert made["fact_sheet_answers"] is None
 
 
 def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Script) -> None:
