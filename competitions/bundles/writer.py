@@ -198,7 +198,8 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
     rule = Leaderboard.Rule(board.rule)
     extra = {
         "transposed": board.is_transposed, "show_tasks": board.shows_tasks, "visibility": board.visibility,
-        "max_selected": board.max_selected, "rule": None if rule in RULE_NAMES else "selected",
+        "break_ties": board.breaks_ties, "exact_scores": board.gives_exact_scores, "max_selected": board.max_selected,
+        "rule": None if rule in RULE_NAMES else "selected",
         "selection_closes": _instant(board.selection_closes_at), "freeze": _instant(board.freeze_at),
     }  # fmt: skip
     return {

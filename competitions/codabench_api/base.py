@@ -56,14 +56,17 @@ class RobotView(ApiView):
         return data
 
     def submissions(self) -> QuerySet[Submission]:
-        return (
-            submissions_of(self.person())
-            .select_related("phase__competition__queue", "team", "submitted_by", "rerun_of__submitted_by")
-            .prefetch_related(
-                Prefetch("runs__task", queryset=Task.objects.select_related(*shapes.TASK_PARTS)),
-                "scores__entry",
-                "phase__leaderboards__columns",
-            )
+        """The submissions that the asker may read, with what their shapes need."""
+        return self.loaded(submissions_of(self.person()))
+
+    @staticmethod
+    def loaded(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+        return submissions.select_related(
+            "phase__competition__queue", "team", "submitted_by", "rerun_of__submitted_by"
+        ).prefetch_related(
+            Prefetch("runs__task", queryset=Task.objects.select_related(*shapes.TASK_PARTS)),
+            "scores__entry",
+            "phase__leaderboards__columns",
         )
 
     def submission(self, pk: int) -> Submission:

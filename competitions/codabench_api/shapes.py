@@ -1,5 +1,7 @@
 """Rows in the words of Codabench's API."""
 
+import hashlib
+import math
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -10,7 +12,7 @@ from competitions.catalog.models import Column, Competition, Leaderboard, Phase,
 from competitions.codabench_api.files import address
 from competitions.disclosure.outputs import may_download
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import may_see_board, visible_columns
+from competitions.disclosure.scores import gives_exact_scores, may_see_board, visible_columns
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 from competitions.resources.models import Resource
 from competitions.runs.models import Run
@@ -138,8 +140,8 @@ def board_shape(board: Leaderboard) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def submission_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
-    """A submission as its team or organizer may see it."""
+def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool = True) -> dict[str, Any]:
+    """A submission as its team or organizer may see it; `is_exact`: with unrounded scores, where its board gives them."""
     runs = list(submission.runs.all())
     task = runs[0].task if len(runs) == 1 else None
     board = submission.phase.main_board
@@ -167,7 +169,7 @@ def submission_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
         "parent": None,
         "children": [],
         "task": task_shape(task) if task else None,
-        "scores": scores_of(runs, visible_columns(reader, board)),
+        "scores": scores_of(submission, board, visible_columns(reader, board), is_exact=is_exact),
         "fact_sheet_answers": submission.fact_sheet or None,
         "leaderboard": board.pk if sees and counting and board else None,
         "on_leaderboard": bool(sees and counting),
@@ -175,6 +177,12 @@ def submission_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
         "can_make_submissions_public": False,
         "is_soft_deleted": False,
     }
+
+
+def repeat_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
+    """A submission of another team as the service account sees it that ran it again: without what the team wrote."""
+    withheld = {"name": "", "filename": "", "description": "", "status_details": None, "fact_sheet_answers": None}
+    return submission_shape(submission, reader, is_exact=False) | withheld
 
 
 def owner_of(submission: Submission) -> str:
@@ -207,17 +215,46 @@ def status_details(submission: Submission, runs: list[Run]) -> str | None:
     return f"{reason.label}: {detail} {REASONS[reason].advice}".strip()
 
 
-def scores_of(runs: list[Run], columns: list[Column]) -> list[dict[str, Any]]:
-    """One line for each of these columns and each task, at the column's precision: full precision gives labels away."""
-    return [
-        {
-            "id": f"{run.pk}:{column.key}", "index": column.index, "column_key": column.key, "score": column.shown(run.scores[column.key]),
-            "task": run.task_id,
-        }
-        for run in runs
-        for column in columns
-        if column.key in run.scores
-    ]  # fmt: skip
+def scores_of(
+    submission: Submission, board: Leaderboard | None, columns: list[Column], *, is_exact: bool
+) -> list[dict[str, Any]]:
+    """One line for each score and task, and one for each column that is over all tasks, as its reader may have them."""
+    if board is None:
+        return []
+    runs = [run for run in submission.runs.all() if not run.fills_board]
+    shown = Column.exact if is_exact and gives_exact_scores(board) else Column.shown
+    over_all = _values_over_all(submission, board)
+    lines = []
+    for column in columns:
+        if column.kind == Column.Kind.SCORE:
+            found = [(run.task_id, run.scores[column.key]) for run in runs if is_score(run.scores.get(column.key))]
+        else:
+            task = runs[0].task_id if len(runs) == 1 else None
+            found = [(task, over_all[column.key])] if column.key in over_all else []
+        lines += [score_line(column, submission.pk, task, shown(column, value)) for task, value in found]
+    return lines
+
+
+def _values_over_all(submission: Submission, board: Leaderboard) -> dict[str, Any]:
+    """The submission's values on the board; those of its row, which has average ranks too, where it counts."""
+    score = next((score for score in submission.scores.all() if score.leaderboard_id == board.pk), None)
+    if score is None:
+        return {}
+    values: dict[str, Any] = score.entry.values if hasattr(score, "entry") else score.values
+    return values
+
+
+def is_score(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def score_line(column: Column, submission: int, task: int | None, score: str) -> dict[str, Any]:
+    """A score in Codabench's words. Its number is a digest of what it is of: there is no row for each score here."""
+    named = hashlib.sha256(f"{submission} {task} {column.key}".encode()).digest()
+    number = int.from_bytes(named[:7]) >> 3  # 53 bits: JavaScript reads no larger number exactly
+    return {
+        "id": number, "index": column.index, "column_key": column.key, "score": score, "task": task, "task_id": task,
+    }  # fmt: skip
 
 
 def details_shape(submission: Submission, reader: Reader, request: HttpRequest) -> dict[str, Any]:

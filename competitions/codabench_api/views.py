@@ -7,6 +7,7 @@ example scripts (competition details, example submission, submission details, re
 import json
 from typing import cast
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -17,7 +18,6 @@ from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import ApiToken, Scope
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.catalog.rights import organizes
 from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
 from competitions.codabench_api.enrolment import enrol, may_submit
@@ -26,8 +26,10 @@ from competitions.codabench_api.sign_in import sign_in
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.runs.models import RunOutput
-from competitions.runs.reruns import submission_repeat
+from competitions.runs.refusals import MayNotRepeat
+from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.runs.services import submission_cancel
+from competitions.submissions.access import open_to_robot, repeats_by
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
@@ -172,7 +174,11 @@ def _kind(phase: Phase) -> Kind:
 
 class SubmissionView(RobotView):
     def get(self, request: Request, pk: int) -> Response:
-        return Response(shapes.submission_shape(self.submission(pk), self.reader))
+        own = self.submissions().filter(pk=pk).first()
+        if own is not None:
+            return Response(shapes.submission_shape(own, self.reader))
+        repeat = get_object_or_404(self.loaded(repeats_by(self.person())), pk=pk)
+        return Response(shapes.repeat_shape(repeat, self.reader))
 
 
 class SubmissionDetails(RobotView):
@@ -199,17 +205,19 @@ class Cancel(RobotView):
 
 
 class Rerun(RobotView):
-    """Run a submission again as a new one, on one task where the address says which; for its organizers."""
+    """Run a submission again as a new one, on one task where the address says which; for organizers and service accounts."""
 
     write_scope = Scope.SUBMIT
 
     def post(self, request: Request, pk: int) -> Response:
-        user, submission = self.person(), self.submission(pk)
-        if not organizes(user, submission.phase):
-            raise NotAllowed("Only the competition's organizers run submissions again.")
+        user = self.person()
+        submission = self.submissions().filter(pk=pk).first() or get_object_or_404(open_to_robot(user), pk=pk)
+        if not may_repeat(user, submission):
+            raise MayNotRepeat
         key = request.query_params.get("task_key", "")
         wanted = read_uuid(key)
-        task = Task.objects.usable_by(user).filter(key=wanted).first() if wanted else None
+        usable = Q(pk__in=Task.objects.usable_by(user)) | Q(pk__in=submission.phase.tasks.all())
+        task = Task.objects.filter(usable, key=wanted).first() if wanted else None
         if key and task is None:
             return Response({"error_msg": f"There is no task with the key {key[:40]} that you may use."}, status=404)
         made = submission_repeat(submission=submission, by=user, now=timezone.now(), task=task)
