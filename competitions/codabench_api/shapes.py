@@ -128,7 +128,7 @@ def board_shape(board: Leaderboard) -> dict[str, Any]:
         "title": board.title,
         "key": board.key,
         "hidden": board.is_hidden,
-        "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Force_Best"),
+        "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Selected"),
         "primary_index": primary,
         "columns": [
             {
