@@ -2,12 +2,16 @@
 
 import hashlib
 import math
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 from accounts.models import User
 from competitions.bundles.writer import fact_sheet_yaml
+from competitions.catalog.downloads import downloads_of
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.codabench_api.files import address
 from competitions.disclosure.outputs import may_download
@@ -24,7 +28,9 @@ STATUS: Final = {
     State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
     State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
 }  # fmt: skip
-TASK_PARTS: Final = ("owner", "scoring_program", "ingestion_program", "input_data", "reference_data")
+TASK_PARTS: Final = (
+    "owner", "scoring_program__file", "ingestion_program__file", "input_data__file", "reference_data__file",
+)  # fmt: skip
 # Codabench's names of what a run leaves, and Podium's.
 RESULTS: Final = {
     "prediction_result": "predictions.zip", "scoring_result": "scoring.zip", "detailed_result": "detailed_results.html",
@@ -52,7 +58,8 @@ def competition_row(competition: Competition) -> dict[str, Any]:
 
 def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
     """The whole of a competition that the asker may see."""
-    phases = competition.phases.prefetch_related("tasks", "leaderboards__columns")
+    phases = competition.phases.select_related("competition", "public_data__file", "starting_kit__file")
+    phases = phases.prefetch_related("tasks", "leaderboards__columns")
     pages = [{"title": page.title, "content": page.body, "index": page.index} for page in competition.pages.all()]
     boards = [board_shape(board) for phase in phases for board in phase.leaderboards.all() if not board.is_hidden]
     return competition_row(competition) | {
@@ -60,7 +67,7 @@ def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
         "registration_auto_approve": competition.registration_policy == Competition.RegistrationPolicy.OPEN,
         "queue": {"name": competition.queue.name},
         "enable_detailed_results": competition.enable_detailed_results,
-        "phases": [phase_shape(phase) for phase in phases],
+        "phases": [phase_shape(phase, timezone.now()) for phase in phases],
         "pages": pages,
         "leaderboards": boards,
         "fact_sheet": fact_sheet_yaml(competition) or None,
@@ -76,7 +83,10 @@ def _participant(competition: Competition, user: Any) -> str | None:
     return registration.state if registration else None
 
 
-def phase_shape(phase: Phase) -> dict[str, Any]:
+def phase_shape(phase: Phase, now: datetime) -> dict[str, Any]:
+    """A phase with its tasks, and the files that its participants may have."""
+    downloads = downloads_of(phase)
+    board = phase.main_board
     return {
         "id": phase.pk,
         "index": phase.index,
@@ -84,13 +94,26 @@ def phase_shape(phase: Phase) -> dict[str, Any]:
         "description": phase.description,
         "start": phase.opens_at.isoformat(),
         "end": phase.closes_at.isoformat() if phase.closes_at else None,
-        "tasks": [task_row(task) for task in phase.tasks.all()],
+        "status": "Next" if now < phase.opens_at else "Current" if phase.is_open(now) else "Previous",
+        "competition": phase.competition_id,
+        "leaderboard": board.pk if board is not None and not board.is_hidden else None,
+        "public_data": dataset_shape(phase.public_data),
+        "starting_kit": dataset_shape(phase.starting_kit),
+        "tasks": [
+            task_row(task) | {"public_datasets": _opened(task, downloads), "solutions": []}
+            for task in phase.tasks.all()
+        ],
         "max_submissions_per_day": phase.max_submissions_per_day,
         "max_submissions_per_person": phase.max_submissions,
         "execution_time_limit": phase.time_limit_s,
         "auto_migrate_to_this_phase": phase.auto_migrate_to_this_phase,
         "hide_output": phase.hide_output,
     }
+
+
+def _opened(task: Task, downloads: Mapping[str, Resource]) -> list[dict[str, Any] | None]:
+    """The task's programs and data that participants may have."""
+    return [dataset_shape(resource) for name, resource in downloads.items() if name.endswith(f"-{task.pk}")]
 
 
 def task_row(task: Task) -> dict[str, Any]:
@@ -116,7 +139,19 @@ def task_shape(task: Task) -> dict[str, Any]:
 def dataset_shape(resource: Resource | None) -> dict[str, Any] | None:
     if resource is None:
         return None
-    return {"id": resource.pk, "key": str(resource.key), "name": resource.name, "type": resource.kind}
+    return {
+        "id": resource.pk, "key": str(resource.key), "name": resource.name, "type": resource.kind,
+        "file_name": resource.file_name, "file_size": resource.file.size_bytes,
+    }  # fmt: skip
+
+
+def dataset_row(resource: Resource) -> dict[str, Any]:
+    """A dataset of the asker's own, in full."""
+    named = dataset_shape(resource) or {}
+    return named | {
+        "created_by": resource.owner.username, "created_when": resource.created_at.isoformat(), "description": "",
+        "is_public": resource.is_public, "url": f"/datasets/download/{resource.key}/",
+    }  # fmt: skip
 
 
 def board_shape(board: Leaderboard) -> dict[str, Any]:
@@ -130,13 +165,14 @@ def board_shape(board: Leaderboard) -> dict[str, Any]:
         "hidden": board.is_hidden,
         "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Selected"),
         "primary_index": primary,
-        "columns": [
-            {
-                "id": column.pk, "title": column.title, "key": column.key, "index": column.index, "sorting": column.sorting,
-                "precision": column.precision, "hidden": column.is_hidden, "computation": column.computation or None,
-            }
-            for column in columns
-        ],
+        "columns": [column_shape(column) for column in columns],
+    }
+
+
+def column_shape(column: Column) -> dict[str, Any]:
+    return {
+        "id": column.pk, "title": column.title, "key": column.key, "index": column.index, "sorting": column.sorting,
+        "precision": column.precision, "hidden": column.is_hidden, "computation": column.computation or None,
     }  # fmt: skip
 
 
@@ -224,7 +260,8 @@ def scores_of(
     runs = [run for run in submission.runs.all() if not run.fills_board]
     shown = Column.exact if is_exact and gives_exact_scores(board) else Column.shown
     over_all = _values_over_all(submission, board)
-    lines = []
+    lines: list[dict[str, Any]] = []
+    found: list[tuple[int | None, float]]
     for column in columns:
         if column.kind == Column.Kind.SCORE:
             found = [(run.task_id, run.scores[column.key]) for run in runs if is_score(run.scores.get(column.key))]
@@ -253,7 +290,8 @@ def score_line(column: Column, submission: int, task: int | None, score: str) ->
     named = hashlib.sha256(f"{submission} {task} {column.key}".encode()).digest()
     number = int.from_bytes(named[:7]) >> 3  # 53 bits: JavaScript reads no larger number exactly
     return {
-        "id": number, "index": column.index, "column_key": column.key, "score": score, "task": task, "task_id": task,
+        "id": number, "index": column.index, "column_key": column.key, "score": score,
+        "is_primary": column.is_primary, "task": task, "task_id": task,
     }  # fmt: skip
 
 

@@ -205,7 +205,12 @@ def entry_of(board: Leaderboard, team_id: int) -> Entry | None:
 
 def all_rows(board: Leaderboard) -> Iterator[Row]:
     """Every row in order, streamed: for exports."""
-    entries = list(_ordered(board).iterator(chunk_size=5000))
+    return ranked_rows(_ordered(board))
+
+
+def ranked_rows(ordered: QuerySet[Entry]) -> Iterator[Row]:
+    """All rows of a board, read in its order, with their ranks."""
+    entries = list(ordered.iterator(chunk_size=5000))
     yield from (Row(rank, entry) for rank, entry in zip(_ranks(entries, first_page=True), entries, strict=True))
 
 

@@ -64,7 +64,7 @@ def leaves_of(document: Mapping[str, Any], salt: str) -> list[str]:
 
 def rank_value(column: Mapping[str, Any], value: float) -> float:
     """What rows are ordered by, smaller is better: the value as shown where the column says so, else at least ten digits."""
-    number = round(value, column["precision"] if column["rank_by_shown"] else max(column["precision"], 10))
+    number: float = round(value, column["precision"] if column["rank_by_shown"] else max(column["precision"], 10))
     return number if column["sorting"] == "asc" else -number
 
 
