@@ -70,12 +70,11 @@ def rank_of(entry: Entry) -> int | None:
     """One more than the number of better rows; equal rows share a rank. None for a baseline."""
     if entry.is_baseline:
         return None
-    return Entry.objects.filter(_better_than(entry), leaderboard=entry.leaderboard_id, is_baseline=False).count() + 1
-
-
-def _better_than(entry: Entry) -> Q:
-    first = Q(rank_value__lt=entry.rank_value)
-    return first | Q(rank_value=entry.rank_value, tie_key__lt=entry.tie_key) if entry.tie_key else first
+    ranked = Entry.objects.filter(leaderboard=entry.leaderboard_id, is_baseline=False)
+    better = ranked.filter(rank_value__lt=entry.rank_value).count()
+    if entry.tie_key:  # counted apart: each is a range of the index
+        better += ranked.filter(rank_value=entry.rank_value, tie_key__lt=entry.tie_key).count()
+    return better + 1
 
 
 def board_page(
