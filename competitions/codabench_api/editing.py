@@ -60,7 +60,7 @@ def competition_make(view: RobotView) -> Response:
     queue = _queue(view, form.get("queue"))
     job = wait_until_over(import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now))
     if job.competition is not None:
-        return Response(competition_shape(job.competition, user), status=201)
+        return Response(competition_shape(job.competition, user) | {"ignored": _ignored(form)}, status=201)
     if job.state == BundleImport.State.FAILED:
         raise InvalidBundle(report_of(job))
     return Response({"status": "Starting", "status_id": job.pk}, status=202)
@@ -96,6 +96,18 @@ def bundle_of(form: Mapping[str, Any]) -> bytes:
         spec["image"], files["logo.png"] = "logo.png", logo
     files[YAML_NAME] = yaml.safe_dump(spec, allow_unicode=True, sort_keys=False).encode()
     return _packed(files)
+
+
+def _ignored(form: Mapping[str, Any]) -> list[str]:
+    """What was sent and leads to nothing here, by name; an empty value says nothing."""
+    whole = [name for name, value in form.items() if value and name not in CompetitionSpec.model_fields]
+    phases = [
+        f"phases.{number}.{name}"
+        for number, phase in enumerate(_objects(form, "phases"))
+        for name, value in phase.items()
+        if value and name not in (*PhaseSpec.model_fields, "max_submissions_per_person")
+    ]
+    return [*whole, *phases]
 
 
 def _objects(form: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from competitions.bundles.models import BundleExport, BundleImport
 Work = TypeVar("Work", BundleExport, BundleImport)
 PAUSE_S: Final = 0.1
 THREADS: Final = 2  # of each process, which has sixteen as a rule
-_LENT: Final = threading.BoundedSemaphore(THREADS)
+LENT: Final = threading.BoundedSemaphore(THREADS)
 
 
 def wait_until_over(work: Work) -> Work:
@@ -19,7 +19,7 @@ def wait_until_over(work: Work) -> Work:
 
     A process lends few threads to those who wait; whoever comes while they are lent is told at once to ask again.
     """
-    if work.is_over or not _LENT.acquire(blocking=False):
+    if work.is_over or not LENT.acquire(blocking=False):
         return work
     try:
         for _ in range(round(settings.ROBOT_WAIT_S / PAUSE_S)):
@@ -28,5 +28,5 @@ def wait_until_over(work: Work) -> Work:
             if work.is_over:
                 break
     finally:
-        _LENT.release()
+        LENT.release()
     return work

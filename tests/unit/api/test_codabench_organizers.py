@@ -17,7 +17,7 @@ from accounts.models import ApiToken, Scope, User, token_create
 from competitions.bundles.exports import export_begin
 from competitions.catalog.models import Competition, Task
 from competitions.codabench_api.sign_in import LEAST_LEFT, TOKEN_DAYS, sign_in
-from competitions.codabench_api.waiting import _LENT, THREADS, wait_until_over
+from competitions.codabench_api.waiting import LENT, THREADS, wait_until_over
 from competitions.resources.models import Resource
 from competitions.teams.models import Registration
 from competitions.teams.services import register
@@ -69,8 +69,9 @@ def send(client: Client, method: str, path: str, body: object) -> Any:
 @pytest.mark.usefixtures("background_meanwhile")
 def test_a_competition_is_made_of_what_the_editor_sends(site: Scenario) -> None:
     client = client_of(site, site.organizer)
-    answer = send(client, "post", "/api/competitions/", edited(site))
+    answer = send(client, "post", "/api/competitions/", edited(site, collaborators=["somebody"]))
     assert answer.status_code == 201, answer.content
+    assert answer.json()["ignored"] == ["collaborators"]
     made = Competition.objects.get(pk=answer.json()["id"])
     assert (made.title, made.is_published, made.queue, made.logo is not None) == (
         "Made by editor",
@@ -235,12 +236,12 @@ def test_few_threads_are_lent_to_those_who_wait(site: Scenario, settings: Any) -
     settings.ROBOT_WAIT_S = 3600
     export = export_begin(competition=site.competition, by=site.organizer, with_files=True, now=site.now)
     for _ in range(THREADS):
-        assert _LENT.acquire(blocking=False)
+        assert LENT.acquire(blocking=False)
     try:
         assert not wait_until_over(export).is_over, "answered at once, not after an hour"
     finally:
         for _ in range(THREADS):
-            _LENT.release()
+            LENT.release()
 
 
 ROUTE = re.compile(r"^\| `(?P<methods>[A-Z, ]+) (?P<path>/\S+)` \| (?P<answer>works|refused|absent)\b", re.MULTILINE)
