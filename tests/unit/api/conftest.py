@@ -4,7 +4,7 @@ import pytest
 from django.conf import LazySettings
 
 from tests.background import run_background
-from tests.unit.fixtures import permissions, site, wakeups
+from tests.fixtures import permissions, site, wakeups
 
 __all__ = ["permissions", "site", "wakeups"]
 
