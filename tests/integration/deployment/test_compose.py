@@ -7,12 +7,16 @@ import io
 import json
 import os
 import re
+import socket
+import ssl
 import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from email.message import Message
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -138,7 +142,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory, docker_engine: None, runtime
         stack.up()
         yield stack
     finally:
-        stack.compose("down", "--volumes", "--timeout", "5")
+        stack.compose("--profile", "tls", "down", "--volumes", "--timeout", "5")
         subprocess.run(["umount", str(tmp / "worker")], check=False, capture_output=True)
 
 
@@ -180,7 +184,8 @@ def outcome(stack: Stack, made: dict[str, Any], submission: int) -> dict[str, An
 def test_the_stack_is_described_without_a_password_and_open_on_the_loopback_alone(tmp_path: Path) -> None:
     described_stack = described(tmp_path)
     config = yaml.safe_load(described_stack.compose("config"))
-    assert set(config["services"]) == {
+    usual = {name: service for name, service in config["services"].items() if not service.get("profiles")}
+    assert set(usual) == {
         "prepare",
         "front",
         "web",
@@ -190,7 +195,7 @@ def test_the_stack_is_described_without_a_password_and_open_on_the_loopback_alon
         "postgres",
         "redis",
     }
-    published = {name: service["ports"] for name, service in config["services"].items() if service.get("ports")}
+    published = {name: service["ports"] for name, service in usual.items() if service.get("ports")}
     assert list(published) == ["front"]
     assert "127.0.0.1" in str(published["front"])
     set_here = [
@@ -291,6 +296,43 @@ def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Sta
         "static",
         "workers",
     ]
+
+
+def test_the_profile_tls_answers_over_https_and_replaces_what_clients_say_of_themselves(stack: Stack) -> None:
+    ports = {"PODIUM_HTTP_PORT": str(free_port()), "PODIUM_HTTPS_PORT": str(free_port())}
+    with_tls = replace(stack, environment=stack.environment | ports | {"PODIUM_TLS_OPTIONS": "local_certs"})
+    with_tls.compose("--profile", "tls", "up", "--detach", "--no-recreate", "tls")
+    host = urlsplit(stack.environment["PODIUM_SITE_URL"]).netloc
+    plain = requests.get(
+        f"http://127.0.0.1:{ports['PODIUM_HTTP_PORT']}/", headers={"Host": host}, timeout=20, allow_redirects=False
+    )
+    assert (plain.status_code, plain.headers["Location"]) == (308, f"https://{host}/")
+    status, headers = over_tls(host, int(ports["PODIUM_HTTPS_PORT"]), "/accounts/login/")
+    assert status == 200
+    assert headers["Strict-Transport-Security"] == "max-age=31536000"
+    assert "203.0.113.9" not in stack.compose("logs", "--no-color", "--tail", "20", "web")
+
+
+def over_tls(host: str, port: int, path: str) -> tuple[int, Message]:
+    """Ask this machine as that host; the certificate is from an authority of the stack's own. A new Caddy makes it first."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    give_up = time.monotonic() + 30
+    while True:
+        connection = HTTPSConnection(host, timeout=20)
+        try:
+            raw = socket.create_connection(("127.0.0.1", port), timeout=20)
+            connection.sock = context.wrap_socket(raw, server_hostname=host)
+            connection.request("GET", path, headers={"X-Forwarded-For": "203.0.113.9"})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.headers
+        except (ssl.SSLError, ConnectionError):
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.3)
+        finally:
+            connection.close()
 
 
 def recipes() -> list[str]:
