@@ -22,8 +22,8 @@ from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
 from tests.background import background_running
+from tests.bundle_files import packed, second, write
 from tests.scenario import Scenario, person, resource, scenario, zip_of
-from tests.unit.bundles.bundles import packed, second, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "x"  # of everybody in a scenario
