@@ -17,6 +17,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from competitions.catalog.models import PageImage, Series
+from competitions.codabench_api.refused import REFUSALS
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.states import Kind
@@ -120,7 +121,19 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:register": ("post", "SMTOXR", {"A": 401}),
     "codabench:can-make-submission": ("get", SIGNED_IN, {"A": 401}),
     "codabench:datasets": ("post", "SMTOXR", {"A": 401}),
-    "codabench:bundle-completed": ("put", "", {"A": 401, "SMTOXR": 404}),
+    "codabench:upload-completed": ("put", "M", {"A": 401, "STOXR": 404}),
+    "codabench:dataset": ("get", "O", {"A": 401, "SMTXR": 404}),
+    "dataset-download": ("get", "MTOR", {"A": 401, "SX": 404}),
+    "codabench:toggle-publish": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "codabench:my-profile": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:phases": ("get", EVERYBODY, {}),
+    "codabench:phase": ("get", EVERYBODY, {}),
+    "codabench:board": ("get", EVERYBODY, {}),
+    "codabench:participant": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "codabench:queue": ("get", SIGNED_IN, {"A": 401}),
+    "codabench:task": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "codabench:detail-result": ("get", "", {EVERYBODY: 404}),  # the phase shows none
+    **{f"codabench:{refusal.name}": ("get", "", {EVERYBODY: 409}) for refusal in REFUSALS},
     "codabench:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:bundles": ("post", "", {"A": 401, "SMT": 403, "OXR": 400}),
     "api:bundle-import": ("get", "", {"A": 401, "SMTOXR": 404}),
@@ -155,7 +168,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:dump-file": ("get", "", {EVERYBODY: 404}),
     "codabench:upload-task": ("post", "", {"A": 401, "SMTOXR": 400}),
     "codabench:queues": ("get", SIGNED_IN, {"A": 401}),
-    "codabench:participants": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "codabench:participants": ("get", SIGNED_IN, {"A": 401}),
     "codabench:user-quota": ("get", SIGNED_IN, {"A": 401}),
     "codabench:organizations": ("get", SIGNED_IN, {"A": 401}),
     "codabench:upload": ("put", "", {EVERYBODY: 404}),
@@ -254,31 +267,44 @@ def named_patterns() -> Iterator[tuple[str, URLPattern]]:
 BY_COMPETITION = (
     "codabench:competition", "codabench:competition-bare", "codabench:register",
     "codabench:results-json", "codabench:results-csv", "codabench:results-zip",
-    "codabench:dump", "codabench:competition-files",
+    "codabench:dump", "codabench:competition-files", "codabench:toggle-publish",
+)  # fmt: skip
+
+
+BY_PHASE = (
+    "codabench:can-make-submission", "codabench:phase-board", "codabench:migrate", "codabench:rerun-phase",
+    "codabench:phase",
 )  # fmt: skip
 
 
 def url_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:
-    arguments = {key: permissions.arguments[key] for key in pattern.pattern.converters}
+    given = permissions.arguments | _arguments_of(permissions, name)
+    return reverse(name, kwargs={key: given[key] for key in pattern.pattern.converters})
+
+
+def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
+    """What stands in this one address otherwise than in most."""
+    site, arguments = permissions.site, permissions.arguments
+    kit = site.phase.starting_kit
     if ":merge-" in name:
-        arguments["key"] = permissions.arguments["merge"]
-    if name == "api:upload":
-        arguments["key"] = permissions.arguments["upload"]
-    if name in BY_COMPETITION:
-        arguments["pk"] = permissions.site.competition.pk
-    if name in ("codabench:can-make-submission", "codabench:phase-board", "codabench:migrate", "codabench:rerun-phase"):
-        arguments["pk"] = permissions.site.phase.pk
-    if name in ("web:entry", "web:entry-details"):
-        arguments["pk"] = permissions.arguments.get("entry", 0)
+        return {"key": arguments["merge"]}
     if name.startswith("web:winners-"):
-        arguments["key"] = permissions.arguments["place"]
-    if name == "web:image":
-        arguments["name"] = "plot.png"
-    if name == "web:download":
-        arguments["name"] = "starting_kit"
-    if name == "accounts:token-revoke":
-        arguments["pk"] = 0
-    return reverse(name, kwargs=arguments)
+        return {"key": arguments["place"]}
+    named: dict[str, dict[str, Any]] = {
+        **{name: {"pk": site.competition.pk} for name in BY_COMPETITION},
+        **{name: {"pk": site.phase.pk} for name in BY_PHASE},
+        **{name: {"key": arguments["upload"]} for name in ("api:upload", "codabench:upload-completed")},
+        **{name: {"pk": arguments.get("entry", 0)} for name in ("web:entry", "web:entry-details")},
+        **{name: {"key": kit.key if kit else None} for name in ("codabench:dataset", "dataset-download")},
+        "codabench:board": {"pk": site.phase.leaderboard.pk},
+        "codabench:participant": {"pk": site.competition.registrations.earliest("pk").pk},
+        "codabench:queue": {"pk": site.queue.pk},
+        "codabench:task": {"pk": site.phase.tasks.get().pk},
+        "web:download": {"name": "starting_kit"},
+        "web:image": {"name": "plot.png"},
+        "accounts:token-revoke": {"pk": 0},
+    }
+    return named.get(name, {})
 
 
 def body_of(response: Any) -> str:

@@ -167,7 +167,9 @@ class Scenario:
         """Claim until it is this submission's turn, and answer with this body of `complete`."""
         run = self.claim(worker, at=max(self.now, submission.created_at))
         assert run.submission_id == submission.pk, "another submission was first in the queue"
-        dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=self.now)
+        dispatch.run_complete(
+            **lease(run), result=read_result(body, columns=sorted({"mae", *body.get("scores", {})})), now=self.now
+        )
         submission.refresh_from_db()
         return submission
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 from django.db.models import Q
 
+from competitions.bundles.codabench_gaps import CODABENCH_QUESTIONS, codabench_gaps
 from competitions.bundles.importing.creation import SAME_FIELDS, SAME_PHASE_FIELDS
 from competitions.bundles.reading.archive import ZIP_TIME
 from competitions.bundles.reading.faults import YAML_NAME
@@ -27,7 +28,6 @@ SUFFIXES: Final = {Format.HTML: "html", Format.MARKDOWN: "md", Format.MIXED: "md
 BUDGET: Final = ("gpus", "cpus", "memory_bytes", "output_bytes", "output_files", "pids", "scoring_memory_bytes")
 ASKED: Final = ("key", "title", "help_text", "kind", "choices", "is_required")
 FACTS: Final = (*ASKED, "is_public", "is_on_board", "compared_with")
-AS_ON_CODABENCH: Final = (Question.Kind.TEXT, Question.Kind.SELECT, Question.Kind.CHECKBOX)
 
 
 def bundle_write(*, competition: Competition, target: Path, with_files: bool) -> Path:
@@ -36,7 +36,9 @@ def bundle_write(*, competition: Competition, target: Path, with_files: bool) ->
     A bundle with files is complete for any server; one with keys is for this one, and for those who may use the files.
     """
     writer = _Writer(competition, with_files=with_files)
-    text = yaml.safe_dump(writer.competition_yaml(), sort_keys=False, allow_unicode=True, width=120)
+    text = _comment(competition) + yaml.safe_dump(
+        writer.competition_yaml(), sort_keys=False, allow_unicode=True, width=120
+    )
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         _member(archive, YAML_NAME, [text.encode()])
         for name, content in writer.texts.items():
@@ -45,6 +47,13 @@ def bundle_write(*, competition: Competition, target: Path, with_files: bool) ->
             with open_stored(stored) as file:
                 _member(archive, name, iter(lambda file=file: file.read(CHUNK_BYTES), b""))  # type: ignore[misc]
     return target
+
+
+def _comment(competition: Competition) -> str:
+    """Lines above the YAML that say what it means otherwise on Codabench."""
+    gaps = codabench_gaps(competition)
+    lines = ["On Codabench this bundle means something else:", *(f"- {' '.join(gap.split())}" for gap in gaps)]
+    return "".join(f"# {line}\n" for line in lines) if gaps else ""
 
 
 def _member(archive: zipfile.ZipFile, name: str, chunks: Any) -> None:
@@ -185,7 +194,7 @@ class _Writer:
 
 def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
     """What Codabench understands of the fact sheet, in its words; all of it stands under `podium`."""
-    questions = Question.objects.filter(competition=competition, phase=None, kind__in=AS_ON_CODABENCH)
+    questions = Question.objects.filter(competition=competition, phase=None, kind__in=CODABENCH_QUESTIONS)
     return {
         one.key: {
             "key": one.key, "type": one.kind, "title": one.title, "selection": one.choices or "",
@@ -209,7 +218,8 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
     rule = Leaderboard.Rule(board.rule)
     extra = {
         "transposed": board.is_transposed, "show_tasks": board.shows_tasks, "visibility": board.visibility,
-        "max_selected": board.max_selected, "rule": None if rule in RULE_NAMES else "selected",
+        "break_ties": board.breaks_ties, "exact_scores": board.gives_exact_scores, "max_selected": board.max_selected,
+        "rule": None if rule in RULE_NAMES else "selected",
         "selection_closes": _instant(board.selection_closes_at), "freeze": _instant(board.freeze_at),
     }  # fmt: skip
     return {

@@ -143,9 +143,10 @@ def _url(question: AskedQuestion, value: Any) -> str:
 
 
 def _select(question: AskedQuestion, value: Any) -> str:
-    if value not in question.choices:
+    text = str(value) if isinstance(value, bool | int | float) else value  # choices are texts: True is "True"
+    if text not in question.choices:
         raise _Fault(f"{str(value)[:40]!r} is not one of {', '.join(question.choices)}.")
-    return str(value)
+    return str(text)
 
 
 def _checkbox(question: AskedQuestion, value: Any) -> bool:

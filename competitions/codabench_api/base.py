@@ -1,6 +1,6 @@
 """What the views of Codabench's calls share: forms as bodies, pages, and the submissions of the asker."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,15 +10,18 @@ from django.shortcuts import get_object_or_404
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from competitions.api.parsers import JSONParser
 from competitions.api.permissions import HasScope
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Task
+from competitions.catalog.questions import FALSE, TRUE
 from competitions.codabench_api import shapes
 from competitions.submissions.access import submissions_of
 from competitions.submissions.models import Submission
+from core.numbers import is_number
 from core.refusals import Refusal
 
 PAGE_PARAMETERS = ("page", "page_size")
@@ -38,6 +41,38 @@ class RobotView(ApiView):
     parser_classes = [FormParser, MultiPartParser, JSONParser]
     permission_classes = [AllowAny, HasScope]
     pagination_class = Pages
+    # What may stand behind the `?` of an address. Anything else is refused: an ignored filter would answer with too much.
+    parameters: tuple[str, ...] = ()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        unknown = sorted(set(request.query_params) - set(self.parameters))
+        if unknown:
+            raise UnknownParameter(unknown[0], self.parameters)
+
+    def asked(self, name: str) -> str:
+        """A filter of the address as text; empty where it is not there."""
+        return str(self.request.query_params.get(name, "")).strip()
+
+    def asked_number(self, name: str) -> int | None:
+        """A filter that is a row's number; None where it is not there. Raises `BadForm`."""
+        text = self.asked(name)
+        if text and not is_number(text):
+            raise BadForm(f"`{name}` must be a number, not {text[:40]!r}.")
+        return int(text) if text else None
+
+    def asked_truth(self, name: str) -> bool | None:
+        """A filter that is true or false; None where it is not there. Raises `BadForm`."""
+        text = self.asked(name).lower()
+        if text not in ("", *TRUE, *FALSE):
+            raise BadForm(f"`{name}` must be true or false, not {text[:40]!r}.")
+        return text in TRUE if text else None
+
+    def rows(self, found: QuerySet[Any], shape: Callable[[Any], dict[str, Any]], *, limit: int = 5000) -> Response:
+        """A bare list, as scripts of Codabench want it, or a page where one is asked for."""
+        if any(name in self.request.query_params for name in PAGE_PARAMETERS):
+            return self.page(found, shape)
+        return Response([shape(one) for one in found[:limit]])
 
     def page(self, found: QuerySet[Any], shape: Callable[[Any], dict[str, Any]]) -> Response:
         """The page of these rows that was asked for. An unknown page is 404."""
@@ -56,14 +91,17 @@ class RobotView(ApiView):
         return data
 
     def submissions(self) -> QuerySet[Submission]:
-        return (
-            submissions_of(self.person())
-            .select_related("phase__competition__queue", "team", "submitted_by", "rerun_of__submitted_by")
-            .prefetch_related(
-                Prefetch("runs__task", queryset=Task.objects.select_related(*shapes.TASK_PARTS)),
-                "scores__entry",
-                "phase__leaderboards__columns",
-            )
+        """The submissions that the asker may read, with what their shapes need."""
+        return self.loaded(submissions_of(self.person()))
+
+    @staticmethod
+    def loaded(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+        return submissions.select_related(
+            "phase__competition__queue", "team", "submitted_by", "rerun_of__submitted_by"
+        ).prefetch_related(
+            Prefetch("runs__task", queryset=Task.objects.select_related(*shapes.TASK_PARTS)),
+            "scores__entry",
+            "phase__leaderboards__columns",
         )
 
     def submission(self, pk: int) -> Submission:
@@ -72,6 +110,14 @@ class RobotView(ApiView):
 
 class BadForm(Refusal):
     code, http_status = "invalid", 400
+
+
+class UnknownParameter(BadForm):
+    code = "unknown_parameter"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        listed = f"this call knows {', '.join(known)}" if known else "this call knows none"
+        super().__init__(f"There is no parameter {name[:40]!r} here; {listed}. Leave it out: it would not be honoured.")
 
 
 def read_uuid(text: str) -> UUID | None:

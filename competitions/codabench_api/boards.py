@@ -3,8 +3,9 @@
 import csv
 import io
 import zipfile
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -14,40 +15,92 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.catalog.models import Competition, Leaderboard, Phase
-from competitions.codabench_api.base import RobotView
-from competitions.codabench_api.shapes import board_shape
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase
+from competitions.codabench_api.base import BadForm, RobotView
+from competitions.codabench_api.refused import ManagedInAdmin
+from competitions.codabench_api.shapes import board_shape, column_shape, score_line
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import Sealed, may_know_of, may_see_scores
+from competitions.disclosure.scores import Sealed, may_know_of, may_see_board, may_see_scores
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.picks import pick_add, pick_remove
-from competitions.leaderboards.ranking.fact_columns import fact_columns
-from competitions.leaderboards.reading.board import all_rows
-from core.numbers import is_number
+from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
+from competitions.leaderboards.ranking.values import task_key
+from competitions.leaderboards.reading.board import Row, ranked_rows
+from core.refusals import Conflict
 from core.spreadsheets import safe_cell
+
+MOST_ROWS: Final = 5_000  # what a request reads and writes in about half a second
 
 
 def visible_board(reader: Reader, phase: Phase) -> Leaderboard:
     """The phase's main board, for those who may see it. Raises `Sealed` or 404."""
     board = phase.main_board
-    if board is None or not may_know_of(reader, board):
+    if board is None:
         raise Http404
-    if not may_see_scores(reader, board):
-        raise Sealed(board)
+    require_visible(reader, board)
     return board
 
 
-def rows_of(board: Leaderboard) -> list[dict[str, Any]]:
-    """Every row: the team, its submission, its values as they are shown, and what it answered for everybody."""
-    columns = board.visible_columns
+def require_visible(reader: Reader, board: Leaderboard) -> None:
+    """Raises `Sealed` or 404 for whoever may not see the board."""
+    if not may_know_of(reader, board):
+        raise Http404
+    if not may_see_scores(reader, board):
+        raise Sealed(board)
+
+
+class TooLarge(Conflict):
+    code = "results_too_large"
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(
+            f"These leaderboards have {rows:,} rows, and at most {MOST_ROWS:,} are put into one answer. Name a phase (`?phase=`), or "
+            "fetch /competitions/SLUG/PHASE/leaderboard.csv, which is sent row by row."
+        )
+
+
+def board_with_rows(board: Leaderboard) -> dict[str, Any]:
+    """A board with its tasks and every row, best first, in Codabench's words. Raises `TooLarge`."""
+    if board.entry_count > MOST_ROWS:
+        raise TooLarge(board.entry_count)
+    tasks, columns = list(board.phase.tasks.order_by("pk")), board.visible_columns
+    listed = [column_shape(column) for column in columns]
     facts = fact_columns(board.phase)
-    return [
-        {
-            "rank": row.rank, "owner": row.entry.team.name, "submission": row.entry.score.submission_id,
-            "scores": {column.key: column.shown(row.entry.values[column.key]) for column in columns if column.key in row.entry.values},
-            "fact_sheet_answers": {fact.question.key: row.entry.values[fact.key] for fact in facts if fact.key in row.entry.values},
-        }
-        for row in all_rows(board)
-    ]  # fmt: skip
+    return board_shape(board) | {
+        "tasks": [{"id": task.pk, "name": task.name, "colWidth": len(listed), "columns": listed} for task in tasks],
+        "fact_sheet_keys": [[fact.question.key, fact.title] for fact in facts] or None,
+        "submissions": [row_shape(row, columns, [task.pk for task in tasks], facts) for row in _rows(board)],
+    }
+
+
+def _rows(board: Leaderboard) -> Iterator[Row]:
+    entries = Entry.objects.filter(leaderboard=board).select_related("team", "score__submission")
+    return ranked_rows(entries.order_by(*Entry.IN_ORDER))
+
+
+def row_shape(row: Row, columns: list[Column], tasks: list[int], facts: list[FactColumn]) -> dict[str, Any]:
+    """A row: whose it is, each score for each task, and what was answered for everybody."""
+    entry, values = row.entry, row.entry.values
+    submission = entry.score.submission_id
+    return {
+        "id": submission, "submission": submission, "rank": row.rank, "owner": entry.team.name, "parent": None,
+        "slug_url": None, "organization": None, "is_baseline": entry.is_baseline,
+        "created_when": entry.score.submission.created_at.isoformat(),
+        "scores": [line for column in columns for line in _score_lines(column, submission, values, tasks)],
+        "fact_sheet_answers": {fact.question.key: values[fact.key] for fact in facts if fact.key in values},
+    }  # fmt: skip
+
+
+def _score_lines(
+    column: Column, submission: int, values: Mapping[str, Any], tasks: list[int]
+) -> Iterator[dict[str, Any]]:
+    by_task: list[tuple[int | None, float]] = [
+        (task, values[task_key(column.key, task)]) for task in tasks if task_key(column.key, task) in values
+    ]
+    if not by_task and column.key in values:
+        by_task = [(tasks[0] if len(tasks) == 1 else None, values[column.key])]
+    for task, value in by_task:
+        yield score_line(column, submission, task, column.shown(value))
 
 
 class PhaseBoard(RobotView):
@@ -55,55 +108,110 @@ class PhaseBoard(RobotView):
 
     def get(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(Phase.objects.visible_to(request.user).select_related("competition"), pk=pk)
-        board = visible_board(self.reader, phase)
-        return Response(board_shape(board) | {"submissions": rows_of(board)})
+        return Response(board_with_rows(visible_board(self.reader, phase)))
+
+
+class BoardView(RobotView):
+    """A board by its own number, with its rows."""
+
+    write_scope = Scope.ORGANIZE
+
+    def put(self, request: Request, pk: int) -> Response:
+        self.get(request, pk)
+        raise ManagedInAdmin("Leaderboards are made, changed and deleted", "/admin/catalog/leaderboard/")
+
+    patch = delete = put
+
+    def get(self, request: Request, pk: int) -> Response:
+        phases = Phase.objects.visible_to(request.user)
+        board = get_object_or_404(Leaderboard.objects.select_related("phase__competition"), pk=pk, phase__in=phases)
+        require_visible(self.reader, board)
+        return Response(board_with_rows(board))
 
 
 class Results(RobotView):
-    """The boards of a competition, or of the phase that is asked for, as JSON, as CSV, or as a zip of one CSV a phase."""
+    """The boards of a competition, or of the phase that is asked for: as JSON, as one CSV, or as a zip with a CSV for each."""
+
+    parameters = ("phase",)
 
     def get(self, request: Request, pk: int, form: str) -> HttpResponse:
         competition = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
-        asked = request.query_params.get("phase", "")
-        phases = competition.phases.filter(pk=int(asked)) if is_number(asked) else competition.phases.all()
-        found = {}
-        for phase in phases:
-            try:
-                name = phase.name if phase.name not in found else f"{phase.name} ({phase.slug})"
-                found[name] = rows_of(visible_board(self.reader, phase))
-            except (Sealed, Http404):
-                if asked:
-                    raise
+        boards = self._boards(competition)
+        if (rows := sum(board.entry_count for board in boards)) > MOST_ROWS:
+            raise TooLarge(rows)
+        if form == "csv" and len(boards) > 1:
+            raise BadForm("There are several leaderboards. Name a phase (`?phase=`), or take results.zip.")
+        tables = {f"{board.title} - {board.phase.name}({board.phase_id})": table_of(board) for board in boards}
         if form == "json":
-            return Response(found)
+            return Response({title: table.by_owner() for title, table in tables.items()})
         if form == "zip":
-            return HttpResponse(_zipped(found), content_type="application/zip")
-        return HttpResponse(_as_csv(found), content_type="text/csv")
+            return _file(_zipped(tables), "application/zip", f"{competition.slug}.zip")
+        text = "".join(table.as_csv() for table in tables.values())
+        return _file(text.encode(), "text/csv", f"{competition.slug}.csv")
+
+    def _boards(self, competition: Competition) -> list[Leaderboard]:
+        """Those that the asker may see. A phase that is asked for must be there and have one."""
+        asked = self.asked_number("phase")
+        if asked is not None:
+            return [visible_board(self.reader, get_object_or_404(competition.phases, pk=asked))]
+        boards = [phase.main_board for phase in competition.phases.all()]
+        return [board for board in boards if board is not None and may_see_board(self.reader, board)]
 
 
-def _as_csv(found: Mapping[str, list[dict[str, Any]]]) -> str:
-    """The rows of these phases, a line for each value."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(["phase", "rank", "owner", "submission", "column", "score"])
-    for name, rows in found.items():
-        for row in rows:
-            writer.writerows(
-                [safe_cell(name), row["rank"], safe_cell(row["owner"]), row["submission"], key, value]
-                for key, value in row["scores"].items()
-            )
-    return text.getvalue()
+@dataclass(frozen=True)
+class Table:
+    """A board's rows as text: whose each is, which submission, and a value or nothing for each column."""
+
+    columns: list[str]
+    rows: list[tuple[str, int, list[str]]]
+
+    def by_owner(self) -> dict[str, dict[str, str]]:
+        """Values by owner and column; a team's further rows have the submission's number behind its name."""
+        found: dict[str, dict[str, str]] = {}
+        for owner, submission, values in self.rows:
+            name = owner if owner not in found else f"{owner}-{submission}"
+            found[name] = dict(zip(self.columns, values, strict=True))
+        return found
+
+    def as_csv(self) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(["Username", *map(safe_cell, self.columns)])
+        writer.writerows([safe_cell(owner), *map(safe_cell, values)] for owner, _, values in self.rows)
+        return text.getvalue()
 
 
-def _zipped(found: Mapping[str, list[dict[str, Any]]]) -> bytes:
-    """A CSV for each phase, as it is: a request compresses nothing.
+def table_of(board: Leaderboard) -> Table:
+    """Every row, best first, with the answers for everybody, then each column for each task."""
+    shape, tasks = board_with_rows(board), {task.pk: task.name for task in board.phase.tasks.all()}
+    titles = {column["key"]: column["title"] for column in shape["columns"]}
+    scores = {
+        (line["task_id"], line["column_key"]): None for row in shape["submissions"] for line in row["scores"]
+    }  # a set that keeps its order
+    facts = shape["fact_sheet_keys"] or []
+    names = [f"{tasks[task]}({task})-{titles[key]}" if task in tasks else titles[key] for task, key in scores]
+    rows = []
+    for row in shape["submissions"]:
+        values = {(line["task_id"], line["column_key"]): line["score"] for line in row["scores"]}
+        answers = [str(row["fact_sheet_answers"].get(key, "")) for key, _ in facts]
+        rows.append((row["owner"], row["id"], [*answers, *(values.get(score, "") for score in scores)]))
+    return Table([*(title for _, title in facts), *names], rows)
+
+
+def _file(content: bytes, content_type: str, name: str) -> HttpResponse:
+    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=content_type, headers=disposition)
+
+
+def _zipped(tables: Mapping[str, Table]) -> bytes:
+    """A CSV for each board, as it is: a request compresses nothing, and `MOST_ROWS` bounds what it writes.
 
     Its name in the archive is in letters that every system takes, with a number before it.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        for number, (name, rows) in enumerate(found.items(), start=1):
-            archive.writestr(f"{number}-{slugify(name)[:60] or 'phase'}.csv", _as_csv({name: rows}))
+        for number, (title, table) in enumerate(tables.items(), start=1):
+            archive.writestr(f"{number}-{slugify(title)[:60] or 'phase'}.csv", table.as_csv())
     return packed.getvalue()
 
 

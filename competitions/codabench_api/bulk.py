@@ -16,8 +16,8 @@ from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address
-from competitions.runs.refusals import StillRunning
-from competitions.runs.reruns import submission_repeat
+from competitions.runs.refusals import MayNotRepeat, StillRunning
+from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.submissions.models import Submission
 from core.numbers import is_number
 from core.refusals import NotAllowed, Refusal
@@ -97,7 +97,7 @@ class RerunPhase(ActsOnGet):
         user = self.person()
         phase = get_object_or_404(Phase.objects.visible_to(user).select_related("competition"), pk=pk)
         if not organizes(user, phase):
-            raise NotAllowed("Only the competition's organizers run submissions again.")
+            raise MayNotRepeat
         sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
         if (count := sent.count()) > MOST_AT_ONCE:
             raise TooMany(count)
@@ -133,13 +133,12 @@ def _is_pk(said: object) -> bool:
 
 
 class RerunMany(NamedSubmissions):
-    """Run the named submissions again, each as a new one; for the organizers of all of them."""
+    """Run the named submissions again, each as a new one, or none of them; for organizers and service accounts."""
 
     def post(self, request: Request) -> Response:
         user, named = self.person(), self.named()
-        phases = {submission.phase_id: submission.phase for submission in named}
-        if not all(organizes(user, phase) for phase in phases.values()):
-            raise NotAllowed("Only the competition's organizers run submissions again.")
+        if not all(may_repeat(user, submission) for submission in named):
+            raise MayNotRepeat
         made = repeated(named, user)
         return Response({"count": len(made), "submissions": made})
 

@@ -36,11 +36,10 @@ def team_of_one(*, user: User, competition: Competition, now: datetime) -> Team:
 
 
 def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
-    """Why this person cannot submit to the phase now; None when it can. Enrols a program's account where anybody may take part."""
+    """Why this person cannot submit to the phase now; None when it can. Enrols a service account where it may take part."""
     competition = phase.competition
     try:
-        is_open = competition.registration_policy == Competition.RegistrationPolicy.OPEN
-        if user.is_robot and is_open and registration_of(user, competition) is None:
+        if user.is_robot and competition.admits_at_once(user) and registration_of(user, competition) is None:
             enrol(user=user, competition=competition, now=now)
         require_registration(user=user, competition=competition)
         team = team_of_one(user=user, competition=competition, now=now)

@@ -1,8 +1,9 @@
 """Codabench's calls on fact sheets, tasks, queues, participants, quota and dumps."""
 
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -11,15 +12,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
+from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin, export_recent
 from competitions.bundles.imports import task_import_begin
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
-from competitions.codabench_api.base import BadForm, RobotView
+from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
-from competitions.codabench_api.shapes import task_shape
+from competitions.codabench_api.refused import ManagedInAdmin
+from competitions.codabench_api.shapes import phase_shape, task_shape
 from competitions.codabench_api.uploads import report_of
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
@@ -28,7 +31,8 @@ from competitions.resources.downloads import stored_response
 from competitions.resources.uploads import upload_whole
 from competitions.resources.versions import storage_used
 from competitions.submissions.fact_sheets import fact_sheet_edit
-from core.numbers import is_number
+from competitions.teams.models import Registration
+from competitions.teams.services import registration_decide
 from core.refusals import NotAllowed
 
 ASK_AGAIN_S: Final = 5
@@ -87,22 +91,143 @@ class UploadTask(RobotView):
 class Queues(RobotView):
     """The queues that the asker may use."""
 
+    write_scope = Scope.ORGANIZE
+    parameters = ("search", *PAGE_PARAMETERS)
+
     def get(self, request: Request) -> Response:
-        return self.page(
-            Queue.objects.usable_by(self.person()),
-            lambda one: {"id": one.pk, "name": one.name, "vhost": one.name, "is_public": one.owner_id is None},
-        )
+        found = Queue.objects.usable_by(self.person()).filter(name__icontains=self.asked("search"))
+        return self.page(found, queue_shape)
+
+    def post(self, request: Request) -> Response:
+        self.person()
+        raise ManagedInAdmin("Queues are made, changed and deleted", "/admin/compute/queue/")
+
+
+class QueueView(RobotView):
+    """One queue that the asker may use."""
+
+    write_scope = Scope.ORGANIZE
+
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(queue_shape(get_object_or_404(Queue.objects.usable_by(self.person()), pk=pk)))
+
+    def put(self, request: Request, pk: int) -> Response:
+        self.get(request, pk)
+        raise ManagedInAdmin("Queues are made, changed and deleted", "/admin/compute/queue/")
+
+    patch = delete = put
+
+
+def queue_shape(queue: Queue) -> dict[str, Any]:
+    return {"id": queue.pk, "name": queue.name, "vhost": queue.name, "is_public": queue.owner_id is None}
 
 
 class Participants(RobotView):
-    """Who takes part in a competition, for its organizers."""
+    """Who takes part in the competitions that the asker organizes, or in one of them."""
+
+    parameters = ("competition", "status", "search", "user__username", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        asked = request.query_params.get("competition", "")
         managed = Competition.objects.managed_by(self.person())
-        competition = get_object_or_404(managed, pk=int(asked) if is_number(asked) else 0)
-        rows = competition.registrations.select_related("user").order_by("pk")
-        return Response([{"id": one.pk, "username": one.user.username, "status": one.state} for one in rows])
+        number = self.asked_number("competition")
+        if number is not None:
+            managed = managed.filter(pk=get_object_or_404(managed, pk=number).pk)
+        rows = Registration.objects.filter(competition__in=managed).select_related("user").order_by("pk")
+        lookups = {"status": "state", "search": "user__username__icontains", "user__username": "user__username"}
+        rows = rows.filter(**{lookup: self.asked(name) for name, lookup in lookups.items() if self.asked(name)})
+        return self.rows(rows, participant_shape)
+
+
+class ParticipantView(RobotView):
+    """One who takes part: approved or denied by an organizer."""
+
+    write_scope = Scope.ORGANIZE
+
+    def _registration(self, pk: int) -> Registration:
+        managed = Competition.objects.managed_by(self.person())
+        rows = Registration.objects.filter(competition__in=managed).select_related("user", "competition")
+        return get_object_or_404(rows, pk=pk)
+
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(participant_shape(self._registration(pk)))
+
+    def patch(self, request: Request, pk: int) -> Response:
+        registration, status = self._registration(pk), self.word("status")
+        if status not in ("approved", "denied"):
+            raise BadForm(f"`status` must be approved or denied, not {status[:40]!r}.")
+        registration_decide(registration=registration, approve=status == "approved", by=self.person())
+        return Response(participant_shape(self._registration(pk)))
+
+    put = patch
+
+
+def participant_shape(registration: Registration) -> dict[str, Any]:
+    user = registration.user
+    return {
+        "id": registration.pk, "username": user.username, "is_bot": user.is_robot, "status": registration.state,
+        "competition": registration.competition_id,
+    }  # fmt: skip
+
+
+class TogglePublish(RobotView):
+    """Publish a draft, or make a published competition a draft again; for its organizers."""
+
+    write_scope = Scope.ORGANIZE
+
+    def post(self, request: Request, pk: int) -> Response:
+        competition = get_object_or_404(Competition.objects.managed_by(self.person()), pk=pk)
+        competition.is_published = not competition.is_published
+        competition.save(update_fields=["is_published"])
+        return Response({"published": competition.is_published})
+
+
+class MyProfile(RobotView):
+    """Who the token or the session is of."""
+
+    def get(self, request: Request) -> Response:
+        user = self.person()
+        return Response({
+            "id": user.pk, "pk": user.pk, "username": user.username, "name": user.get_full_name(), "email": user.email,
+            "is_bot": user.is_robot, "is_staff": user.is_staff, "is_superuser": user.is_superuser, "organizations": [],
+        })  # fmt: skip
+
+
+class Phases(RobotView):
+    """The phases that the asker sees, or those of one competition."""
+
+    write_scope = Scope.ORGANIZE
+    parameters = ("competition", *PAGE_PARAMETERS)
+
+    def get(self, request: Request) -> Response:
+        found = _phases(self)
+        if (competition := self.asked_number("competition")) is not None:
+            found = found.filter(competition=competition)
+        return self.rows(found.order_by("pk"), lambda phase: phase_shape(phase, timezone.now()), limit=500)
+
+    def post(self, request: Request) -> Response:
+        self.person()
+        raise ManagedInAdmin("Phases are made, changed and deleted", "/admin/catalog/phase/")
+
+
+class PhaseView(RobotView):
+    """One phase that the asker sees."""
+
+    write_scope = Scope.ORGANIZE
+
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(phase_shape(get_object_or_404(_phases(self), pk=pk), timezone.now()))
+
+    def put(self, request: Request, pk: int) -> Response:
+        self.get(request, pk)
+        raise ManagedInAdmin("Phases are made, changed and deleted", "/admin/catalog/phase/")
+
+    patch = delete = put
+
+
+def _phases(view: RobotView) -> QuerySet[Phase]:
+    found = Phase.objects.visible_to(view.request.user)
+    found = found.select_related("competition", "public_data__file", "starting_kit__file")
+    return found.prefetch_related("tasks", "leaderboards__columns")
 
 
 class UserQuota(RobotView):
@@ -131,7 +256,7 @@ class Dump(RobotView):
         keys = self.word("keys_instead_of_files").lower() in ("true", "1", "on")
         export_begin(competition=competition, by=user, with_files=not keys, now=timezone.now())
         url = address(cast("HttpRequest", request), "codabench:dump-file", competition.pk, int(keys), user.pk)
-        return Response({"status": "Success", "url": url}, status=201)
+        return Response({"status": "Success", "url": url, "warnings": codabench_gaps(competition)}, status=201)
 
 
 @require_safe

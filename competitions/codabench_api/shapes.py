@@ -1,16 +1,22 @@
 """Rows in the words of Codabench's API."""
 
+import hashlib
+import math
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 from accounts.models import User
 from competitions.bundles.writer import fact_sheet_yaml
+from competitions.catalog.downloads import downloads_of
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.codabench_api.files import address
 from competitions.disclosure.outputs import may_download
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import may_see_board, visible_columns
+from competitions.disclosure.scores import gives_exact_scores, may_see_board, visible_columns
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 from competitions.resources.models import Resource
 from competitions.runs.models import Run
@@ -22,7 +28,9 @@ STATUS: Final = {
     State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
     State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
 }  # fmt: skip
-TASK_PARTS: Final = ("owner", "scoring_program", "ingestion_program", "input_data", "reference_data")
+TASK_PARTS: Final = (
+    "owner", "scoring_program__file", "ingestion_program__file", "input_data__file", "reference_data__file",
+)  # fmt: skip
 # Codabench's names of what a run leaves, and Podium's.
 RESULTS: Final = {
     "prediction_result": "predictions.zip", "scoring_result": "scoring.zip", "detailed_result": "detailed_results.html",
@@ -50,7 +58,8 @@ def competition_row(competition: Competition) -> dict[str, Any]:
 
 def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
     """The whole of a competition that the asker may see."""
-    phases = competition.phases.prefetch_related("tasks", "leaderboards__columns")
+    phases = competition.phases.select_related("competition", "public_data__file", "starting_kit__file")
+    phases = phases.prefetch_related("tasks", "leaderboards__columns")
     pages = [{"title": page.title, "content": page.body, "index": page.index} for page in competition.pages.all()]
     boards = [board_shape(board) for phase in phases for board in phase.leaderboards.all() if not board.is_hidden]
     return competition_row(competition) | {
@@ -58,7 +67,7 @@ def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
         "registration_auto_approve": competition.registration_policy == Competition.RegistrationPolicy.OPEN,
         "queue": {"name": competition.queue.name},
         "enable_detailed_results": competition.enable_detailed_results,
-        "phases": [phase_shape(phase) for phase in phases],
+        "phases": [phase_shape(phase, timezone.now()) for phase in phases],
         "pages": pages,
         "leaderboards": boards,
         "fact_sheet": fact_sheet_yaml(competition) or None,
@@ -74,7 +83,10 @@ def _participant(competition: Competition, user: Any) -> str | None:
     return registration.state if registration else None
 
 
-def phase_shape(phase: Phase) -> dict[str, Any]:
+def phase_shape(phase: Phase, now: datetime) -> dict[str, Any]:
+    """A phase with its tasks, and the files that its participants may have."""
+    downloads = downloads_of(phase)
+    board = phase.main_board
     return {
         "id": phase.pk,
         "index": phase.index,
@@ -82,13 +94,26 @@ def phase_shape(phase: Phase) -> dict[str, Any]:
         "description": phase.description,
         "start": phase.opens_at.isoformat(),
         "end": phase.closes_at.isoformat() if phase.closes_at else None,
-        "tasks": [task_row(task) for task in phase.tasks.all()],
+        "status": "Next" if now < phase.opens_at else "Current" if phase.is_open(now) else "Previous",
+        "competition": phase.competition_id,
+        "leaderboard": board.pk if board is not None and not board.is_hidden else None,
+        "public_data": dataset_shape(phase.public_data),
+        "starting_kit": dataset_shape(phase.starting_kit),
+        "tasks": [
+            task_row(task) | {"public_datasets": _opened(task, downloads), "solutions": []}
+            for task in phase.tasks.all()
+        ],
         "max_submissions_per_day": phase.max_submissions_per_day,
         "max_submissions_per_person": phase.max_submissions,
         "execution_time_limit": phase.time_limit_s,
         "auto_migrate_to_this_phase": phase.auto_migrate_to_this_phase,
         "hide_output": phase.hide_output,
     }
+
+
+def _opened(task: Task, downloads: Mapping[str, Resource]) -> list[dict[str, Any] | None]:
+    """The task's programs and data that participants may have."""
+    return [dataset_shape(resource) for name, resource in downloads.items() if name.endswith(f"-{task.pk}")]
 
 
 def task_row(task: Task) -> dict[str, Any]:
@@ -114,7 +139,19 @@ def task_shape(task: Task) -> dict[str, Any]:
 def dataset_shape(resource: Resource | None) -> dict[str, Any] | None:
     if resource is None:
         return None
-    return {"id": resource.pk, "key": str(resource.key), "name": resource.name, "type": resource.kind}
+    return {
+        "id": resource.pk, "key": str(resource.key), "name": resource.name, "type": resource.kind,
+        "file_name": resource.file_name, "file_size": resource.file.size_bytes,
+    }  # fmt: skip
+
+
+def dataset_row(resource: Resource) -> dict[str, Any]:
+    """A dataset of the asker's own, in full."""
+    named = dataset_shape(resource) or {}
+    return named | {
+        "created_by": resource.owner.username, "created_when": resource.created_at.isoformat(), "description": "",
+        "is_public": resource.is_public, "url": f"/datasets/download/{resource.key}/",
+    }  # fmt: skip
 
 
 def board_shape(board: Leaderboard) -> dict[str, Any]:
@@ -126,20 +163,21 @@ def board_shape(board: Leaderboard) -> dict[str, Any]:
         "title": board.title,
         "key": board.key,
         "hidden": board.is_hidden,
-        "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Force_Best"),
+        "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Selected"),
         "primary_index": primary,
-        "columns": [
-            {
-                "id": column.pk, "title": column.title, "key": column.key, "index": column.index, "sorting": column.sorting,
-                "precision": column.precision, "hidden": column.is_hidden, "computation": column.computation or None,
-            }
-            for column in columns
-        ],
+        "columns": [column_shape(column) for column in columns],
+    }
+
+
+def column_shape(column: Column) -> dict[str, Any]:
+    return {
+        "id": column.pk, "title": column.title, "key": column.key, "index": column.index, "sorting": column.sorting,
+        "precision": column.precision, "hidden": column.is_hidden, "computation": column.computation or None,
     }  # fmt: skip
 
 
-def submission_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
-    """A submission as its team or organizer may see it."""
+def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool = True) -> dict[str, Any]:
+    """A submission as its team or organizer may see it; `is_exact`: with unrounded scores, where its board gives them."""
     runs = list(submission.runs.all())
     task = runs[0].task if len(runs) == 1 else None
     board = submission.phase.main_board
@@ -167,7 +205,7 @@ def submission_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
         "parent": None,
         "children": [],
         "task": task_shape(task) if task else None,
-        "scores": scores_of(runs, visible_columns(reader, board)),
+        "scores": scores_of(submission, board, visible_columns(reader, board), is_exact=is_exact),
         "fact_sheet_answers": submission.fact_sheet or None,
         "leaderboard": board.pk if sees and counting and board else None,
         "on_leaderboard": bool(sees and counting),
@@ -175,6 +213,12 @@ def submission_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
         "can_make_submissions_public": False,
         "is_soft_deleted": False,
     }
+
+
+def repeat_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
+    """A submission of another team as the service account sees it that ran it again: without what the team wrote."""
+    withheld = {"name": "", "filename": "", "description": "", "status_details": None, "fact_sheet_answers": None}
+    return submission_shape(submission, reader, is_exact=False) | withheld
 
 
 def owner_of(submission: Submission) -> str:
@@ -207,17 +251,48 @@ def status_details(submission: Submission, runs: list[Run]) -> str | None:
     return f"{reason.label}: {detail} {REASONS[reason].advice}".strip()
 
 
-def scores_of(runs: list[Run], columns: list[Column]) -> list[dict[str, Any]]:
-    """One line for each of these columns and each task, at the column's precision: full precision gives labels away."""
-    return [
-        {
-            "id": f"{run.pk}:{column.key}", "index": column.index, "column_key": column.key, "score": column.shown(run.scores[column.key]),
-            "task": run.task_id,
-        }
-        for run in runs
-        for column in columns
-        if column.key in run.scores
-    ]  # fmt: skip
+def scores_of(
+    submission: Submission, board: Leaderboard | None, columns: list[Column], *, is_exact: bool
+) -> list[dict[str, Any]]:
+    """One line for each score and task, and one for each column that is over all tasks, as its reader may have them."""
+    if board is None:
+        return []
+    runs = [run for run in submission.runs.all() if not run.fills_board]
+    shown = Column.exact if is_exact and gives_exact_scores(board) else Column.shown
+    over_all = _values_over_all(submission, board)
+    lines: list[dict[str, Any]] = []
+    found: list[tuple[int | None, float]]
+    for column in columns:
+        if column.kind == Column.Kind.SCORE:
+            found = [(run.task_id, run.scores[column.key]) for run in runs if is_score(run.scores.get(column.key))]
+        else:
+            task = runs[0].task_id if len(runs) == 1 else None
+            found = [(task, over_all[column.key])] if column.key in over_all else []
+        lines += [score_line(column, submission.pk, task, shown(column, value)) for task, value in found]
+    return lines
+
+
+def _values_over_all(submission: Submission, board: Leaderboard) -> dict[str, Any]:
+    """The submission's values on the board; those of its row, which has average ranks too, where it counts."""
+    score = next((score for score in submission.scores.all() if score.leaderboard_id == board.pk), None)
+    if score is None:
+        return {}
+    values: dict[str, Any] = score.entry.values if hasattr(score, "entry") else score.values
+    return values
+
+
+def is_score(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def score_line(column: Column, submission: int, task: int | None, score: str) -> dict[str, Any]:
+    """A score in Codabench's words. Its number is a digest of what it is of: there is no row for each score here."""
+    named = hashlib.sha256(f"{submission} {task} {column.key}".encode()).digest()
+    number = int.from_bytes(named[:7]) >> 3  # 53 bits: JavaScript reads no larger number exactly
+    return {
+        "id": number, "index": column.index, "column_key": column.key, "score": score,
+        "is_primary": column.is_primary, "task": task, "task_id": task,
+    }  # fmt: skip
 
 
 def details_shape(submission: Submission, reader: Reader, request: HttpRequest) -> dict[str, Any]:

@@ -1,17 +1,20 @@
 """A token for user name and password, as robots of Codabench ask for it."""
 
-from datetime import datetime, timedelta
+import base64
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.utils import is_mfa_enabled
+from django.db import transaction
+from django.utils.crypto import salted_hmac
 
-from accounts.models import ApiToken, Scope, User, token_create
+from accounts.models import TOKEN_PREFIX, ApiToken, Scope, User, token_create, token_digest
 from core.refusals import NotAllowed, Refusal
 
 TOKEN_NAME: Final = "Signed in with a password"
 TOKEN_DAYS: Final = 30
-TOKENS_KEPT: Final = 20
+LEAST_LEFT: Final = timedelta(days=1)  # of a token that is given again: a script may run for a while
 
 
 class WrongPassword(Refusal):
@@ -35,7 +38,7 @@ class SecondFactorNeeded(NotAllowed):
 
 
 def sign_in(*, username: str, password: str, now: datetime) -> str:
-    """A new token of the account. Raises `WrongPassword` or `SecondFactorNeeded`.
+    """The account's token, the same one as long as it is valid for a day. Raises `WrongPassword` or `SecondFactorNeeded`.
 
     An account of a program (`is_robot`) signs in nowhere but here; a person's must have confirmed its address, as on the page.
     """
@@ -47,17 +50,35 @@ def sign_in(*, username: str, password: str, now: datetime) -> str:
         raise WrongPassword
     if is_mfa_enabled(user):
         raise SecondFactorNeeded
-    _forget_old(user)
+    return _token(user, now)
+
+
+@transaction.atomic
+def _token(user: User, now: datetime) -> str:
+    """The token of former sign-ins, with the scopes that the account may have now; else another one."""
+    User.objects.select_for_update().get(pk=user.pk)  # two scripts that start at once get the same one
     scopes = [scope for scope in Scope.values if scope != Scope.ORGANIZE or user.is_staff]
-    return token_create(user=user, name=TOKEN_NAME, scopes=scopes, expires_at=now + timedelta(days=TOKEN_DAYS))[1]
+    mine = ApiToken.objects.filter(user=user, name=TOKEN_NAME)
+    for token in mine.filter(revoked_at=None, expires_at__gt=now + LEAST_LEFT):
+        secret = _secret(user, token.expires_at)
+        if token.digest == token_digest(secret):
+            mine.filter(pk=token.pk).update(scopes=scopes)
+            return secret
+    mine.filter(expires_at__lte=now).delete()
+    expires_at = now + timedelta(days=TOKEN_DAYS)
+    secret = _secret(user, expires_at)
+    return token_create(user=user, name=TOKEN_NAME, scopes=scopes, expires_at=expires_at, secret=secret)[1]
+
+
+def _secret(user: User, expires_at: datetime) -> str:
+    """A token that is made again and never kept: a keyed digest of the account, its password and the token's end.
+
+    So another password, or another secret key of the site, makes another token.
+    """
+    made_of = f"{user.pk}:{user.password}:{expires_at.astimezone(UTC).isoformat()}"
+    digest = salted_hmac("podium.sign-in-token", made_of, algorithm="sha256").digest()
+    return TOKEN_PREFIX + base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def _is_confirmed(user: User) -> bool:
     return user.is_robot or EmailAddress.objects.filter(user=user, verified=True).exists()
-
-
-def _forget_old(user: User) -> None:
-    """A robot signs in each time it is started; its older tokens end, but for the last ones."""
-    mine = ApiToken.objects.filter(user=user, name=TOKEN_NAME).order_by("-created_at", "-pk")
-    kept = list(mine.values_list("pk", flat=True)[: TOKENS_KEPT - 1])
-    mine.exclude(pk__in=kept).delete()

@@ -12,28 +12,43 @@ from django.views.decorators.http import require_http_methods
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import Scope
+from accounts.models import ApiToken, Scope
 from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import Note, Report
-from competitions.codabench_api.base import BadForm, RobotView
+from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
+from competitions.codabench_api.datasets import datasets_of
 from competitions.codabench_api.files import address, read_address
+from competitions.codabench_api.shapes import dataset_row
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
 from core.numbers import is_number
-from core.refusals import Refusal
+from core.refusals import NotAllowed, Refusal
 
+BUNDLE: Final = "competition_bundle"
 BROKEN_OFF: Final = (
     "The import broke off by a fault of this site, and nothing was created. Send it again, or ask the administrators."
 )
 
 
 class Datasets(RobotView):
-    """Announce an upload; the answer says where to put it."""
+    """The asker's datasets, in pages; or announce an upload: the answer says where to put it."""
 
     write_scope = Scope.SUBMIT
-    KINDS = ("submission", "competition_bundle")
+    KINDS = ("submission", BUNDLE)
+    parameters = ("type", "name", "key", "is_public", "search", *PAGE_PARAMETERS)
+
+    def get(self, request: Request) -> Response:
+        found = datasets_of(self.person())
+        lookups = {"type": "kind", "name": "name", "search": "name__icontains"}
+        found = found.filter(**{lookup: self.asked(name) for name, lookup in lookups.items() if self.asked(name)})
+        if key := self.asked("key"):
+            uuid = read_uuid(key)
+            found = found.filter(key=uuid) if uuid else found.none()
+        if (is_public := self.asked_truth("is_public")) is not None:
+            found = found.filter(is_public=is_public)
+        return self.page(found, dataset_row)
 
     def post(self, request: Request) -> Response:
         kind = self.word("type", "submission")
@@ -43,12 +58,21 @@ class Datasets(RobotView):
         size = self.word("file_size")
         whole = size.partition(".")[0]  # some scripts announce a number with a point
         announced = int(whole) if is_number(whole) else 0
-        upload = upload_begin(user=self.person(), file_name=name, size_bytes=announced or 1, now=timezone.now())
+        upload = upload_begin(
+            user=self.person(), file_name=name, size_bytes=announced or 1, now=timezone.now(), is_bundle=kind == BUNDLE
+        )
         made = {
             "key": str(upload.key),
             "sassy_url": address(cast("HttpRequest", request), "codabench:upload", upload.pk),
         }
         return Response(made, status=201)
+
+
+class ScopeMissing(NotAllowed):
+    code = "scope_missing"
+
+    def __init__(self) -> None:
+        super().__init__("This API token may not organize. Make one with the scope `organize` in your profile.")
 
 
 @csrf_exempt
@@ -74,15 +98,19 @@ def _chunks(request: HttpRequest) -> Iterator[bytes]:
         yield chunk
 
 
-class BundleCompleted(RobotView):
-    """The bundle has been sent: make the competition of it. The answer says where to ask what became of it."""
+class UploadCompleted(RobotView):
+    """The bytes have been sent. Of a bundle a competition is made, and the answer says where to ask what became of it."""
 
-    write_scope = Scope.ORGANIZE
+    write_scope = Scope.SUBMIT
 
     def put(self, request: Request, key: UUID) -> Response:
         user, now = self.person(), timezone.now()
         sent = get_object_or_404(Upload.objects.select_related("file"), key=key, user=user, file__isnull=False)
         assert sent.file is not None, "asked for"
+        if not sent.is_bundle:
+            return Response({"key": str(sent.key)})
+        if isinstance(request.auth, ApiToken) and Scope.ORGANIZE not in request.auth.scopes:
+            raise ScopeMissing
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
         return Response({"status_id": job.pk})
 

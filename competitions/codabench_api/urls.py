@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from competitions.codabench_api import boards, bulk, organizing, uploads, views
+from competitions.codabench_api import boards, bulk, datasets, organizing, refused, uploads, views
 
 app_name = "codabench"
 urlpatterns = [
+    *refused.refused_urls(),
     path("api-token-auth/", views.SignIn.as_view(), name="sign-in"),
     path("competitions/", views.Competitions.as_view(), name="competitions"),
     path("competitions/public/", views.PublicCompetitions.as_view(), name="competitions-public"),
@@ -14,7 +15,8 @@ urlpatterns = [
     path("competitions/<int:pk>/register/", views.Register.as_view(), name="register"),
     path("can_make_submission/<int:pk>/", views.CanMakeSubmission.as_view(), name="can-make-submission"),
     path("datasets/", uploads.Datasets.as_view(), name="datasets"),
-    path("datasets/completed/<uuid:key>/", uploads.BundleCompleted.as_view(), name="bundle-completed"),
+    path("datasets/completed/<uuid:key>/", uploads.UploadCompleted.as_view(), name="upload-completed"),
+    path("datasets/<str:key>/", datasets.DatasetView.as_view(), name="dataset"),
     path("competitions/<int:pk>/creation_status/", uploads.CreationStatus.as_view(), name="creation-status"),
     path("datasets/upload/<str:token>/", uploads.upload, name="upload"),
     path("submissions/", views.Submissions.as_view(), name="submissions"),
@@ -48,10 +50,19 @@ urlpatterns = [
     path("competitions/<int:pk>/create_dump/", organizing.Dump.as_view(), name="dump"),
     path("dumps/<str:token>/", organizing.dump_file, name="dump-file"),
     path("tasks/upload_task/", organizing.UploadTask.as_view(), name="upload-task"),
+    path("competitions/<int:pk>/toggle_publish/", organizing.TogglePublish.as_view(), name="toggle-publish"),
+    path("my_profile/", organizing.MyProfile.as_view(), name="my-profile"),
+    path("phases/", organizing.Phases.as_view(), name="phases"),
+    path("phases/<int:pk>/", organizing.PhaseView.as_view(), name="phase"),
+    path("leaderboards/<int:pk>/", boards.BoardView.as_view(), name="board"),
+    path("participants/<int:pk>/", organizing.ParticipantView.as_view(), name="participant"),
+    path("queues/<int:pk>/", organizing.QueueView.as_view(), name="queue"),
+    path("submissions/<int:pk>/get_detail_result/", views.DetailResult.as_view(), name="detail-result"),
     path("queues/", organizing.Queues.as_view(), name="queues"),
     path("participants/", organizing.Participants.as_view(), name="participants"),
     path("user_quota/", organizing.UserQuota.as_view(), name="user-quota"),
     path("organizations/", organizing.Organizations.as_view(), name="organizations"),
+    path("tasks/<int:pk>/", views.TaskView.as_view(), name="task"),
     path("tasks/", views.Tasks.as_view(), name="tasks"),
     path("files/<str:token>/", views.file, name="file"),
     path("outputs/<str:token>/", views.output, name="output"),

@@ -7,6 +7,7 @@ example scripts (competition details, example submission, submission details, re
 import json
 from typing import cast
 
+from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -17,22 +18,32 @@ from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import ApiToken, Scope
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.catalog.rights import organizes
 from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
+from competitions.codabench_api.bulk import ResultsAreKept
+from competitions.codabench_api.editing import NotDeleted, competition_change, competition_make
 from competitions.codabench_api.enrolment import enrol, may_submit
-from competitions.codabench_api.files import read_address
+from competitions.codabench_api.files import address, read_address
+from competitions.codabench_api.refused import ManagedInAdmin
 from competitions.codabench_api.sign_in import sign_in
+from competitions.disclosure.outputs import DETAILED_RESULTS, may_download
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import details_are_public, may_see_board
+from competitions.leaderboards.models import Entry
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.runs.models import RunOutput
-from competitions.runs.reruns import submission_repeat
+from competitions.runs.refusals import MayNotRepeat
+from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.runs.services import submission_cancel
+from competitions.submissions.access import open_to_robot, repeats_by, submissions_of
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
-from competitions.submissions.states import Kind
+from competitions.submissions.states import Kind, State
 from core.numbers import is_number
 from core.refusals import NotAllowed
+
+COMPETITION_FILTERS = ("search", "type")
 
 
 class SignInThrottle(AnonRateThrottle):
@@ -55,23 +66,60 @@ class SignIn(RobotView):
 
 
 class Competitions(RobotView):
-    """The competitions that the asker may see, as a bare list."""
+    """The competitions that the asker may see, as a bare list; or make one."""
+
+    write_scope = Scope.ORGANIZE
+    parameters = (*COMPETITION_FILTERS, "mine", "participating_in", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        found = Competition.objects.visible_to(request.user).select_related("logo").prefetch_related("organizers")
-        return Response([shapes.competition_row(one) for one in found[:1000]])
+        found = filter_competitions(self, Competition.objects.visible_to(request.user))
+        if self.asked_truth("mine"):
+            found = found.filter(organizers=self.person())
+        if self.asked_truth("participating_in"):
+            found = found.filter(registrations__user=self.person(), registrations__state="approved")
+        return self.rows(found, shapes.competition_row, limit=1000)
+
+    def post(self, request: Request) -> Response:
+        """Make a draft of what Codabench's editor sends."""
+        return competition_make(self)
 
 
 class PublicCompetitions(RobotView):
     """Published competitions, in pages."""
 
+    parameters = (*COMPETITION_FILTERS, *PAGE_PARAMETERS)
+
     def get(self, request: Request) -> Response:
-        found = Competition.objects.filter(is_published=True).select_related("logo").prefetch_related("organizers")
-        return self.page(found, shapes.competition_row)
+        return self.page(
+            filter_competitions(self, Competition.objects.filter(is_published=True)), shapes.competition_row
+        )
+
+
+def filter_competitions(view: RobotView, found: QuerySet[Competition]) -> QuerySet[Competition]:
+    """Those whose title has the text that is searched for, of the type that is asked for."""
+    if text := view.asked("search"):
+        found = found.filter(title__icontains=text)
+    if kind := view.asked("type"):
+        found = found.filter(competition_type=kind)
+    return found.select_related("logo").prefetch_related("organizers")
 
 
 class CompetitionView(RobotView):
-    """One competition with its phases and their tasks."""
+    """One competition with its phases and their tasks; or change it."""
+
+    write_scope = Scope.ORGANIZE
+
+    def patch(self, request: Request, pk: int) -> Response:
+        competition = get_object_or_404(Competition.objects.managed_by(self.person()), pk=pk)
+        competition_change(competition, self.form, self.person())
+        return Response(shapes.competition_shape(competition, request.user))
+
+    def put(self, request: Request, pk: int) -> Response:
+        return self.patch(request, pk)
+
+    def delete(self, request: Request, pk: int) -> Response:
+        get_object_or_404(Competition.objects.managed_by(self.person()), pk=pk)
+        raise NotDeleted
 
     def get(self, request: Request, pk: int) -> Response:
         found = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
@@ -102,15 +150,23 @@ class Submissions(RobotView):
     """The asker's submissions, as a bare list unless a page is asked for; or make one."""
 
     write_scope = Scope.SUBMIT
+    parameters = ("phase", "phase__competition", "status", "search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
         found = self.submissions().order_by("-pk")
-        phase = request.query_params.get("phase", "")
-        if phase:
-            found = found.filter(phase=int(phase) if is_number(phase) else None)
-        if any(name in request.query_params for name in PAGE_PARAMETERS):
-            return self.page(found, lambda one: shapes.submission_shape(one, self.reader))
-        return Response([shapes.submission_shape(one, self.reader) for one in found[:5000]])
+        if (phase := self.asked_number("phase")) is not None:
+            found = found.filter(phase=phase)
+        if (competition := self.asked_number("phase__competition")) is not None:
+            found = found.filter(phase__competition=competition)
+        if word := self.asked("status"):
+            found = found.filter(status__in=states_called(word))
+        if text := self.asked("search"):
+            found = found.filter(
+                Q(file_name__icontains=text)
+                | Q(description__icontains=text)
+                | Q(submitted_by__username__icontains=text)
+            )
+        return self.rows(found, lambda one: shapes.submission_shape(one, self.reader))
 
     def post(self, request: Request) -> Response:
         user = self.person()
@@ -159,9 +215,18 @@ class Submissions(RobotView):
         if not isinstance(said, str):
             return said
         try:
-            return json.loads(said)
+            return json.loads(said) if said.strip() else None
         except ValueError as error:
             raise BadForm("fact_sheet_answers must be JSON: a mapping from key to answer.") from error
+
+
+def states_called(word: str) -> list[State]:
+    """The states that Codabench has this word for. Raises `BadForm`."""
+    states = [state for state, name in shapes.STATUS.items() if name == word]
+    if not states:
+        known = ", ".join(dict.fromkeys(shapes.STATUS.values()))
+        raise BadForm(f"There is no status {word[:40]!r}; there are {known}.")
+    return states
 
 
 def _kind(phase: Phase) -> Kind:
@@ -171,8 +236,22 @@ def _kind(phase: Phase) -> Kind:
 
 
 class SubmissionView(RobotView):
+    """One submission; results are kept as they are."""
+
+    write_scope = Scope.SUBMIT
+
+    def put(self, request: Request, pk: int) -> Response:
+        self.submission(pk)
+        raise ResultsAreKept
+
+    patch = delete = put
+
     def get(self, request: Request, pk: int) -> Response:
-        return Response(shapes.submission_shape(self.submission(pk), self.reader))
+        own = self.submissions().filter(pk=pk).first()
+        if own is not None:
+            return Response(shapes.submission_shape(own, self.reader))
+        repeat = get_object_or_404(self.loaded(repeats_by(self.person())), pk=pk)
+        return Response(shapes.repeat_shape(repeat, self.reader))
 
 
 class SubmissionDetails(RobotView):
@@ -181,6 +260,31 @@ class SubmissionDetails(RobotView):
     def get(self, request: Request, pk: int) -> Response:
         found = self.submission(pk)
         return Response(shapes.details_shape(found, self.reader, cast("HttpRequest", request)))
+
+
+class DetailResult(RobotView):
+    """Where a submission's page of detailed results is, for those who may see it."""
+
+    def get(self, request: Request, pk: int) -> Response:
+        seen = Submission.objects.filter(phase__in=Phase.objects.visible_to(request.user))
+        found = get_object_or_404(seen.select_related("phase__competition"), pk=pk)
+        if submissions_of(request.user).filter(pk=pk).exists():
+            may_see = may_download(self.reader, found.phase, DETAILED_RESULTS)
+        else:
+            may_see = _details_are_open(found, self.reader)
+        pages = RunOutput.objects.filter(run__submission=found, name=DETAILED_RESULTS, attempt=F("run__attempt"))
+        page = pages.order_by("pk").first()
+        if page is None or not may_see:
+            return Response({"error_msg": "There are no detailed results, or they are not yours to see."}, status=404)
+        return Response(address(cast("HttpRequest", request), "codabench:output", page.pk))
+
+
+def _details_are_open(submission: Submission, reader: Reader) -> bool:
+    """The submission counts on a board that the reader sees, with details for everybody."""
+    board = submission.phase.main_board
+    if board is None or not may_see_board(reader, board) or not details_are_public(board):
+        return False
+    return Entry.objects.filter(leaderboard=board, score__submission=submission).exists()
 
 
 class Cancel(RobotView):
@@ -199,17 +303,20 @@ class Cancel(RobotView):
 
 
 class Rerun(RobotView):
-    """Run a submission again as a new one, on one task where the address says which; for its organizers."""
+    """Run a submission again as a new one, on one task where the address says which; for organizers and service accounts."""
 
     write_scope = Scope.SUBMIT
+    parameters = ("task_key",)
 
     def post(self, request: Request, pk: int) -> Response:
-        user, submission = self.person(), self.submission(pk)
-        if not organizes(user, submission.phase):
-            raise NotAllowed("Only the competition's organizers run submissions again.")
-        key = request.query_params.get("task_key", "")
+        user = self.person()
+        submission = self.submissions().filter(pk=pk).first() or get_object_or_404(open_to_robot(user), pk=pk)
+        if not may_repeat(user, submission):
+            raise MayNotRepeat
+        key = self.asked("task_key")
         wanted = read_uuid(key)
-        task = Task.objects.usable_by(user).filter(key=wanted).first() if wanted else None
+        usable = Q(pk__in=Task.objects.usable_by(user)) | Q(pk__in=submission.phase.tasks.all())
+        task = Task.objects.filter(usable, key=wanted).first() if wanted else None
         if key and task is None:
             return Response({"error_msg": f"There is no task with the key {key[:40]} that you may use."}, status=404)
         made = submission_repeat(submission=submission, by=user, now=timezone.now(), task=task)
@@ -219,9 +326,35 @@ class Rerun(RobotView):
 class Tasks(RobotView):
     """The tasks that the asker may use, in pages."""
 
+    write_scope = Scope.ORGANIZE
+
+    def post(self, request: Request) -> Response:
+        self.person()
+        raise ManagedInAdmin("Send a task as a zip (POST /api/tasks/upload_task/), or make it", "/admin/catalog/task/")
+
+    parameters = ("search", *PAGE_PARAMETERS)
+
     def get(self, request: Request) -> Response:
         found = Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS)
+        if text := self.asked("search"):
+            found = found.filter(name__icontains=text)
         return self.page(found.order_by("pk"), shapes.task_shape)
+
+
+class TaskView(RobotView):
+    """One task that the asker may use."""
+
+    write_scope = Scope.ORGANIZE
+
+    def put(self, request: Request, pk: int) -> Response:
+        self.get(request, pk)
+        raise ManagedInAdmin("Tasks are made, changed and deleted", "/admin/catalog/task/")
+
+    patch = delete = put
+
+    def get(self, request: Request, pk: int) -> Response:
+        task = get_object_or_404(Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS), pk=pk)
+        return Response(shapes.task_shape(task))
 
 
 @require_safe

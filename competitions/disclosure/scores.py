@@ -51,6 +51,12 @@ def may_see_that_it_counts(reader: Reader, board: Leaderboard) -> bool:
     return may_see_board(reader, board) or (may_know_of(reader, board) and board.rule in TELLS_NO_SCORE)
 
 
+def gives_exact_scores(board: Leaderboard) -> bool:
+    """Unrounded scores of one's own submissions, where organizers allow them: they help to guess labels, so never of a board
+    that is sealed or hidden."""
+    return board.gives_exact_scores and not board.is_hidden and scores_are_public(board)
+
+
 def may_see_manifest(reader: Reader, board: Leaderboard) -> bool:
     """After the reveal whoever sees the board; before it nobody at all, because its salt gives scores away."""
     return scores_are_public(board) and may_see_board(reader, board)

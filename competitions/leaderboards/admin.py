@@ -120,8 +120,8 @@ class LeaderboardAdmin(OrganizerAdmin):
     list_select_related = ["phase__competition"]
     fieldsets = [
         (None, {"fields": ["phase", "title", "key", "index"]}),
-        ("What counts", {"fields": ["rule", "max_selected", "selection_closes_at"]}),
-        ("Who sees what", {"fields": ["visibility", "is_hidden", "freeze_at"]}),
+        ("What counts", {"fields": ["rule", "max_selected", "selection_closes_at", "breaks_ties"]}),
+        ("Who sees what", {"fields": ["visibility", "is_hidden", "gives_exact_scores", "freeze_at"]}),
         ("Display", {"fields": ["is_transposed", "shows_tasks"]}),
     ]
     inlines = [ColumnInline]

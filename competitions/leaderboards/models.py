@@ -68,20 +68,33 @@ class Entry(models.Model):
     score = models.OneToOneField(Score, on_delete=models.CASCADE, related_name="entry")
     values = models.JSONField(default=dict)
     rank_value = models.FloatField()
+    tie_key = models.CharField(
+        max_length=700, blank=True, default="", db_default="",
+        help_text="What tells rows of one rank value apart, smaller is better; empty where such rows share a rank.",
+    )  # fmt: skip
     is_baseline = models.BooleanField(default=False)
     submissions = models.PositiveIntegerField(help_text="Scored submissions of the team in this phase.")
     achieved_at = models.DateTimeField(help_text="When the counting submission was received.")
     last_at = models.DateTimeField(help_text="When the team's newest scored submission was received.")
 
+    IN_ORDER = ("rank_value", "tie_key", "achieved_at", "id")
+
     class Meta:
         indexes = [
             models.Index(fields=["leaderboard", "team"], name="entry_of_team"),
-            models.Index(fields=["leaderboard", "rank_value", "achieved_at", "id"], name="entry_order"),
-            models.Index(fields=["leaderboard", "rank_value"], condition=Q(is_baseline=False), name="entry_rank"),
+            models.Index(fields=["leaderboard", "rank_value", "tie_key", "achieved_at", "id"], name="entry_order"),
+            models.Index(
+                fields=["leaderboard", "rank_value", "tie_key"], condition=Q(is_baseline=False), name="entry_rank"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"row of {self.team}"
+
+    @property
+    def rank_key(self) -> tuple[float, str]:
+        """Smaller is better; rows with the same one share a rank."""
+        return self.rank_value, self.tie_key
 
 
 class Cell(models.Model):

@@ -18,6 +18,7 @@ from competitions.leaderboards.ranking.datasets import dataset_tasks
 from competitions.leaderboards.ranking.fact_columns import badge_values, fact_values, number_keys, public_keys
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
 from competitions.leaderboards.ranking.rules import counting_scores, eligible_scores, may_stand
+from competitions.leaderboards.ranking.ties import tie_key
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
@@ -129,6 +130,7 @@ def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts:
     for score in counting:
         entry = kept.get(score.pk) or (free.pop() if free else Entry(leaderboard=board, team=team))
         entry.score, entry.values, entry.rank_value = score, score.values, score.rank_value
+        entry.tie_key = tie_key(board, columns, score)
         entry.is_baseline, entry.submissions = team.is_baseline, known["count"]
         entry.achieved_at, entry.last_at = score.received_at, known["newest"]
         entry.save()

@@ -4,12 +4,14 @@ The limits hold for what the archive *declares* and for what comes out of it, by
 cheap to read and bounded before it is parsed (`check_directory`); reading it through is for background processes (`check_zip`).
 """
 
+import hashlib
 import io
 import lzma
 import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +98,7 @@ def check_directory(
                 raise
             raise _too_many(limits, what) from error
         with archive:
-            return [member.filename for member in _checked_members(archive, path, limits, what)]
+            return _names(_checked_members(archive, path, limits, what))
 
 
 def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
@@ -121,7 +123,11 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
         with archive:
             members = _checked_members(archive, path, limits, what)
             _read_through(archive, members, limits, what)
-    return [member.filename for member in members]
+    return _names(members)
+
+
+def _names(members: Iterable[zipfile.ZipInfo]) -> list[str]:
+    return list(dict.fromkeys(member.filename for member in members))
 
 
 def _opened(file: _BoundedFile, path: Path, what: str) -> zipfile.ZipFile:
@@ -146,7 +152,7 @@ def _checked_members(archive: zipfile.ZipFile, path: Path, limits: ArchiveLimits
     if len(entries) > limits.files:
         raise _too_many(limits, what)
     _check_sizes(members, path.stat().st_size, limits, what)
-    files: set[str] = set()
+    files: dict[str, zipfile.ZipInfo] = {}
     folders: set[str] = set()
     for entry in entries:
         _check_entry(entry, files, folders, what)
@@ -190,8 +196,11 @@ def _check_sizes(members: list[zipfile.ZipInfo], packed_bytes: int, limits: Arch
         )
 
 
-def _check_entry(entry: zipfile.ZipInfo, files: set[str], folders: set[str], what: str) -> None:
-    """One file or folder of the archive; `files` and `folders` are the names seen so far."""
+def _check_entry(entry: zipfile.ZipInfo, files: dict[str, zipfile.ZipInfo], folders: set[str], what: str) -> None:
+    """One file or folder of the archive; `files` and `folders` are those seen so far, by name.
+
+    The same file may be there twice, as some tools pack it: `_read_through` compares the bytes.
+    """
     is_folder, name = entry.filename.endswith("/"), entry.filename.removesuffix("/")
     parts = name.split("/")
     if not _stays_inside(name, parts):
@@ -208,11 +217,20 @@ def _check_entry(entry: zipfile.ZipInfo, files: set[str], folders: set[str], wha
             f"{what} has a member {name!r} that is a link or special file. Put the file itself into the zip.",
         )
     parents = {"/".join(parts[:depth]) for depth in range(1, len(parts))} | ({name} if is_folder else set())
-    if name in files or parents & files or (not is_folder and name in folders):
-        raise InvalidFile("zip_duplicate_name", f"{what} has two members called {name!r}. Keep one of them.")
+    is_again = not is_folder and _declares_the_same(files.get(name, entry), entry)
+    if (name in files and not is_again) or parents & files.keys() or (not is_folder and name in folders):
+        raise _twice(name, what)
     folders |= parents
     if not is_folder:
-        files.add(name)
+        files.setdefault(name, entry)
+
+
+def _declares_the_same(one: zipfile.ZipInfo, other: zipfile.ZipInfo) -> bool:
+    return (one.file_size, one.CRC) == (other.file_size, other.CRC)
+
+
+def _twice(name: str, what: str) -> InvalidFile:
+    return InvalidFile("zip_duplicate_name", f"{what} has two different members called {name!r}. Keep one of them.")
 
 
 def _stays_inside(name: str, parts: list[str]) -> bool:
@@ -226,19 +244,26 @@ def _stays_inside(name: str, parts: list[str]) -> bool:
 
 def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limits: ArchiveLimits, what: str) -> None:
     """Decompress everything once, counting: declared sizes may lie, and checksums are only known afterwards."""
-    total = 0
+    total, digests = 0, dict[str, bytes]()
     for member in members:
+        digest = hashlib.sha256()
         try:
             with archive.open(member) as file:
                 while chunk := file.read(CHUNK_BYTES):
                     total += len(chunk)
                     if total > limits.unpacked_bytes:
-                        raise InvalidFile(
-                            "zip_too_large",
-                            f"{what} unpacks to more than {limits.unpacked_bytes:,} bytes, which is the limit.",
-                        )
+                        raise _unpacks_to_more(limits, what)
+                    digest.update(chunk)
         except DAMAGED as error:
             raise InvalidFile(
                 "zip_crc_error",
                 f"{what} is damaged: the member {member.filename!r} cannot be unpacked. Make the zip again.",
             ) from error
+        if digests.setdefault(member.filename, digest.digest()) != digest.digest():
+            raise _twice(member.filename, what)
+
+
+def _unpacks_to_more(limits: ArchiveLimits, what: str) -> InvalidFile:
+    return InvalidFile(
+        "zip_too_large", f"{what} unpacks to more than {limits.unpacked_bytes:,} bytes, which is the limit."
+    )

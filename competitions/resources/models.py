@@ -120,6 +120,7 @@ class Upload(models.Model):
     received_bytes = models.PositiveBigIntegerField(default=0)
     began_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)
+    is_bundle = models.BooleanField(default=False, editable=False, help_text="Announced as a competition's bundle.")
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="uploads")
 
     class Meta:

@@ -102,7 +102,7 @@ def clean_file_name(name: str) -> str:
     return "".join(char for char in last if char.isprintable()).strip()[-255:] or "upload"
 
 
-def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime) -> Upload:
+def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime, is_bundle: bool = False) -> Upload:
     """Announce an upload. Raises `EmptyUpload`, `UploadTooLarge` or `TooManyUploads`; then nothing is kept."""
     name = clean_file_name(file_name)
     if size_bytes <= 0:
@@ -113,8 +113,9 @@ def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime) 
     if lately.count() >= settings.UPLOADS_PER_HOUR:
         raise TooManyUploads(limit=settings.UPLOADS_PER_HOUR)
     upload = Upload.objects.create(
-        user=user, file_name=name, size_bytes=size_bytes, began_at=now, expires_at=Upload.default_expiry(now)
-    )
+        user=user, file_name=name, size_bytes=size_bytes, began_at=now, expires_at=Upload.default_expiry(now),
+        is_bundle=is_bundle,
+    )  # fmt: skip
     upload.folder.mkdir(mode=0o700, parents=True)
     return upload
 

@@ -1,7 +1,7 @@
 """Why a change of a run is refused."""
 
 from competitions.catalog.models import Phase, Task
-from core.refusals import Conflict
+from core.refusals import Conflict, NotAllowed
 
 
 class AlreadyEnded(Conflict):
@@ -16,6 +16,14 @@ class StillRunning(Conflict):
 
     def __init__(self) -> None:
         super().__init__("This submission has not ended yet. Cancel it first, or wait.")
+
+
+class MayNotRepeat(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__(
+            "The competition's organizers run submissions again. A service account does so with its own, and with those of others "
+            "where the competition allows it."
+        )
 
 
 class LeaseLost(Conflict):

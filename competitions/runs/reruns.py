@@ -7,6 +7,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
+from competitions.catalog.rights import organizes
 from competitions.catalog.sealed_keys import published_by
 from competitions.runs.refusals import StillRunning, TaskSealed
 from competitions.runs.services import runs_queue
@@ -14,7 +15,7 @@ from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import NothingToRun
 from competitions.submissions.states import FINAL, State
-from competitions.teams.models import Team
+from competitions.teams.models import Membership, Team
 
 COPIED = ("team", "kind", "file", "file_name", "description", "program", "fact_sheet", "checked_at")
 
@@ -24,6 +25,19 @@ OFF_THE_BOARD = (
     "disqualified_at",
     "disqualified_reason",
 )  # running again makes nothing eligible
+
+
+def may_repeat(user: User, submission: Submission) -> bool:
+    """Whether this account may run the submission again: an organizer, or a service account.
+
+    Those run what their own team sent in, and what others did where the competition allows it.
+    """
+    if organizes(user, submission.phase):
+        return True
+    if not user.is_robot:
+        return False
+    is_own = Membership.objects.filter(team=submission.team_id, user=user).exists()
+    return is_own or submission.phase.competition.allow_robot_submissions
 
 
 @transaction.atomic

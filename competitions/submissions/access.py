@@ -45,6 +45,20 @@ def submissions_in(*, teams: Sequence[int] = (), phases: Sequence[int] = ()) -> 
     return Submission.objects.filter(wanted)
 
 
+def open_to_robot(user: User) -> QuerySet[Submission]:
+    """Those that a service account may run again though it takes no part in them; it reads nothing of them."""
+    if not user.is_robot:
+        return Submission.objects.none()
+    return Submission.objects.filter(
+        phase__competition__in=Competition.objects.visible_to(user).filter(allow_robot_submissions=True)
+    )
+
+
+def repeats_by(user: User) -> QuerySet[Submission]:
+    """What a service account ran again of other teams: it reads how that went, and the scores that are public."""
+    return open_to_robot(user).filter(submitted_by=user).exclude(rerun_of=None)
+
+
 def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
     """Those of the user's teams, and those of the competitions that the user organizes."""
     scope = scope_of(user)

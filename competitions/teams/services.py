@@ -49,8 +49,8 @@ def register(
     if before is None and closed_at is not None and now >= closed_at:
         raise refusals.RegistrationClosed(competition, closed_at)
     checked = _checked_answers(competition, before.answers if before else {}, answers or {})
-    open_to_all = competition.registration_policy == Competition.RegistrationPolicy.OPEN
-    state = Registration.State.APPROVED if open_to_all else Registration.State.PENDING
+    admitted = competition.admits_at_once(user)
+    state = Registration.State.APPROVED if admitted else Registration.State.PENDING
     registration, created = Registration.objects.get_or_create(
         competition=competition,
         user=user,
@@ -58,7 +58,7 @@ def register(
     )
     if registration.state == Registration.State.DENIED:
         raise refusals.RegistrationDenied(competition)
-    if open_to_all and registration.state == Registration.State.PENDING:  # nobody has to decide any more
+    if admitted and registration.state == Registration.State.PENDING:  # nobody has to decide any more
         registration.state = state
         registration.save(update_fields=["state"])
     if registration.answers != checked:

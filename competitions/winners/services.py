@@ -79,8 +79,8 @@ def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
     )
     found: list[tuple[int, Entry]] = []
     rank, value = 0, None
-    for place, entry in enumerate(rows.order_by("rank_value", "achieved_at", "id")[: wanted * 20], start=1):
-        rank, value = (rank, value) if entry.rank_value == value else (place, entry.rank_value)
+    for place, entry in enumerate(rows.order_by(*Entry.IN_ORDER)[: wanted * 20], start=1):
+        rank, value = (rank, value) if entry.rank_key == value else (place, entry.rank_key)
         if entry.team_id not in asked:
             asked.add(entry.team_id)
             found.append((rank, entry))

@@ -112,6 +112,7 @@ def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
                 "title": "HOMO-LUMO gap",
                 "key": "main",
                 "submission_rule": "Force_Best",
+                "podium": {"break_ties": False, "exact_scores": False},
                 "columns": [
                     {
                         "title": "MAE",
@@ -119,7 +120,7 @@ def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
                         "index": 0,
                         "sorting": "asc",
                         "precision": 4,
-                        "podium": {"unit": "eV"},
+                        "podium": {"unit": "eV", "rank_by_shown": True},
                     }
                 ],
             }

@@ -88,6 +88,7 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
                 "title": track.title[:64],
                 "key": "main",
                 "submission_rule": track.phases[0].rule,
+                "podium": {"break_ties": False, "exact_scores": False},
                 "columns": [_column(index, column) for index, column in enumerate(track.columns)],
             }
         ],
@@ -150,7 +151,7 @@ def _phase(
 def _column(index: int, column: BoardColumn) -> dict[str, Any]:
     return {
         "title": column.title, "key": column.key, "index": index, "sorting": column.sorting,
-        "precision": column.precision, "podium": {"unit": column.unit, "spread": column.spread},
+        "precision": column.precision, "podium": {"unit": column.unit, "spread": column.spread, "rank_by_shown": True},
     }  # fmt: skip
 
 

@@ -71,9 +71,14 @@ def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def token_create(*, user: User, name: str, scopes: list[str], expires_at: datetime) -> tuple[ApiToken, str]:
-    """Make a token; returns its row and the secret, which is not kept. Raises `ValidationError` on unknown scopes."""
-    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+def token_create(
+    *, user: User, name: str, scopes: list[str], expires_at: datetime, secret: str = ""
+) -> tuple[ApiToken, str]:
+    """Make a token, of a random secret unless one is given; returns its row and the secret, which is not kept.
+
+    Raises `ValidationError` on unknown scopes.
+    """
+    secret = secret or TOKEN_PREFIX + secrets.token_urlsafe(32)
     token = ApiToken(
         user=user, name=name, scopes=scopes, expires_at=expires_at, digest=token_digest(secret), hint=secret[:12]
     )

@@ -4,6 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
 
+from competitions.codabench_api.datasets import DatasetDownload
 from config import metrics
 
 admin.autodiscover()
@@ -20,6 +21,7 @@ urlpatterns = [
     path("api/worker/v1/", include("competitions.runs.worker_api.urls")),
     path("api/v1/", include("competitions.api.urls")),
     path("api/", include("competitions.codabench_api.urls")),
+    path("datasets/download/<uuid:key>/", DatasetDownload.as_view(), name="dataset-download"),
     path("", include("competitions.web.urls")),
 ]
 handler404 = "competitions.web.errors.not_found"

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from accounts.models import Scope
 from competitions.api.views.base import ApiView
+from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin
 from competitions.bundles.importing.references import queue_named
 from competitions.bundles.imports import import_begin
@@ -136,4 +137,7 @@ class ExportedFile(ExportView):
 def export_shape(export: BundleExport) -> dict[str, Any]:
     """An export, and where its file is once it is written."""
     url = f"/api/v1/exports/{export.pk}/file/" if export.file_id else None
-    return {"id": export.pk, "file_name": export.file_name, "state": export.state, "url": url}
+    gaps = codabench_gaps(export.competition)
+    return {
+        "id": export.pk, "file_name": export.file_name, "state": export.state, "url": url, "codabench_gaps": gaps,
+    }  # fmt: skip

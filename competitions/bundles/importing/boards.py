@@ -24,7 +24,7 @@ def board_create(phase: Phase, spec: LeaderboardSpec, *, rule: str | None = None
         phase=phase, title=spec.title, key=slugify(spec.key)[:36] or "main", index=index,
         rule=extra.rule or CODABENCH_RULES[rule or spec.submission_rule], visibility=extra.visibility, max_selected=extra.max_selected,
         selection_closes_at=extra.selection_closes, freeze_at=extra.freeze,
-        is_hidden=spec.hidden, is_transposed=extra.transposed,
+        breaks_ties=extra.break_ties, gives_exact_scores=extra.exact_scores, is_hidden=spec.hidden, is_transposed=extra.transposed,
         shows_tasks=phase.tasks.count() > 1 if extra.show_tasks is None else extra.show_tasks,
     )  # fmt: skip
     keys = {column.index: column.key for column in spec.columns}

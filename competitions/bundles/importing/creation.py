@@ -33,6 +33,7 @@ HTML_TAG = re.compile(r"<[a-zA-Z][^>]*>")
 SAME_FIELDS = (
     "title", "docker_image", "competition_type", "enable_detailed_results", "show_detailed_results_in_submission_panel",
     "show_detailed_results_in_leaderboard", "make_programs_available", "make_input_data_available",
+    "allow_robot_submissions",
 )  # fmt: skip
 SAME_PHASE_FIELDS = (
     "name", "description", "auto_migrate_to_this_phase", "hide_output", "hide_prediction_output", "hide_score_output",

@@ -185,7 +185,7 @@ class PhaseSpec(Spec):
 
 class ColumnExtra(Spec):
     unit: str = Field("", max_length=20)
-    rank_by_shown: bool = True
+    rank_by_shown: bool = False
     meter: bool = False
     spread: str = Field("", max_length=36)
 
@@ -206,6 +206,8 @@ class LeaderboardExtra(Spec):
     transposed: bool = False
     show_tasks: bool | None = None
     rule: Literal["selected"] | None = None
+    break_ties: bool = True
+    exact_scores: bool = True
     visibility: Literal["phase", "sealed"] = "phase"
     max_selected: int = Field(2, ge=1, le=1000)
     selection_closes: OptionalInstant = None
@@ -286,6 +288,7 @@ class CompetitionSpec(Spec):
     show_detailed_results_in_leaderboard: bool = True
     make_programs_available: bool = False
     make_input_data_available: bool = False
+    allow_robot_submissions: bool = False
     competition_type: Annotated[Literal["competition", "benchmark"], BeforeValidator(_lower)] = "competition"
     reward: str | None = Field(None, max_length=256)
     contact_email: str | None = Field(None, max_length=254)

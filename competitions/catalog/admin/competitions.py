@@ -130,6 +130,7 @@ class CompetitionAdmin(OrganizerAdmin):
             {
                 "fields": [
                     "registration_policy",
+                    "allow_robot_submissions",
                     "registration_closes_at",
                     "max_team_size",
                     "merges_close_at",

@@ -1,7 +1,7 @@
 """Boards: what an organizer defines of a leaderboard and its columns, and which scores were asked for under seal."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -11,6 +11,8 @@ from django.utils.functional import cached_property
 
 from competitions.catalog.models.phase import Phase
 from workers.protocol.calls import METERED
+
+EXACT_DIGITS: Final = 10  # as many as Codabench keeps
 
 
 class Leaderboard(models.Model):
@@ -49,6 +51,14 @@ class Leaderboard(models.Model):
     is_hidden = models.BooleanField(default=False, help_text="Seen by organizers alone.")
     is_transposed = models.BooleanField(default=False, help_text="Teams as columns, and columns as rows.")
     shows_tasks = models.BooleanField(default=False, help_text="Show each score for each task too.")
+    breaks_ties = models.BooleanField(
+        "tell equal rows apart", default=False,
+        help_text="By the other columns in their order, then by time, so that no two rows share a rank. Off: equal rows share one.",
+    )  # fmt: skip
+    gives_exact_scores = models.BooleanField(
+        "exact scores for teams", default=False,
+        help_text="Teams and organizers read unrounded scores of this board through the API while everybody may see it.",
+    )  # fmt: skip
     freeze_at = models.DateTimeField(
         null=True, blank=True,
         help_text="Submissions received from then on stay off the board until this is emptied or the phase is revealed.",
@@ -160,7 +170,8 @@ class Column(models.Model):
         default=4, validators=[MaxValueValidator(15)], help_text="Digits after the point."
     )
     rank_by_shown = models.BooleanField(
-        default=True, help_text="Rank by the value as shown, so that equal-looking scores share a rank."
+        default=True,
+        help_text="Rank by the value as shown, so that equal-looking scores share a rank. Off: by at least ten digits after the point.",
     )
     is_primary = models.BooleanField(default=False, help_text="The column that decides the rank.")
     is_hidden = models.BooleanField(default=False)
@@ -208,6 +219,10 @@ class Column(models.Model):
         """The value at the column's precision."""
         return f"{value:.{self.precision}f}"
 
+    def exact(self, value: float) -> str:
+        """The value as far as rows are told apart by it."""
+        return f"{value:.{max(self.precision, EXACT_DIGITS)}f}"
+
     def shown_in(self, values: dict[str, Any]) -> str | None:
         """This column's value in a row, with its standard deviation where there is one; None where the row has none."""
         if self.key not in values:
@@ -217,7 +232,7 @@ class Column(models.Model):
 
     def rank_value(self, value: float) -> float:
         """The number that rows are ordered by, smaller is better; equal numbers share a rank."""
-        number = round(value, self.precision) if self.rank_by_shown else value
+        number = round(value, self.precision if self.rank_by_shown else max(self.precision, EXACT_DIGITS))
         return number if self.sorting == self.Sorting.ASC else -number
 
 

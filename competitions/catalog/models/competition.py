@@ -72,6 +72,11 @@ class Competition(models.Model):
         settings.AUTH_USER_MODEL, through="CompetitionOrganizer", related_name="organized_competitions"
     )
     registration_policy = models.CharField(max_length=10, choices=RegistrationPolicy, default=RegistrationPolicy.OPEN)
+    allow_robot_submissions = models.BooleanField(
+        "service accounts",
+        default=False,
+        help_text="Service accounts take part without an organizer's approval, and run any team's submissions again.",
+    )
     max_team_size = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
     registration_closes_at = models.DateTimeField(
         null=True, blank=True, help_text="Nobody registers from this instant on. Empty: never closed."
@@ -120,6 +125,11 @@ class Competition(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    def admits_at_once(self, user: "User") -> bool:
+        """Accepting the rules is enough for this person or service account; else an organizer decides."""
+        is_open = self.registration_policy == self.RegistrationPolicy.OPEN
+        return is_open or (self.allow_robot_submissions and user.is_robot)
 
     @property
     def image_name(self) -> str:

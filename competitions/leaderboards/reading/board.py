@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +18,8 @@ from competitions.teams.models import Team
 from core.refusals import Refusal
 
 PAGE_SIZE = 50
-MAX_CURSOR = 200
+MAX_CURSOR = 1200
+HEX = re.compile(r"[0-9a-f]{0,700}")
 
 
 class InvalidCursor(Refusal):
@@ -41,6 +43,16 @@ class BoardPage:
     next_cursor: str | None
 
 
+@dataclass(frozen=True)
+class Cursor:
+    """A position behind a row."""
+
+    value: float
+    achieved_at: datetime
+    pk: int
+    tie_key: str = ""
+
+
 class UnknownSort(Refusal):
     code = "unknown_sort"
 
@@ -51,15 +63,18 @@ class UnknownSort(Refusal):
 
 
 def _ordered(board: Leaderboard) -> QuerySet[Entry]:
-    return Entry.objects.filter(leaderboard=board).select_related("team").order_by("rank_value", "achieved_at", "id")
+    return Entry.objects.filter(leaderboard=board).select_related("team").order_by(*Entry.IN_ORDER)
 
 
 def rank_of(entry: Entry) -> int | None:
     """One more than the number of better rows; equal rows share a rank. None for a baseline."""
     if entry.is_baseline:
         return None
-    better = Entry.objects.filter(leaderboard=entry.leaderboard_id, is_baseline=False, rank_value__lt=entry.rank_value)
-    return better.count() + 1
+    ranked = Entry.objects.filter(leaderboard=entry.leaderboard_id, is_baseline=False)
+    better = ranked.filter(rank_value__lt=entry.rank_value).count()
+    if entry.tie_key:  # counted apart: each is a range of the index
+        better += ranked.filter(rank_value=entry.rank_value, tie_key__lt=entry.tie_key).count()
+    return better + 1
 
 
 def board_page(
@@ -73,7 +88,7 @@ def board_page(
         return sorted_page(board, key=sort, cursor=cursor, size=size)
     entries = _ordered(board)
     if cursor:
-        entries = entries.filter(_after(*read_cursor(cursor)))
+        entries = entries.filter(_after(read_cursor(cursor)))
     fetched = list(entries[: size + 1])
     shown = fetched[:size]
     more = len(fetched) > size
@@ -89,8 +104,8 @@ def sorted_page(board: Leaderboard, *, key: str, cursor: str | None = None, size
     )
     first_rank = 1
     if cursor:
-        value, _, pk = read_cursor(cursor)
-        cells = cells.filter(Q(sort_value__gt=value) | Q(sort_value=value, entry__gt=pk))
+        at = read_cursor(cursor)
+        cells = cells.filter(Q(sort_value__gt=at.value) | Q(sort_value=at.value, entry__gt=at.pk))
     fetched = list(cells[: size + 1])
     if not fetched and not cursor and board.entry_count:
         raise UnknownSort(key)
@@ -137,42 +152,46 @@ def _ranks(entries: list[Entry], *, first_page: bool) -> Iterator[int | None]:
         if value is None and not first_page:  # the first ranked row of a later page
             rank = rank_of(entry) or 1
             same_before = Entry.objects.filter(
-                leaderboard=entry.leaderboard_id, is_baseline=False, rank_value=entry.rank_value
+                leaderboard=entry.leaderboard_id, is_baseline=False, rank_value=entry.rank_value, tie_key=entry.tie_key
             ).filter(Q(achieved_at__lt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__lt=entry.pk))
             seen = rank - 1 + same_before.count()
-        elif entry.rank_value != value:
+        elif entry.rank_key != value:
             rank = seen + 1
         seen += 1
-        value = entry.rank_value
+        value = entry.rank_key
         yield rank
 
 
-def _after(rank_value: float, achieved_at: datetime, pk: int) -> Q:
-    return Q(rank_value__gt=rank_value) | Q(rank_value=rank_value) & (
-        Q(achieved_at__gt=achieved_at) | Q(achieved_at=achieved_at, id__gt=pk)
-    )
+def _after(cursor: Cursor) -> Q:
+    """The rows behind this position."""
+    behind = Q(achieved_at__gt=cursor.achieved_at) | Q(achieved_at=cursor.achieved_at, id__gt=cursor.pk)
+    if cursor.tie_key:
+        behind = Q(tie_key__gt=cursor.tie_key) | Q(tie_key=cursor.tie_key) & behind
+    return Q(rank_value__gt=cursor.value) | Q(rank_value=cursor.value) & behind
 
 
 def make_cursor(entry: Entry) -> str:
     """An opaque position behind this row."""
-    raw = json.dumps([entry.rank_value, entry.achieved_at.isoformat(), entry.pk])
-    return base64.urlsafe_b64encode(raw.encode()).decode().rstrip("=")
+    return _cursor_text([entry.rank_value, entry.achieved_at.isoformat(), entry.pk, entry.tie_key])
 
 
 def make_sorted_cursor(cell: Cell) -> str:
-    raw = json.dumps([cell.sort_value, cell.entry.achieved_at.isoformat(), cell.entry_id])
-    return base64.urlsafe_b64encode(raw.encode()).decode().rstrip("=")
+    return _cursor_text([cell.sort_value, cell.entry.achieved_at.isoformat(), cell.entry_id, ""])
 
 
-def read_cursor(cursor: str) -> tuple[float, datetime, int]:
+def _cursor_text(position: list[float | str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> Cursor:
     """Raises `InvalidCursor`."""
     try:
         raw = base64.b64decode(cursor[:MAX_CURSOR] + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        rank_value, achieved_at, pk = json.loads(raw)
-        position = float(rank_value), datetime.fromisoformat(achieved_at).astimezone(UTC), int(pk)
+        value, achieved_at, pk, tie_key = json.loads(raw)
+        position = Cursor(float(value), datetime.fromisoformat(achieved_at).astimezone(UTC), int(pk), str(tie_key))
     except (ValueError, TypeError, OverflowError, RecursionError, binascii.Error) as error:
         raise InvalidCursor from error
-    if not math.isfinite(position[0]) or not 0 <= position[2] < 2**63:
+    if not math.isfinite(position.value) or not 0 <= position.pk < 2**63 or not HEX.fullmatch(position.tie_key):
         raise InvalidCursor
     return position
 
@@ -180,12 +199,17 @@ def read_cursor(cursor: str) -> tuple[float, datetime, int]:
 def entry_of(board: Leaderboard, team_id: int) -> Entry | None:
     """A team's row, its best one where it has several, with its team and the score that counts."""
     rows = Entry.objects.filter(leaderboard=board, team=team_id).select_related("team", "score")
-    return rows.order_by("rank_value", "achieved_at", "id").first()
+    return rows.order_by(*Entry.IN_ORDER).first()
 
 
 def all_rows(board: Leaderboard) -> Iterator[Row]:
     """Every row in order, streamed: for exports."""
-    entries = list(_ordered(board).iterator(chunk_size=5000))
+    return ranked_rows(_ordered(board))
+
+
+def ranked_rows(ordered: QuerySet[Entry]) -> Iterator[Row]:
+    """All rows of a board, read in its order, with their ranks."""
+    entries = list(ordered.iterator(chunk_size=5000))
     yield from (Row(rank, entry) for rank, entry in zip(_ranks(entries, first_page=True), entries, strict=True))
 
 

@@ -81,7 +81,7 @@ def document_of(board: Leaderboard) -> dict[str, Any]:
     """What decides the board, as it is in the database now: what it shows, and what it is ranked by."""
     primary = primary_column(list(board.columns.all()))
     columns = [column for column in board.columns.all() if not column.is_hidden or column == primary]
-    fields = ("key", "title", "unit", "kind", "sorting", "precision", "rank_by_shown")
+    fields = ("key", "title", "unit", "kind", "sorting", "precision", "rank_by_shown", "is_relative")
     entries = (
         Entry.objects.filter(leaderboard=board)
         .select_related("team", "score__submission")
@@ -90,6 +90,7 @@ def document_of(board: Leaderboard) -> dict[str, Any]:
     return {
         "board": {
             "competition": board.phase.competition.slug, "phase": board.phase.slug, "key": board.key, "rule": board.rule,
+            "breaks_ties": board.breaks_ties,
             "primary": primary.key if primary else "",
             "columns": [{name: getattr(column, name) for name in fields} for column in columns],
         },

@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import hmac
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -62,17 +63,19 @@ def leaves_of(document: Mapping[str, Any], salt: str) -> list[str]:
 
 
 def rank_value(column: Mapping[str, Any], value: float) -> float:
-    """What rows are ordered by, smaller is better: the value as shown where the column says so."""
-    number = round(value, column["precision"]) if column["rank_by_shown"] else value
+    """What rows are ordered by, smaller is better: the value as shown where the column says so, else at least ten digits."""
+    number: float = round(value, column["precision"] if column["rank_by_shown"] else max(column["precision"], 10))
     return number if column["sorting"] == "asc" else -number
 
 
 def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The board from its entries: rank, submission and team, best first; equal values share a rank, baselines have none."""
+    """The board from its entries: rank, submission and team, best first; baselines have no rank.
+
+    Equal values share a rank, unless the board tells them apart by its other columns, then by time.
+    """
     if not document["entries"]:
         return []
-    column = next(one for one in document["board"]["columns"] if one["key"] == document["board"]["primary"])
-    valued = [(rank_value(column, entry["scores"][column["key"]]), entry) for entry in document["entries"]]
+    valued = [(sort_key(document["board"], entry), entry) for entry in document["entries"]]
     ranked = sorted(value for value, entry in valued if not entry["is_baseline"])
     first = {value: place for place, value in reversed(list(enumerate(ranked, start=1)))}
     return [
@@ -83,6 +86,20 @@ def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for value, entry in sorted(valued, key=lambda one: (one[0], one[1]["received_at"], one[1]["submission"]))
     ]
+
+
+def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What ranks an entry, smaller is better: entries with the same one share a rank."""
+    primary = next(column for column in board["columns"] if column["key"] == board["primary"])
+    first = rank_value(primary, entry["scores"][primary["key"]])
+    if not board["breaks_ties"]:
+        return (first,)
+    others = [column for column in board["columns"] if column["key"] != board["primary"] and not column["is_relative"]]
+    values = (
+        rank_value(column, entry["scores"][column["key"]]) if column["key"] in entry["scores"] else math.inf
+        for column in others[:40]
+    )  # fmt: skip
+    return (first, *values, entry["received_at"], entry["submission"])
 
 
 def faults_of(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:

@@ -134,9 +134,9 @@ def _shake_up(board: Leaderboard) -> None:
 def _ranks(board: Leaderboard) -> dict[int, int]:
     """Each team's best rank."""
     ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).annotate(
-        rank=Window(Rank(), order_by=F("rank_value").asc())
+        rank=Window(Rank(), order_by=[F("rank_value").asc(), F("tie_key").asc()])
     )
     ranks: dict[int, int] = {}
-    for team, rank in ranked.order_by("rank_value").values_list("team", "rank"):
+    for team, rank in ranked.order_by("rank_value", "tie_key").values_list("team", "rank"):
         ranks.setdefault(team, rank)
     return ranks

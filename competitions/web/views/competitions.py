@@ -11,21 +11,20 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from competitions.catalog.models import Announcement, Competition, Page, Phase, Series
+from competitions.catalog.downloads import downloads_of
+from competitions.catalog.models import Announcement, Competition, Page, Series
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.resources.downloads import stored_response
 from competitions.resources.images import HEAD_BYTES, content_type_of
-from competitions.resources.models import Resource, StoredFile
+from competitions.resources.models import StoredFile
 from competitions.resources.storage import open_stored
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, cleaned
 from competitions.web.visit import Visit, visit
-
-DOWNLOADS = ("public_data", "starting_kit")
 
 
 def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str, Any]) -> HttpResponse:
@@ -73,29 +72,11 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "data", {"pages": pages, "files": _files(phases)})
 
 
-def _downloads(phase: Phase) -> dict[str, Resource]:
-    """What participants may have of a phase, by the name in its address: its own files, and what the organizers opened of its tasks.
-
-    Reference data is in none of it, whatever is opened.
-    """
-    found = {name: resource for name in DOWNLOADS if (resource := getattr(phase, name)) is not None}
-    opened: list[str] = []
-    if phase.competition.make_programs_available:
-        opened += ["ingestion_program", "scoring_program"]
-    if phase.competition.make_input_data_available:
-        opened += ["input_data"]
-    for task in phase.tasks.select_related(*(f"{name}__file" for name in opened)) if opened else ():
-        for name in opened:
-            if (resource := getattr(task, name)) is not None:
-                found[f"{name}-{task.pk}"] = resource
-    return found
-
-
 def _files(phases: Any) -> list[dict[str, Any]]:
     """What can be downloaded, each file once, with the phase it is reached through."""
     seen: dict[int, dict[str, Any]] = {}
     for phase in phases:
-        for name, resource in _downloads(phase).items():
+        for name, resource in downloads_of(phase).items():
             seen.setdefault(resource.pk, {"phase": phase, "name": name, "resource": resource})
     by_content: dict[tuple[str, str], dict[str, Any]] = {}
     for item in seen.values():
@@ -109,7 +90,7 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Htt
     """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
-    resource = _downloads(phase).get(name) if phase else None
+    resource = downloads_of(phase).get(name) if phase else None
     if resource is None:
         raise Http404
     if not visited.is_organizer:

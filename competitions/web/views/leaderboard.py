@@ -191,7 +191,7 @@ def _rank(board: Leaderboard, entry: Entry) -> int | None:
     """The entry's rank, counted once for each version of the board: below 100,000 better rows, counting takes 9 ms."""
     if entry.is_baseline:
         return None
-    key = f"rank:{board.pk}:{board.version}:{entry.rank_value!r}"
+    key = f"rank:{board.pk}:{board.version}:{entry.rank_value!r}:{entry.tie_key}"
     return caches["pages"].get_or_set(key, lambda: rank_of(entry))
 
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
+from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin
 from competitions.bundles.imports import clone_begin, import_begin
 from competitions.bundles.models import BundleExport, BundleImport
@@ -114,7 +115,8 @@ def _export(request: HttpRequest, pk: int) -> BundleExport:
 @require_safe
 @login_required
 def bundle_export_page(request: HttpRequest, pk: int) -> HttpResponse:
-    return render(request, "web/bundle_export.html", {"export": _export(request, pk)})
+    export = _export(request, pk)
+    return render(request, "web/bundle_export.html", {"export": export, "gaps": codabench_gaps(export.competition)})
 
 
 @require_safe

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -15,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import ApiToken, User
-from competitions.catalog.models import CompetitionOrganizer, Phase, Task
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.codabench_api.shapes import log_name
 from competitions.leaderboards.models import Entry
 from competitions.resources.storage import store_bytes
@@ -23,6 +24,7 @@ from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
+from competitions.teams.services import register
 from tests.background import run_background
 from tests.permissions import body_of
 from tests.scenario import Scenario, person, prediction_bytes, scenario, zip_of
@@ -51,7 +53,14 @@ class Script:
         body = urlencode(fields, doseq=True)
         return self.client.post(path, body, content_type=FORM, headers=self.headers)
 
-    def submit(self, phase: Phase, content: bytes, tasks: list[int] | None = None, **dataset: Any) -> Any:
+    def submit(
+        self,
+        phase: Phase,
+        content: bytes,
+        tasks: list[int] | None = None,
+        more: Mapping[str, str] | None = None,
+        **dataset: Any,
+    ) -> Any:
         """The example submission: may I, where to, put, make."""
         can = self.get(f"/api/can_make_submission/{phase.pk}/").json()
         if not can["can"]:
@@ -66,7 +75,8 @@ class Script:
         url = urlsplit(announced.json()["sassy_url"])
         put = self.client.put(url.path, content, content_type="application/zip")
         assert put.status_code == 200
-        made = self.post("/api/submissions/", phase=phase.pk, tasks=tasks or [], data=announced.json()["key"])
+        fields = {"phase": phase.pk, "tasks": tasks or [], "data": announced.json()["key"]} | dict(more or {})
+        made = self.post("/api/submissions/", **fields)
         assert made.status_code in (200, 201), made.content
         return made.json()
 
@@ -98,8 +108,11 @@ def test_without_an_account_competitions_phases_and_tasks_are_listed(site: Scena
     one = anonymous.get(f"/api/competitions/{row['id']}").json()
     assert [phase["name"] for phase in one["phases"]] == ["test-dev", "test-challenge"]
     assert one["phases"][0]["tasks"] == [
-        {"id": task.pk, "key": str(task.key), "name": task.name, "description": ""} for task in site.phase.tasks.all()
-    ]
+        {
+            "id": task.pk, "key": str(task.key), "name": task.name, "description": "", "public_datasets": [], "solutions": [],
+        }
+        for task in site.phase.tasks.all()
+    ]  # fmt: skip
 
 
 def test_a_robot_enrols_submits_and_reads_its_score(site: Scenario, phase: Phase, robot: Script) -> None:
@@ -164,6 +177,91 @@ def test_what_is_still_running_is_not_run_again(site: Scenario, phase: Phase) ->
     script.sign_in()
     made = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
     assert script.post(f"/api/submissions/{made.pk}/re_run_submission/").status_code == 409
+
+
+def test_exact_scores_are_given_where_the_board_is_open_and_gives_them(
+    site: Scenario, phase: Phase, robot: Script
+) -> None:
+    board = Leaderboard.objects.filter(phase=phase)
+    board.update(gives_exact_scores=True)
+    pk = robot.submit(phase, zip_of({"answer.txt": "1"}))["id"]
+    scored(site, pk, 0.12345678901)
+
+    def given() -> list[str]:
+        return [score["score"] for score in robot.get(f"/api/submissions/{pk}/").json()["scores"]]
+
+    assert given() == ["0.1234567890"]
+    board.update(visibility="sealed")
+    assert given() == []
+    board.update(visibility="phase", gives_exact_scores=False)
+    assert given() == ["0.1235"]
+
+
+def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task(
+    site: Scenario, phase: Phase, robot: Script
+) -> None:
+    board = Leaderboard.objects.get(phase=phase)
+    Column.objects.create(
+        leaderboard=board, key="worst", title="Worst", index=1, kind="computed", computation="max", sources=["mae"]
+    )
+    first = phase.tasks.get()
+    second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
+    phase.tasks.add(second)
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    for value in (0.1, 0.3):
+        site.score(Submission.objects.get(pk=made["id"]), value)
+    scores = robot.get(f"/api/submissions/{made['id']}/").json()["scores"]
+    assert [(score["column_key"], score["task"], score["score"]) for score in scores] == [
+        *(("mae", run.task_id, f"{run.scores['mae']:.4f}") for run in Submission.objects.get(pk=made["id"]).runs.all()),
+        ("worst", None, "0.3000"),
+    ]
+    assert len({score["id"] for score in scores}) == 3
+    assert all(isinstance(score["id"], int) for score in scores)
+
+
+def test_a_service_account_runs_its_own_again_and_those_of_others_where_that_is_allowed(
+    site: Scenario, phase: Phase, robot: Script
+) -> None:
+    key = phase.tasks.get().key
+    own = scored(site, robot.submit(phase, zip_of({"answer.txt": "1"}))["id"])
+    again = robot.post(f"/api/submissions/{own.pk}/re_run_submission/?task_key={key}")
+    assert again.status_code == 201
+    assert robot.get(f"/api/submissions/{again.json()['id']}/").json()["task"]["key"] == str(key)
+    scored(site, again.json()["id"])
+    theirs = site.submit(phase=phase, content=zip_of({"answer.txt": "2"}))
+    theirs = scored(site, Submission.objects.get(pk=theirs.pk).pk)
+    path = f"/api/submissions/{theirs.pk}/re_run_submission/?task_key={key}"
+    assert robot.post(path).status_code == 404
+    site.competition.allow_robot_submissions = True
+    site.competition.save()
+    allowed = robot.post(path)
+    assert allowed.status_code == 201
+    seen = robot.get(f"/api/submissions/{allowed.json()['id']}/").json()
+    assert (seen["task"]["key"], seen["filename"], seen["fact_sheet_answers"]) == (str(key), "", None)
+    for hidden in (f"/api/submissions/{theirs.pk}/", f"/api/submissions/{seen['id']}/get_details/"):
+        assert robot.get(hidden).status_code == 404
+
+
+def test_a_person_runs_nothing_again_where_service_accounts_may(site: Scenario, phase: Phase) -> None:
+    site.competition.allow_robot_submissions = True
+    site.competition.save()
+    EmailAddress.objects.create(user=site.member(), email=site.member().email, verified=True)
+    script = Script(site.member())
+    assert script.sign_in() == 200
+    own = scored(site, site.submit(phase=phase, content=zip_of({"answer.txt": "1"})).pk)
+    assert script.post(f"/api/submissions/{own.pk}/re_run_submission/").status_code == 403
+
+
+def test_a_service_account_enters_without_approval_where_that_is_allowed(
+    site: Scenario, phase: Phase, robot: Script
+) -> None:
+    site.competition.registration_policy, site.competition.allow_robot_submissions = "approval", True
+    site.competition.save()
+    assert robot.submit(phase, zip_of({"answer.txt": "1"}))["status"] == "Submitting"
+    register(user=person(), competition=site.competition, rules_version=1, now=site.now)
+    assert sorted(Registration.objects.filter(competition=site.competition).values_list("state", flat=True)) == [
+        "approved", "approved", "pending",
+    ]  # fmt: skip
 
 
 def test_scripts_that_say_no_size_or_a_wrong_one_are_served(site: Scenario, phase: Phase, robot: Script) -> None:
@@ -274,6 +372,15 @@ def test_an_upload_that_is_not_there_is_told_how_to_make_one(site: Scenario, pha
     assert robot.post("/api/submissions/", phase=phase.pk, data=announced).status_code in (409, 422), (
         "nothing was put there"
     )
+
+
+@pytest.mark.parametrize("fields", [{}, {"fact_sheet_answers": ""}, {"fact_sheet_answers": "null"}])
+def test_who_answers_nothing_may_submit_where_no_answer_is_required(
+    site: Scenario, phase: Phase, robot: Script, fields: dict[str, str]
+) -> None:
+    site.competition.questions.create(key="method", title="Method")
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}), more=fields)
+    assert made["fact_sheet_answers"] is None
 
 
 def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Script) -> None:

@@ -33,6 +33,11 @@ json.dump({"invalid": invalid, "read": len(canonical), "different": len(set(cano
 """
 
 
+def test_what_programs_of_codabench_import_is_there(runtime_image: str) -> None:
+    program = "import filelock, psutil, matplotlib.pyplot as plt; plt.savefig('/tmp/plot.png'); print('ok')"
+    assert in_container(runtime_image, {}, "python3", "-W", "error", "-c", program).strip() == "ok"
+
+
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_bundle(tmp_path_factory.mktemp("built") / "bundle", now=datetime.now(UTC))

@@ -1,3 +1,16 @@
+"""Fixtures of the API's tests."""
+
+import pytest
+from django.conf import LazySettings
+
+from tests.background import run_background
 from tests.fixtures import permissions, site, wakeups
 
 __all__ = ["permissions", "site", "wakeups"]
+
+
+@pytest.fixture
+def background_meanwhile(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A background process works while a call waits."""
+    settings.ROBOT_WAIT_S = 0.1
+    monkeypatch.setattr("competitions.codabench_api.waiting.time.sleep", lambda seconds: run_background())

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
@@ -19,7 +18,7 @@ from accounts.models import Scope, User, token_create
 from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleExport
 from competitions.bundles.reading.faults import InvalidBundle
-from competitions.catalog.models import Leaderboard, Phase, Task
+from competitions.catalog.models import Column, Leaderboard, Phase, Task
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
@@ -35,27 +34,65 @@ def robot(site: Scenario, user: User) -> Client:
     return Client(headers={"Authorization": f"Token {secret}"})
 
 
+def title_of(phase: Phase) -> str:
+    """What a phase's board is called in results."""
+    return f"Leaderboard - {phase.name}({phase.pk})"
+
+
 def test_boards_and_results_are_read_and_sealed_ones_are_not(site: Scenario) -> None:
-    made = site.score(site.submit(), 0.25)
+    made, task = site.score(site.submit(), 0.25), site.phase.tasks.get()
     site.score(site.submit(phase=site.sealed), 0.123456)
     board = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
-    assert board["submissions"] == [
-        {
-            "rank": 1,
-            "owner": site.team.name,
-            "submission": made.pk,
-            "scores": {"mae": "0.2500"},
-            "fact_sheet_answers": {},
-        }
-    ]
-    assert Client().get(f"/api/phases/{site.sealed.pk}/get_leaderboard/").status_code == 403
+    assert board == Client().get(f"/api/leaderboards/{board['id']}/").json()
+    (row,) = board["submissions"]
+    assert (row["id"], row["rank"], row["owner"], row["fact_sheet_answers"]) == (made.pk, 1, site.team.name, {})
+    (score,) = row["scores"]
+    assert isinstance(score.pop("id"), int)
+    assert score == {
+        "index": 0, "column_key": "mae", "score": "0.2500", "is_primary": True, "task": task.pk, "task_id": task.pk,
+    }  # fmt: skip
+    (shown,) = board["tasks"]
+    assert (shown["id"], shown["name"], shown["colWidth"]) == (task.pk, task.name, 1)
+    assert shown["columns"] == board["columns"]
+    for sealed in (f"phases/{site.sealed.pk}/get_leaderboard", f"leaderboards/{site.sealed.leaderboard.pk}"):
+        assert Client().get(f"/api/{sealed}/").status_code == 403
     results = Client().get(f"/api/competitions/{site.competition.pk}/results.json").json()
-    assert list(results) == [site.phase.name]
+    assert results == {title_of(site.phase): {site.team.name: {f"{task.name}({task.pk})-MAE": "0.2500"}}}
     text = Client().get(f"/api/competitions/{site.competition.pk}/results.csv").content.decode()
-    assert text.splitlines()[1] == f"test-dev,1,{site.team.name},{made.pk},mae,0.2500"
+    assert text.splitlines() == [f"Username,{task.name}({task.pk})-MAE", f"{site.team.name},0.2500"]
     assert (
         Client().get(f"/api/competitions/{site.competition.pk}/results.csv?phase={site.sealed.pk}").status_code == 403
     )
+
+
+def test_a_board_shows_each_task_and_what_is_over_all_of_them(site: Scenario) -> None:
+    board, first = site.phase.leaderboard, site.phase.tasks.get()
+    Column.objects.create(
+        leaderboard=board, key="worst", title="Worst", index=1, kind="computed", computation="max", sources=["mae"]
+    )
+    second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
+    site.phase.tasks.add(second)
+    made = site.submit()
+    for value in (0.1, 0.3):
+        site.score(made, value)
+    shown = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
+    assert [task["name"] for task in shown["tasks"]] == [first.name, "Second"]
+    (row,) = shown["submissions"]
+    assert [(score["column_key"], score["task_id"], score["score"]) for score in row["scores"]] == [
+        *(("mae", task.pk, f"{made.runs.get(task=task).scores['mae']:.4f}") for task in (first, second)),
+        ("worst", None, "0.3000"),
+    ]
+
+
+def test_results_that_are_too_large_for_a_request_say_where_they_are(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.score(site.submit(), 0.25)
+    monkeypatch.setattr("competitions.codabench_api.boards.MOST_ROWS", 0)
+    for path in (f"phases/{site.phase.pk}/get_leaderboard/", f"competitions/{site.competition.pk}/results.zip"):
+        answer = Client().get(f"/api/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (409, "results_too_large")
+        assert "leaderboard.csv" in answer.json()["detail"]
 
 
 def test_a_team_puts_a_submission_on_the_board_and_takes_it_off(site: Scenario) -> None:
@@ -103,13 +140,6 @@ def task_zip(path: Path, said: dict[str, Any], **files: bytes) -> Path:
         for name, content in files.items():
             archive.writestr(f"{name}.zip", content)
     return path
-
-
-@pytest.fixture
-def background_meanwhile(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A background process works while a call waits."""
-    settings.ROBOT_WAIT_S = 0.1
-    monkeypatch.setattr("competitions.codabench_api.waiting.time.sleep", lambda seconds: run_background())
 
 
 @pytest.mark.usefixtures("background_meanwhile")
@@ -163,24 +193,24 @@ def test_lists_for_organizers(site: Scenario) -> None:
     assert client.get("/api/queues/").json()["results"][0]["name"] == site.queue.name
 
 
-def test_results_come_as_one_csv_a_phase_and_sealed_ones_are_left_out(site: Scenario) -> None:
-    made = site.score(site.submit(), 0.25)
+def test_results_come_as_one_csv_a_board_and_sealed_ones_are_left_out(site: Scenario) -> None:
+    site.score(site.submit(), 0.25)
     site.score(site.submit(phase=site.sealed), 0.1)
     path = f"/api/competitions/{site.competition.pk}/results.zip"
     with zipfile.ZipFile(io.BytesIO(Client().get(path).content)) as archive:
-        assert archive.namelist() == ["1-test-dev.csv"]
-        assert (
-            archive.read("1-test-dev.csv").decode().splitlines()[1]
-            == f"test-dev,1,{site.team.name},{made.pk},mae,0.2500"
-        )
+        (name,) = archive.namelist()
+        assert name.startswith("1-leaderboard-test-dev")
+        assert archive.read(name).decode().splitlines()[1] == f"{site.team.name},0.2500"
     assert Client().get(f"{path}?phase={site.sealed.pk}").status_code == 403
 
 
-def test_phases_of_one_name_are_told_apart_in_results(site: Scenario) -> None:
+def test_several_boards_are_no_single_csv(site: Scenario) -> None:
     Phase.objects.filter(competition=site.competition).update(name="Phase", visibility="public")
     Leaderboard.objects.filter(phase__competition=site.competition).update(visibility="phase")
-    results = Client().get(f"/api/competitions/{site.competition.pk}/results.json").json()
-    assert list(results) == ["Phase", f"Phase ({site.sealed.slug})"]
+    path = f"/api/competitions/{site.competition.pk}/results"
+    assert len(Client().get(f"{path}.json").json()) == 2, "phases of one name are told apart"
+    assert Client().get(f"{path}.csv").status_code == 400
+    assert Client().get(f"{path}.csv?phase={site.phase.pk}").status_code == 200
 
 
 def test_get_files_says_where_the_competition_is_dumped(site: Scenario) -> None:

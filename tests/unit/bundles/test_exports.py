@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,12 +10,14 @@ import pytest
 import time_machine
 
 from competitions.bundles import exports
+from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import KEPT, export_begin, export_perform, export_recent, remove_old_exports
 from competitions.bundles.imports import clone_begin
 from competitions.bundles.models import BundleExport, BundleImport
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Column, Competition, Leaderboard
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import remove_orphans
+from competitions.resources.storage import open_stored
 from core.background.rows import claim
 from tests.background import run_background
 from tests.permissions import body_of, client_of
@@ -112,3 +115,36 @@ def test_an_export_is_its_askers_alone(site: Scenario) -> None:
     export = begun(site)
     run_background()
     assert client_of(site.member()).get(f"/organize/exports/{export.pk}/file/").status_code == 403
+
+
+def test_an_export_says_what_codabench_would_do_otherwise(site: Scenario) -> None:
+    board = site.phase.leaderboard
+    Leaderboard.objects.filter(pk=board.pk).update(rule="selected", breaks_ties=True)
+    Column.objects.create(
+        leaderboard=board, key="rank", title="Rank", index=1, kind="computed", computation="avg_rank", sources=["mae"]
+    )
+    export = begun(site)
+    run_background(at=site.now)
+    client = client_of(site.organizer)
+    gaps = client.get(f"/api/v1/exports/{export.pk}/").json()["codabench_gaps"]
+    rule = next(gap for gap in gaps if "Force_Best" in gap)
+    assert rule.startswith(f"On Codabench each team's best submission counts on “{board.title}” of “{site.phase.name}”")
+    assert any("no average ranks" in gap for gap in gaps)
+    assert any(f"scores of “{site.sealed.name}” at once" in gap for gap in gaps)
+    page = client.get(f"/organize/exports/{export.pk}/").content.decode()
+    assert "Force_Best" in page
+    export.refresh_from_db()
+    assert export.file is not None
+    with open_stored(export.file) as file, zipfile.ZipFile(file) as archive:
+        assert f"# - {rule}" in archive.read("competition.yaml").decode()
+    dump = client.post(f"/api/competitions/{site.competition.pk}/create_dump/").json()
+    assert dump["warnings"] == gaps
+    shape = client.get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
+    assert shape["submission_rule"] == "Selected"
+
+
+def test_an_export_of_what_codabench_does_alike_warns_of_nothing(site: Scenario) -> None:
+    site.competition.phases.exclude(pk=site.phase.pk).update(visibility="public")
+    Leaderboard.objects.update(breaks_ties=True)
+    Column.objects.update(rank_by_shown=False)
+    assert codabench_gaps(site.competition) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.bundles.bundles import FILES, changed, second, write
 
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
@@ -14,7 +15,6 @@ from competitions.catalog.models import Competition, PageImage
 from competitions.resources.storage import open_stored, store_bytes
 from tests.images import gif_of, png_of
 from tests.scenario import NOON, Scenario
-from tests.unit.bundles.bundles import FILES, changed, second, write
 
 BOMB = png_of(announced=(50_000, 20_000))
 

@@ -11,12 +11,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from tests.unit.catalog.admin_forms import fields_of, save_form
 
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, SealedUse
 from competitions.submissions.services import submission_disqualify
 from tests.permissions import client_of
 from tests.scenario import Scenario, scenario
-from tests.unit.catalog.admin_forms import fields_of, save_form
 
 ADD = "/admin/catalog/phase/add/"
 UNNAMED = re.compile(r"<(?:input|select|textarea)\b[^>]*>")

@@ -39,6 +39,7 @@ MAY_READ_SETTINGS = {
     "competitions/catalog/admin/": "configures them",
     "competitions/bundles/": "carries them in bundles",
     "competitions/codabench_api/shapes.py": "publishes one as Codabench does",
+    "competitions/codabench_api/editing.py": "configures them",
 }
 TEMPLATES_THAT_SAY_SEALED = {"_phase_card.html", "_phase_tabs.html", "leaderboard.html"}
 

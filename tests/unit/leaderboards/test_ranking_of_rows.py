@@ -54,6 +54,50 @@ def test_the_rank_follows_the_shown_value_where_the_column_says_so(site: Scenari
     assert rows(site.phase.leaderboard) == [(1, "second"), (2, "first")]
 
 
+def ties_broken(site: Scenario) -> Leaderboard:
+    """The board as one of Codabench's is imported: exact values, then a second column, then time."""
+    board: Leaderboard = site.phase.leaderboard
+    Leaderboard.objects.filter(pk=board.pk).update(breaks_ties=True)
+    Column.objects.filter(leaderboard=board).update(rank_by_shown=False, precision=2)
+    Column.objects.create(leaderboard=board, key="f1", title="F1", index=1, sorting="desc", precision=2)
+    board.refresh_from_db()
+    return board
+
+
+def scored_twice(site: Scenario, name: str, mae: float, f1: float | None = None, *, hours: int = 0) -> None:
+    made = site.submit(team=site.join(name), at=site.now + timedelta(hours=hours))
+    scores = {"mae": mae} | ({} if f1 is None else {"f1": f1})
+    site.answer(made, {"outcome": "finished", "scores": scores})
+
+
+def test_what_looks_equal_is_told_apart_by_ten_digits_then_other_columns_then_time(site: Scenario) -> None:
+    board = ties_broken(site)
+    scored_twice(site, "late", 0.72, 0.5, hours=2)
+    scored_twice(site, "early", 0.72, 0.5, hours=1)
+    scored_twice(site, "first column", 0.7199999, 0.1, hours=3)
+    scored_twice(site, "second column", 0.72 + 1e-12, 0.9, hours=4)
+    expected = [(1, "first column"), (2, "second column"), (3, "early"), (4, "late")]
+    assert rows(board) == expected
+    cursor, read = None, []
+    while True:
+        page = reading.board_page(board, size=1, cursor=cursor)
+        read += [(row.rank, row.entry.team.name) for row in page.rows]
+        if (cursor := page.next_cursor) is None:
+            break
+    assert read == expected
+    assert [reading.rank_of(entry) for entry in Entry.objects.order_by(*Entry.IN_ORDER)] == [1, 2, 3, 4]
+
+
+def test_a_row_without_a_value_is_behind_those_that_have_one_and_a_hidden_column_orders_nothing(site: Scenario) -> None:
+    board = ties_broken(site)
+    for number, (name, f1) in enumerate([("none", None), ("low", 0.1), ("high", 0.9)]):
+        scored_twice(site, name, 0.5, f1, hours=number)
+    assert [name for _, name in rows(board)] == ["high", "low", "none"]
+    Column.objects.filter(key="f1").update(is_hidden=True)
+    board_rebuild(board)
+    assert [name for _, name in rows(board)] == ["none", "low", "high"]
+
+
 @pytest.mark.parametrize(
     "broken", [{}, {"mae": math.nan}, {"mae": math.inf}, {"mae": -math.inf}, {"mae": None}, {"mae": "0"}]
 )

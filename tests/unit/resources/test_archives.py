@@ -6,6 +6,7 @@ import stat
 import struct
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from competitions.resources.archives import ArchiveLimits, check_zip
 from core.refusals import InvalidFile
 from tests.scenario import zip_of
+from workers.agent.runs.archive import unpack
 
 LIMITS = ArchiveLimits(unpacked_bytes=1_000_000, files=20, ratio=100)
 
@@ -110,8 +112,29 @@ def test_a_hostile_or_broken_archive_is_refused_by_name(tmp_path: Path, content:
     assert code_of(tmp_path / "x.zip", content) == code
 
 
-def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_member_that_is_there_twice_with_the_same_bytes_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for _ in range(2):
+            archive.writestr("a/b.txt", "the same")
+    assert check_zip(path, limits=LIMITS, what="x") == ["a/b.txt"]
+    unpack(path, tmp_path / "out")
+    assert (tmp_path / "out" / "a" / "b.txt").read_text() == "the same"
+
+
+def test_two_different_members_of_one_name_are_refused(tmp_path: Path) -> None:
     assert code_of(tmp_path / "x.zip", twice("a.txt")) == "zip_duplicate_name"
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name_and_one_checksum_are_compared_by_their_bytes(tmp_path: Path) -> None:
+    path, same_crc32 = tmp_path / "x.zip", (b"plumless", b"buckeroo")
+    assert len({zlib.crc32(content) for content in same_crc32}) == 1
+    with zipfile.ZipFile(path, "w") as archive:
+        for content in same_crc32:
+            archive.writestr("a.txt", content)
+    assert code_of(path, path.read_bytes()) == "zip_duplicate_name"
 
 
 def test_an_ordinary_archive_gives_its_file_names(tmp_path: Path) -> None:

@@ -77,6 +77,12 @@ def test_a_key_may_have_single_blanks_as_on_codabench(site: Scenario) -> None:
         ask(site, "two  blanks")
 
 
+def test_choices_that_are_truths_or_numbers_are_answered_as_such(site: Scenario) -> None:
+    ask(site, "pretrained", "select", choices=["True", "False"])
+    ask(site, "folds", "select", choices=["5", "10"])
+    assert sent(site, {"pretrained": True, "folds": 10}).fact_sheet == {"pretrained": "True", "folds": "10"}
+
+
 def test_answers_are_kept_in_their_types_with_who_gave_them(asked: Scenario) -> None:
     made = sent(asked)
     assert made.fact_sheet == {

@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from tests.unit.catalog.admin_forms import fields_of
 
 from competitions.catalog.models import Announcement, Competition, Page, PageImage
 from competitions.catalog.services import rules_publish
@@ -15,7 +16,6 @@ from competitions.resources.storage import store_bytes
 from tests.images import gif_of, jpeg_head, png_of
 from tests.permissions import body_of, client_of
 from tests.scenario import Scenario
-from tests.unit.catalog.admin_forms import fields_of
 
 BOMB = png_of(announced=(50_000, 20_000))
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"

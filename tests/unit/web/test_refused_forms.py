@@ -9,6 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from tests.unit.catalog.admin_forms import save_form
 
 from competitions.catalog.models import Phase
 from competitions.factsheets.models import Question
@@ -18,7 +19,6 @@ from competitions.teams.models import Team
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
 from tests.stores import MemoryStore
-from tests.unit.catalog.admin_forms import save_form
 
 
 def send(client: Client, page: str, url: str, **fields: Any) -> str:

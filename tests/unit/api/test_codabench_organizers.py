@@ -1,0 +1,285 @@
+"""Codabench's calls for organizers and their editor: competitions made, changed and published, participants, datasets, filters."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import Resolver404, resolve
+
+from accounts.models import ApiToken, Scope, User, token_create
+from competitions.bundles.exports import export_begin
+from competitions.catalog.models import Competition, Task
+from competitions.codabench_api.sign_in import LEAST_LEFT, TOKEN_DAYS, sign_in
+from competitions.codabench_api.waiting import LENT, THREADS, wait_until_over
+from competitions.resources.models import Resource
+from competitions.teams.models import Registration
+from competitions.teams.services import register
+from tests.permissions import named_patterns
+from tests.scenario import Scenario, person, zip_of
+
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "codabench.md"
+PNG = base64.b64encode(b"\x89PNG").decode()
+
+
+def client_of(site: Scenario, user: User, *scopes: Scope) -> Client:
+    expires_at = site.now.replace(year=2031)
+    _, secret = token_create(user=user, name="t", scopes=list(scopes or Scope.values), expires_at=expires_at)
+    return Client(headers={"Authorization": f"Token {secret}"})
+
+
+def own_task(site: Scenario) -> Task:
+    task = site.phase.tasks.get()
+    task.owner = site.organizer
+    task.save()
+    return task
+
+
+def edited(site: Scenario, **changes: Any) -> dict[str, Any]:
+    """What the editor sends."""
+    phase = {
+        "index": 0, "name": "Only", "description": "", "start": "2030-05-01T12:00:00Z", "end": None, "tasks": [str(own_task(site).key)],
+        "max_submissions_per_day": 3, "max_submissions_per_person": 50, "execution_time_limit": 300,
+    }  # fmt: skip
+    column = {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 3, "hidden": False}
+    board = {
+        "title": "Results",
+        "key": "main",
+        "submission_rule": "Force_Best",
+        "primary_index": 0,
+        "columns": [column],
+    }
+    return {
+        "title": "Made by editor", "description": "One line", "terms": "Be fair.", "docker_image": "", "queue": site.queue.pk,
+        "registration_auto_approve": True, "image": {"file_name": "logo.png", "data": f"data:image/png;base64,{PNG}"},
+        "pages": [{"title": "Overview", "content": "# Hello", "index": 0}], "phases": [phase], "leaderboards": [board],
+    } | changes  # fmt: skip
+
+
+def send(client: Client, method: str, path: str, body: object) -> Any:
+    return getattr(client, method)(path, json.dumps(body), content_type="application/json")
+
+
+@pytest.mark.usefixtures("background_meanwhile")
+def test_a_competition_is_made_of_what_the_editor_sends(site: Scenario) -> None:
+    client = client_of(site, site.organizer)
+    answer = send(client, "post", "/api/competitions/", edited(site, collaborators=["somebody"]))
+    assert answer.status_code == 201, answer.content
+    assert answer.json()["ignored"] == ["collaborators"]
+    made = Competition.objects.get(pk=answer.json()["id"])
+    assert (made.title, made.is_published, made.queue, made.logo is not None) == (
+        "Made by editor",
+        False,
+        site.queue,
+        True,
+    )
+    phase = made.phases.get()
+    assert (phase.max_submissions, phase.time_limit_s, phase.tasks.get()) == (50, 300, site.phase.tasks.get())
+    assert (phase.leaderboard.rule, phase.leaderboard.columns.get().precision) == ("best", 3)
+    assert made.pages.get().body == "# Hello"
+
+
+@pytest.mark.usefixtures("background_meanwhile")
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"phases": "none"}, "list of objects"), ({"queue": 999_999}, "no queue"), ({"leaderboards": []}, "leaderboards"),
+     ({"image": "data:image/png;base64,?"}, "base64")],
+)  # fmt: skip
+def test_what_is_wrong_with_a_competition_is_said_and_nothing_is_made(
+    site: Scenario, changes: dict[str, Any], said: str
+) -> None:
+    answer = send(client_of(site, site.organizer), "post", "/api/competitions/", edited(site, **changes))
+    assert answer.status_code in (400, 422)
+    assert said in json.dumps(answer.json())
+    assert Competition.objects.count() == 1
+
+
+def test_whoever_is_no_organizer_makes_no_competition(site: Scenario) -> None:
+    assert send(client_of(site, site.member()), "post", "/api/competitions/", edited(site)).status_code == 403
+
+
+def test_settings_pages_and_rules_are_changed_and_the_rest_is_refused_by_name(site: Scenario) -> None:
+    client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
+    whole = client.get(path).json()
+    changes = {
+        "title": "Another",
+        "allow_robot_submissions": True,
+        "pages": [{"title": "Data", "content": "x"}],
+        "terms": "New.",
+    }
+    assert send(client, "put", path, whole | changes).status_code == 200
+    site.competition.refresh_from_db()
+    assert (site.competition.title, site.competition.allow_robot_submissions) == ("Another", True)
+    assert site.competition.pages.get().title == "Data"
+    assert site.competition.rules_versions.count() == 2
+    refused = send(client, "patch", path, {"phases": [], "title": "Third"})
+    assert (refused.status_code, "phases" in refused.json()["detail"]) == (400, True)
+    assert send(client, "patch", path, {"docker_image": "--privileged"}).status_code == 400
+    site.competition.refresh_from_db()
+    assert site.competition.title == "Another"
+    assert client.delete(path).status_code == 409
+    assert send(client_of(site, site.member()), "patch", path, {"title": "Mine"}).status_code == 404
+
+
+def test_an_organizer_publishes_and_takes_back(site: Scenario) -> None:
+    client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/toggle_publish/"
+    assert [client.post(path).json()["published"] for _ in range(2)] == [False, True]
+
+
+def test_an_organizer_approves_participants(site: Scenario) -> None:
+    site.competition.registration_policy = "approval"
+    site.competition.save()
+    waiting = register(user=person(), competition=site.competition, rules_version=1, now=site.now)
+    client = client_of(site, site.organizer)
+    (row,) = client.get("/api/participants/", {"status": "pending"}).json()
+    assert (row["id"], row["is_bot"]) == (waiting.pk, False)
+    path = f"/api/participants/{waiting.pk}/"
+    assert send(client, "patch", path, {"status": "approved"}).json()["status"] == "approved"
+    assert send(client, "patch", path, {"status": "maybe"}).status_code == 400
+    assert Registration.objects.get(pk=waiting.pk).decided_by == site.organizer
+
+
+def test_phases_and_profile_are_read(site: Scenario) -> None:
+    client = client_of(site, site.member())
+    assert [phase["id"] for phase in client.get("/api/phases/", {"competition": site.competition.pk}).json()] == [
+        site.phase.pk, site.sealed.pk,
+    ]  # fmt: skip
+    assert client.get(f"/api/phases/{site.phase.pk}/").json()["status"] == "Current"
+    profile = client.get("/api/my_profile/").json()
+    assert (profile["username"], profile["is_bot"]) == (site.member().username, False)
+
+
+def test_who_takes_part_downloads_what_is_offered_and_no_reference_data(site: Scenario) -> None:
+    task = site.phase.tasks.select_related("scoring_program", "reference_data").get()
+    program, labels = task.scoring_program, task.reference_data
+    assert labels is not None
+    member, organizer = client_of(site, site.member()), client_of(site, site.organizer)
+    assert member.get(f"/datasets/download/{program.key}/").status_code == 404
+    site.competition.make_programs_available = True
+    site.competition.save()
+    (offered,) = member.get(f"/api/phases/{site.phase.pk}/").json()["tasks"][0]["public_datasets"]
+    assert (offered["key"], offered["type"]) == (str(program.key), "scoring_program")
+    answer = member.get(f"/datasets/download/{program.key}/")
+    assert answer.status_code == 200
+    answer.close()
+    assert member.get(f"/datasets/download/{labels.key}/").status_code == 404
+    assert client_of(site, person()).get(f"/datasets/download/{program.key}/").status_code == 404
+    found = organizer.get("/api/datasets/", {"type": "reference_data"}).json()["results"]
+    assert str(labels.key) in {row["key"] for row in found}
+    by_key = organizer.get(f"/api/datasets/{labels.key}/").json()
+    assert by_key == organizer.get(f"/api/datasets/{by_key['id']}/").json()
+    assert member.get(f"/api/datasets/{labels.key}/").status_code == 404
+    assert organizer.delete(f"/api/datasets/{labels.key}/").status_code == 409
+    assert Resource.objects.filter(pk=labels.pk).exists()
+
+
+def test_a_submissions_upload_is_completed_without_being_taken_for_a_bundle(site: Scenario) -> None:
+    client = client_of(site, site.member(), Scope.READ, Scope.SUBMIT)
+    content = zip_of({"answer.txt": "1"})
+    for kind, status in (("submission", 200), ("competition_bundle", 403)):
+        announced = client.post("/api/datasets/", {"type": kind, "file_size": len(content)}).json()
+        Client().put(announced["sassy_url"].removeprefix("http://testserver"), content, content_type="application/zip")
+        answer = client.put(f"/api/datasets/completed/{announced['key']}/")
+        assert answer.status_code == status
+        assert kind != "submission" or answer.json() == {"key": announced["key"]}
+
+
+def test_filters_are_honoured_or_refused_and_never_ignored(site: Scenario) -> None:
+    ended, waiting = site.score(site.submit(), 0.5), site.submit()
+    client = client_of(site, site.member())
+
+    def numbers(**query: Any) -> list[int]:
+        return [row["id"] for row in client.get("/api/submissions/", query).json()]
+
+    assert numbers(status="Finished") == [ended.pk]
+    assert numbers(status="Submitted") == [waiting.pk]
+    assert numbers(phase__competition=site.competition.pk) == [waiting.pk, ended.pk]
+    assert numbers(phase__competition=0) == []
+    for query, said in (
+        ({"status": "Done"}, "Finished"), ({"owner": "me"}, "parameter"), ({"phase": "x"}, "number"), ({"colour": "red"}, "phase"),
+    ):  # fmt: skip
+        answer = client.get("/api/submissions/", query)
+        assert (answer.status_code, said in answer.json()["detail"]) == (400, True)
+    assert client.get("/api/competitions/", {"mine": "true"}).json() == []
+    assert len(client.get("/api/competitions/", {"participating_in": "true"}).json()) == 1
+    assert client.get("/api/competitions/public/", {"search": "nothing"}).json()["count"] == 0
+    assert client.get("/api/competitions/", {"ordering": "popular"}).status_code == 400
+
+
+def test_one_token_is_given_again_while_it_is_valid(site: Scenario) -> None:
+    robot = person(is_robot=True)
+
+    def token(now: Any = site.now) -> str:
+        return sign_in(username=robot.username, password="x", now=now)
+
+    first = token()
+    assert token() == first
+    assert Client(headers={"Authorization": f"Token {first}"}).get("/api/my_profile/").status_code == 200
+    row = ApiToken.objects.get(user=robot)
+    assert token(row.expires_at - LEAST_LEFT) != first
+    ApiToken.objects.filter(user=robot).update(revoked_at=site.now)
+    another = token(site.now + timedelta(seconds=1))
+    assert another != first
+    robot.set_password("y")
+    robot.save()
+    assert sign_in(username=robot.username, password="y", now=site.now) not in (first, another)
+    assert LEAST_LEFT.days < TOKEN_DAYS
+
+
+def test_few_threads_are_lent_to_those_who_wait(site: Scenario, settings: Any) -> None:
+    settings.ROBOT_WAIT_S = 3600
+    export = export_begin(competition=site.competition, by=site.organizer, with_files=True, now=site.now)
+    for _ in range(THREADS):
+        assert LENT.acquire(blocking=False)
+    try:
+        assert not wait_until_over(export).is_over, "answered at once, not after an hour"
+    finally:
+        for _ in range(THREADS):
+            LENT.release()
+
+
+ROUTE = re.compile(r"^\| `(?P<methods>[A-Z, ]+) (?P<path>/\S+)` \| (?P<answer>works|refused|absent)\b", re.MULTILINE)
+SAMPLES = {"ID": "1", "KEY": "00000000-0000-0000-0000-000000000000", "FORMAT": "json", "ACTION": "anything"}
+
+
+def routes() -> list[tuple[str, str, str]]:
+    """Method, address and answer of every route of Codabench's API that the docs list."""
+    return [
+        (method.strip(), row["path"], row["answer"])
+        for row in ROUTE.finditer(DOCS.read_text())
+        for method in row["methods"].split(",")
+    ]
+
+
+def sample(path: str) -> str:
+    for name, value in SAMPLES.items():
+        path = path.replace(name, value)
+    return path
+
+
+@pytest.mark.parametrize(("method", "path", "answer"), routes())
+def test_every_route_of_codabench_answers_as_the_docs_say(site: Scenario, method: str, path: str, answer: str) -> None:
+    if answer == "absent":
+        with pytest.raises(Resolver404):
+            resolve(sample(path))
+        return
+    view: Any = resolve(sample(path)).func
+    assert hasattr(view.cls, method.lower()), f"{method} {path} has no handler"
+    if answer == "refused":
+        client = client_of(site, site.organizer)
+        refusal = getattr(client, method.lower())(sample(path).replace("/1/", f"/{site.competition.pk}/"))
+        assert refusal.status_code in (404, 409), refusal.content
+        assert refusal.json()["detail"]
+
+
+def test_every_call_of_ours_stands_in_the_docs() -> None:
+    listed = {resolve(sample(path)).view_name for _, path, answer in routes() if answer != "absent"}
+    ours = {name for name, _ in named_patterns() if name.startswith("codabench:")}
+    unlisted = {f"codabench:{name}" for name in ("upload", "file", "output", "dump-file", "competition-bare")}
+    assert ours - listed == unlisted, "addresses that other answers give"
