@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.bundles.bundles import FILES, changed, second, write
+from tests.bundle_files import FILES, changed, second, write
 
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import

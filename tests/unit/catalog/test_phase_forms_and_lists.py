@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from tests.unit.catalog.admin_forms import fields_of, save_form
+from tests.admin_forms import fields_of, save_form
 
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, SealedUse
 from competitions.submissions.services import submission_disqualify

@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
-from tests.unit.catalog.admin_forms import fields_of
+from tests.admin_forms import fields_of
 
 from competitions.catalog.models import Announcement, Competition, Page, PageImage
 from competitions.catalog.services import rules_publish

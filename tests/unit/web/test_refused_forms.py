@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
-from tests.unit.catalog.admin_forms import save_form
+from tests.admin_forms import save_form
 
 from competitions.catalog.models import Phase
 from competitions.factsheets.models import Question
