@@ -10,10 +10,12 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.refusals import InvalidFile
+from workers.protocol.texts import fault_text, first_fault, is_text_name
 
 CHUNK_BYTES = 1024 * 1024
 MAX_DEPTH = 64
@@ -242,3 +244,14 @@ def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limi
                 "zip_crc_error",
                 f"{what} is damaged: the member {member.filename!r} cannot be unpacked. Make the zip again.",
             ) from error
+
+
+def text_fault(path: Path, names: list[str], patterns: Iterable[str]) -> str | None:
+    """What is wrong with the first file of a checked zip that its name calls text and that is none; None where all is well."""
+    with zipfile.ZipFile(path) as archive:
+        for name in names:
+            if is_text_name(name, patterns):
+                with archive.open(name) as file:
+                    if (position := first_fault(file)) is not None:
+                        return fault_text(f"The member {name[:200]!r}", position)
+    return None

@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Count, Q
 
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
+from competitions.submissions.refusals import TooManyScoringErrors
+from competitions.submissions.states import Reason
+from competitions.teams.models import Team
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,16 @@ def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     return [
         Allowance(period, limit, count, resets_at) for limit, period, count, resets_at in periods if limit is not None
     ]
+
+
+def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
+    """Raise `TooManyScoringErrors` when scoring programs failed on too many of the team's submissions today.
+
+    They cost no quota, because it may be the organizers' fault; without a limit, who makes the program fail would run for nothing.
+    """
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    failed = Submission.objects.filter(
+        team=team, reason=Reason.SCORING_ERROR, is_charged=False, created_at__gte=midnight
+    )
+    if failed.count() >= settings.SCORING_ERRORS_PER_DAY:
+        raise TooManyScoringErrors(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))

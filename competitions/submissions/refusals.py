@@ -80,6 +80,19 @@ class TooManyRefusedFiles(Refusal):
         )
 
 
+class TooManyScoringErrors(Refusal):
+    code, http_status = "too_many_scoring_errors", 429
+
+    def __init__(self, *, limit: int, resets_at: datetime) -> None:
+        super().__init__(
+            f"The scoring program failed on {limit} of your team's submissions today, and no more are taken until "
+            f"{resets_at:%Y-%m-%d %H:%M} UTC. Compare your files with the form that the competition asks for. If they are right, write to "
+            "the organizers, who can mend the scoring program and run your submissions again.",
+            limit=limit,
+            resets_at=resets_at.isoformat(),
+        )
+
+
 class IdempotencyKeyReused(Refusal):
     code, http_status = "idempotency_key_reused", 422
 

@@ -211,6 +211,7 @@ CHECKS_PER_TEAM = env.int(
     "PODIUM_CHECKS_PER_TEAM", default=1
 )  # at once; the others wait while other teams have their turn
 REFUSED_FILES_PER_DAY = env.int("PODIUM_REFUSED_FILES_PER_DAY", default=20)  # of one team
+SCORING_ERRORS_PER_DAY = env.int("PODIUM_SCORING_ERRORS_PER_DAY", default=20)  # of one team: they cost no quota
 
 # --- runs -----------------------------------------------------------------------------------------------------------
 LEASE_S = env.int("PODIUM_LEASE_S", default=90)
