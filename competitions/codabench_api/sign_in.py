@@ -6,7 +6,9 @@ from typing import Final
 from allauth.account.models import EmailAddress
 from allauth.mfa.utils import is_mfa_enabled
 
+from accounts.attempts import attempt_begin
 from accounts.models import ApiToken, Scope, User, token_create
+from accounts.second_factor import SecondFactorRequired, lacks_second_factor
 from core.refusals import NotAllowed, Refusal
 
 TOKEN_NAME: Final = "Signed in with a password"
@@ -34,19 +36,23 @@ class SecondFactorNeeded(NotAllowed):
         )
 
 
-def sign_in(*, username: str, password: str, now: datetime) -> str:
-    """A new token of the account. Raises `WrongPassword` or `SecondFactorNeeded`.
+def sign_in(*, username: str, password: str, address: str, now: datetime) -> str:
+    """A new token of the account. Raises `TooManyAttempts`, `WrongPassword`, `SecondFactorNeeded` or `SecondFactorRequired`.
 
     An account of a program (`is_robot`) signs in nowhere but here; a person's must have confirmed its address, as on the page.
     """
+    attempt = attempt_begin(login=username, address=address)
     user = User.objects.filter(username=username).first()
     if user is None:
         User().set_password(password)  # takes as long as a wrong password of an account that exists
         raise WrongPassword
     if not user.check_password(password) or not user.is_active or not _is_confirmed(user):
         raise WrongPassword
+    attempt.was_right()
     if is_mfa_enabled(user):
         raise SecondFactorNeeded
+    if lacks_second_factor(user):
+        raise SecondFactorRequired
     _forget_old(user)
     scopes = [scope for scope in Scope.values if scope != Scope.ORGANIZE or user.is_staff]
     return token_create(user=user, name=TOKEN_NAME, scopes=scopes, expires_at=now + timedelta(days=TOKEN_DAYS))[1]

@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "accounts.second_factor.SecondFactorMiddleware",
     "audit.middleware.AuditMiddleware",
     "competitions.web.middleware.RefusalMiddleware",
 ]
@@ -186,6 +187,8 @@ ACCOUNT_SESSION_REMEMBER = None
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Podium"
+# Organizers and administrators must sign in with a second factor.
+REQUIRE_STAFF_MFA = env.bool("PODIUM_REQUIRE_STAFF_MFA", default=not EMBEDDED)
 EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")
 vars().update(EMAIL_CONFIG)
 EMAIL_DELIVERY_BACKEND = EMAIL_CONFIG["EMAIL_BACKEND"]  # what background processes deliver with
