@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Q
+from django.db.models import Count, Q, Sum
 
 from competitions.catalog.models import Phase
+from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import TooManyScoringErrors
+from competitions.submissions.refusals import TeamStorageUsed, TooManyScoringErrors
 from competitions.submissions.states import Reason
 from competitions.teams.models import Team
 
@@ -56,3 +57,25 @@ def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
     )
     if failed.count() >= settings.SCORING_ERRORS_PER_DAY:
         raise TooManyScoringErrors(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))
+
+
+@dataclass(frozen=True)
+class TeamStorage:
+    """Room for the files that a team submits, which are kept as long as its submissions."""
+
+    used_bytes: int
+    limit_bytes: int
+
+
+def team_storage(team_id: int) -> TeamStorage:
+    """What a team's submitted files take; the same content counts once."""
+    files = StoredFile.objects.filter(pk__in=Submission.objects.filter(team=team_id).values("file"))
+    return TeamStorage(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_STORAGE_BYTES)
+
+
+def require_team_storage(*, team: Team, file: StoredFile) -> None:
+    """Raise `TeamStorageUsed` when there is no room for one more file; one that was submitted before takes none."""
+    storage = team_storage(team.pk)
+    has_room = storage.used_bytes + file.size_bytes <= storage.limit_bytes
+    if not has_room and not Submission.objects.filter(team=team, file=file).exists():
+        raise TeamStorageUsed(used=storage.used_bytes, limit=storage.limit_bytes, wanted=file.size_bytes)

@@ -93,6 +93,17 @@ class TooManyScoringErrors(Refusal):
         )
 
 
+class TeamStorageUsed(Refusal):
+    code, http_status = "team_storage_used", 413
+
+    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+        super().__init__(
+            f"The files that your team has submitted take {used:,} of {limit:,} bytes, and this one has {wanted:,}. They are kept. "
+            "Leave out of yours what is not needed, or ask the organizers, who can have the administrators give you more room.",
+            used=used, limit=limit,
+        )  # fmt: skip
+
+
 class IdempotencyKeyReused(Refusal):
     code, http_status = "idempotency_key_reused", 422
 

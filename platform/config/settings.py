@@ -159,6 +159,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 UPLOAD_MAX_BYTES = env.int("PODIUM_UPLOAD_MAX_BYTES", default=10 * 1024**3)
 UPLOADS_PER_HOUR = env.int("PODIUM_UPLOADS_PER_HOUR", default=300)  # of one person
+UPLOAD_ROOM_BYTES = env.int("PODIUM_UPLOAD_ROOM_BYTES", default=50 * 1024**3)  # of one person's uploads of a day
+TEAM_STORAGE_BYTES = env.int("PODIUM_TEAM_STORAGE_BYTES", default=100 * 1024**3)  # of one team's submitted files
 ORGANIZER_STORAGE_BYTES = env.int("PODIUM_ORGANIZER_STORAGE_BYTES", default=200 * 1024**3)
 UPLOAD_EXPIRES_S = env.int("PODIUM_UPLOAD_EXPIRES_S", default=24 * 3600)
 
