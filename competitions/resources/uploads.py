@@ -132,7 +132,7 @@ def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime) 
     return upload
 
 
-def _require_room(user_id: int, size_bytes: int, *, except_for: int | None = None) -> None:
+def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None:
     """Raise `UploadRoomUsed` when the person's uploads would take too much with this one. Call inside a transaction."""
     User.objects.select_for_update().get(pk=user_id)  # those that begin at once take turns
     others = Upload.objects.filter(user=user_id).exclude(pk=except_for)

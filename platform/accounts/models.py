@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.apps import apps
 from django.contrib.auth.models import AbstractUser, UserManager
@@ -43,7 +43,7 @@ class User(AbstractUser):
     affiliation = models.CharField(max_length=200, blank=True)
     is_robot = models.BooleanField(default=False, help_text="A program's account; it signs in with API tokens alone.")
 
-    objects = AccountManager()
+    objects: ClassVar[AccountManager] = AccountManager()
 
     def __str__(self) -> str:
         return self.get_full_name() or self.username

@@ -21,7 +21,7 @@ NOON = datetime(2030, 5, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def clock(db: None) -> Iterator[time_machine.Coordinates]:
+def clock(db: None) -> Iterator[time_machine.Traveller]:
     cache.clear()
     with time_machine.travel(NOON, tick=False) as moment:
         yield moment
@@ -71,7 +71,7 @@ def guess(address: str, login: str = "ada") -> bool:
 
 
 def test_an_account_that_is_guessed_from_many_addresses_leaves_each_of_them_one_try(
-    ada: User, clock: time_machine.Coordinates
+    ada: User, clock: time_machine.Traveller
 ) -> None:
     tried = sum(guess(f"192.0.2.{number}") for number in range(PER_ACCOUNT.amount // 4) for _ in range(9))
     assert tried == PER_ACCOUNT.amount + 1, "five each, then one"
@@ -83,7 +83,7 @@ def test_an_account_that_is_guessed_from_many_addresses_leaves_each_of_them_one_
     assert [guess("203.0.113.9") for _ in range(6)] == [True] * 5 + [False]
 
 
-def test_one_address_guesses_at_many_accounts_only_so_often(ada: User, clock: time_machine.Coordinates) -> None:
+def test_one_address_guesses_at_many_accounts_only_so_often(ada: User, clock: time_machine.Traveller) -> None:
     assert sum(guess("192.0.2.1", f"name{number}") for number in range(30)) == 10
     assert guess("192.0.2.2", "name")
     clock.shift(timedelta(minutes=1))
