@@ -21,8 +21,8 @@ from types import FrameType
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # In the order in which they begin. Faults come first, beside what is niced: leases of seconds want a machine that is not busy.
-SUITES = ("faults", "lint", "unit", "integration", "browser", "hostile")
-NICED = ("lint", "unit", "images")  # they compute; what waits for real parts goes first
+SUITES = ("faults", "lint", "unit", "functional", "integration", "browser", "hostile")
+NICED = ("lint", "unit", "functional", "images")  # they compute; what waits for real parts goes first
 SAY_EVERY_S = 60.0
 PATIENCE_S = 60.0  # for what was interrupted to stop its servers and containers
 INTERRUPTED = 130

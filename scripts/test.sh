@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares this machine, runs the suites of Podium and ends with one line for each; exit status 1 when one of them failed.
 #
-#   scripts/test.sh                  lint unit integration hostile faults browser
+#   scripts/test.sh                  lint unit functional integration hostile faults browser
 #   scripts/test.sh SUITE...         some of them
 #
 # Two suites run side by side; PODIUM_SUITES_AT_ONCE=1 runs them one after the other (scripts/suites.py).
@@ -9,11 +9,11 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 suites=("$@")
-[ $# -gt 0 ] || suites=(lint unit integration hostile faults browser)
+[ $# -gt 0 ] || suites=(lint unit functional integration hostile faults browser)
 for suite in "${suites[@]}"; do
     case $suite in
-    lint | unit | integration | hostile | faults | browser) ;;
-    *) echo "test: no suite is called $suite; there are lint, unit, integration, hostile, faults and browser" >&2; exit 2 ;;
+    lint | unit | functional | integration | hostile | faults | browser) ;;
+    *) echo "test: no suite is called $suite; there are lint, unit, functional, integration, hostile, faults and browser" >&2; exit 2 ;;
     esac
 done
 

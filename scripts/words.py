@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-FOLDERS: Final = ("platform", "competitions", "workers", "scoring", "client", "docs", "tests/unit")
+FOLDERS: Final = ("platform", "competitions", "workers", "scoring", "client", "docs", "tests/unit", "tests/functional")
 GLOSSARY: Final = Path("docs/glossary.md")
 # Names that say what something is like, where the field has a word for what it is.
 MODULES: Final = frozenset(

@@ -83,7 +83,9 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["queue", "team", "priority", "queued_at"], condition=Q(state=State.QUEUED), name="run_waiting"
+                fields=["queue", "team", "priority", "queued_at", "id"],
+                condition=Q(state=State.QUEUED),
+                name="run_waiting",
             ),
             models.Index(fields=["queue"], condition=Q(state=State.QUEUED, faults__gt=0), name="run_tried_again"),
             models.Index(fields=["lease_expires_at"], condition=Q(state__in=HELD), name="run_leases"),

@@ -5,6 +5,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import prefetch_related_objects
 
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.planning import plan_for, stored_plan
@@ -116,23 +117,31 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     A run that fills a board has no part in it; the board follows when such a run came to its end, or left it (`is_ended`).
     """
     locked = Submission.objects.select_for_update(of=("self",)).filter(runs__pk=run_id)
-    submission = locked.prefetch_related("runs").get()  # boards read the runs next
-    runs = list(submission.runs.all())
+    submission_id, was, reason_was = locked.values_list("pk", "status", "reason").get()
+    runs = list(Run.objects.filter(submission=submission_id).only("state", "reason", "fills_board"))
     if any(run.fills_board and run.pk == run_id for run in runs):
         if is_ended:
-            submission_settled.send(sender=Submission, submission=submission)
+            _settled(Submission.objects.get(pk=submission_id))
         return
     status, reason = submission_status([run for run in runs if not run.fills_board])
-    was = State(submission.status)
-    if (status, reason) == (was, submission.reason):
+    if (status, reason) == (was, reason_was):
         return
-    submission.status, submission.reason = status, reason
-    submission.finished_at = now if status in FINAL else None
+    changes: dict[str, Any] = {"status": status, "reason": reason, "finished_at": now if status in FINAL else None}
+    if not {status, State(was)} & set(FINAL):
+        Submission.objects.filter(pk=submission_id).update(**changes)
+        return
+    submission = Submission.objects.get(pk=submission_id)
+    for name, value in changes.items():
+        setattr(submission, name, value)
     if status in FINAL:
         submission.is_charged = _is_charged(submission)
-    submission.save(update_fields=["status", "reason", "finished_at", "is_charged"])
-    if status in FINAL or was in FINAL:
-        submission_settled.send(sender=Submission, submission=submission)
+    submission.save(update_fields=[*changes, "is_charged"])
+    _settled(submission)
+
+
+def _settled(submission: Submission) -> None:
+    prefetch_related_objects([submission], "runs")  # boards read them next
+    submission_settled.send(sender=Submission, submission=submission)
 
 
 def _is_charged(submission: Submission) -> bool:

@@ -43,7 +43,8 @@ def submission_create(
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
     `FactSheetInvalid`, `InvalidFile`, `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
-    `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload is still there. The same idempotency key gives the same submission again.
+    `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload is still there.
+    The same idempotency key gives the same submission again.
     """
     idempotency_key = printable(idempotency_key)
     require_registration(user=user, competition=phase.competition)

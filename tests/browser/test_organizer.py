@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import NewVisitor
 from tests.browser.seeding import METADATA, SCORER, labels, npz, prediction
 from tests.browser.visitor import Visitor
+from tests.bundle_files import LEGACY, changed, packed, write
 from tests.scenario import zip_of
-from tests.unit.bundles.bundles import LEGACY, changed, packed, write
 
 FORMAT = '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 40}'
 OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+
+import structlog
 
 from workers import __version__
 from workers.agent.context import Worker
@@ -18,7 +19,7 @@ from workers.protocol.hosts import SelfTest
 from workers.protocol.messages import read_message
 from workers.selftest import Tester, examine
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 FILE_NAME = "self-test.json"
 
 
@@ -46,7 +47,7 @@ def enrol(worker: Worker, *, when: str, image: str) -> SelfTest:
         return SelfTest()
     found = worker.engine.find_image(image)
     if found is None:
-        log.warning("self_test_not_run", extra={"detail": f"the image {image} is not on this host"})
+        log.warning("self_test_not_run", detail=f"the image {image} is not on this host")
         return SelfTest()
     record = _kept(worker, found.digest) if when == "once" else None
     record = record or _tried(worker, image, found.digest)
@@ -81,5 +82,5 @@ def _tried(worker: Worker, image: str, image_digest: str) -> SelfTest:
         state=_state_of_host(worker, image_digest),
     )
     write_durably(worker.data_dir / FILE_NAME, record.model_dump_json())
-    log.info("self_test_done", extra={"count": len(results), "detail": ", ".join(record.fails) or "all limits hold"})
+    log.info("self_test_done", count=len(results), detail=", ".join(record.fails) or "all limits hold")
     return record

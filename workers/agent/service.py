@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import threading
 import time
@@ -11,6 +10,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
+
+import structlog
 
 from workers import __version__
 from workers.agent.config import Config, ConfigError
@@ -37,7 +38,7 @@ from workers.protocol.hosts import SelfTest, SlotFacts
 from workers.protocol.versions import PROTOCOL_VERSION
 from workers.sandbox.output_volume import loop_mounts_work
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 STOP_GRACE_S = 10.0
 REGISTER_PAUSE_S = 2.0
@@ -141,7 +142,7 @@ class Service:
         lanes = [Lane(slot, claimer, self._held, self.stop, n) for slot in self._slots for n in range(LANES)]
         for thread in [*adopters, *lanes]:
             thread.start()
-        log.info("worker_ready", extra={"worker": self._worker.name, "count": len(self._slots)})
+        log.info("worker_ready", worker=self._worker.name, count=len(self._slots))
         while not self._worker.stopping.wait(self._config.sweep_s):
             sweep(self._worker, self._held.snapshot)
         self._wind_down(lanes)
@@ -158,7 +159,7 @@ class Service:
             try:
                 return worker.client.register(message)
             except SiteUnreachable as error:
-                log.warning("site_unreachable", extra={"detail": str(error)[:200]})
+                log.warning("site_unreachable", detail=str(error)[:200])
             if worker.stopping.wait(REGISTER_PAUSE_S):
                 raise ConfigError("stopped before the site could be reached")
 
@@ -169,7 +170,7 @@ class Service:
             try:
                 folder, job = RunFolder.load(self._worker.runs, path.name)
             except (OSError, ValueError, KeyError) as error:
-                log.warning("run_folder_unreadable", extra={"lease": path.name, "detail": str(error)[:200]})
+                log.warning("run_folder_unreadable", lease=path.name, detail=str(error)[:200])
                 remove_run_folder(path)
                 continue
             found.append(RunHandling(self._slot_for(folder), job, self._held, self.stop, folder))
@@ -184,7 +185,7 @@ class Service:
         """How one found run goes on: handed back, dropped, or taken over in a thread."""
         handling.heartbeat.beat()
         if handling.heartbeat.lost.is_set():
-            log.warning("run_not_adopted", extra=about(handling.job, code="lease_lost"))
+            log.warning("run_not_adopted", code="lease_lost", **about(handling.job))
             handling.abandon()
             return None
         if handling.folder.phase == "preparing" or not self._has_started(handling):
@@ -213,7 +214,7 @@ class Service:
         until = time.monotonic() + STOP_GRACE_S
         while time.monotonic() < until and (self._held.any_finishing or self._held.any_ahead):
             time.sleep(0.05)
-        log.info("worker_stopped", extra={"worker": self._worker.name, "count": len(self._held.snapshot())})
+        log.info("worker_stopped", worker=self._worker.name, count=len(self._held.snapshot()))
 
 
 def lock_folder(data_dir: Path, wait_s: float = PREDECESSOR_WAIT_S) -> IO[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import logging
 import os
 import shutil
 import subprocess
@@ -12,11 +11,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from workers.engines.users import DEFAULT_UID
 from workers.errors import SandboxError
 from workers.sandbox.collect import FOLDER_FLAGS, MAX_DEPTH
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 MNT_DETACH = 2  # of umount2(2)
 # Of mount(2). NOSYMFOLLOW came with Linux 5.10; older kernels ignore it.
@@ -132,7 +133,7 @@ class OutputVolume:
 def _unmount(path: Path) -> None:
     """Lazily, for the case that a container which is being removed still holds it. The system call itself: each run ends with two."""
     if ctypes.CDLL(None, use_errno=True).umount2(os.fsencode(path), MNT_DETACH) != 0:
-        log.warning("not_unmounted", extra={"detail": f"{path}: {os.strerror(ctypes.get_errno())}"})
+        log.warning("not_unmounted", detail=f"{path}: {os.strerror(ctypes.get_errno())}")
 
 
 def _follow_no_links(path: Path) -> None:
@@ -142,7 +143,7 @@ def _follow_no_links(path: Path) -> None:
     """
     flags = REMOUNT | BIND | NOSUID | NODEV | NOEXEC | NOATIME | NOSYMFOLLOW
     if ctypes.CDLL(None, use_errno=True).mount(None, os.fsencode(path), None, ctypes.c_ulong(flags), None) != 0:
-        log.warning("links_are_followed", extra={"detail": f"{path}: {os.strerror(ctypes.get_errno())}"})
+        log.warning("links_are_followed", detail=f"{path}: {os.strerror(ctypes.get_errno())}")
 
 
 def remove_tree(path: Path) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 
+import structlog
+
 from workers.errors import SandboxError
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 KILL_AGAIN_S = 0.5
 CHECK_S = 0.5
@@ -88,14 +89,14 @@ class Watch(threading.Thread):
         try:
             return self._overgrown is not None and self._overgrown()
         except OSError as error:
-            log.warning("output_not_measured", extra={"detail": str(error)[:200]})
+            log.warning("output_not_measured", detail=str(error)[:200])
             return False
 
     def _tell(self) -> None:
         try:
             self._on_kill(str(self.killed_by))
         except OSError as error:  # a full disk: a successor would not know why, and tries the run again
-            log.warning("kill_not_written_down", extra={"detail": str(error)[:200]})
+            log.warning("kill_not_written_down", detail=str(error)[:200])
 
     def _try_kill(self) -> None:
         try:

@@ -79,8 +79,8 @@ class RunOut(serializers.ModelSerializer[Run]):
         ]  # fmt: skip
 
     def to_representation(self, run: Run) -> dict[str, Any]:
-        place = self.context["queue_places"].get(run.pk)
-        return _answer(self.Meta.fields, run, {"task": run.task.name, "queue_place": place})
+        position = self.context["queue_positions"].get(run.pk)
+        return _answer(self.Meta.fields, run, {"task": run.task.name, "queue_place": position and position.place})
 
 
 class VerdictOut(serializers.Serializer[Any]):

@@ -28,7 +28,7 @@ from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run
-from competitions.runs.queue.ranking import queue_places
+from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import submissions_of
@@ -68,10 +68,7 @@ class SubmissionView(ApiView):
     def shown(self, submissions: Sequence[Submission]) -> list[dict[str, Any]]:
         """The submissions as answers tell them."""
         runs = [run for submission in submissions for run in submission.runs.all()]
-        context = {
-            "reader": self.reader,
-            "queue_places": queue_places(runs),
-        }
+        context = {"reader": self.reader, "queue_positions": queue_positions(runs)}
         serializer = s.SubmissionOut(context=context)
         return [serializer.to_representation(scored) for scored in with_scores(submissions)]
 

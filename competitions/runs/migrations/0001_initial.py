@@ -357,7 +357,7 @@ class Migration(migrations.Migration):
             model_name="run",
             index=models.Index(
                 condition=models.Q(("state", "queued")),
-                fields=["queue", "team", "priority", "queued_at"],
+                fields=["queue", "team", "priority", "queued_at", "id"],
                 name="run_waiting",
             ),
         ),

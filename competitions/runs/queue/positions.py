@@ -2,18 +2,20 @@
 
 import math
 import statistics
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Max, OuterRef, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
-from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
-from competitions.runs.models import Run, RunEvent
+from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker, Queue
+from competitions.runs.models import Run, RunEvent, TeamTurn
 from competitions.runs.queue.matching import able_workers
-from competitions.runs.queue.ranking import queue_places
+from competitions.runs.queue.ranking import WaitingTeam, hand_outs
 from competitions.submissions.states import FINAL, HELD, State
 
 LATELY: Final = 50  # ended runs that the estimate is made of
@@ -34,16 +36,70 @@ class QueuePosition:
 
 
 def queue_positions(runs: Iterable[Run]) -> dict[UUID, QueuePosition]:
-    """Positions of those of the runs that wait, by run; no query when none does."""
-    waiting = {run.pk: run for run in runs if run.state == State.QUEUED}
-    if not waiting:
-        return {}
-    workers = ComputeWorker.objects.filter(queue__in={run.queue_id for run in waiting.values()}, quarantined_at=None)
-    seen_at = dict(workers.order_by().values_list("queue").annotate(at=Max("last_seen_at")))
-    return {
-        pk: QueuePosition(place, seen_at.get(waiting[pk].queue_id))
-        for pk, place in queue_places(waiting.values()).items()
-    }
+    """Positions of those of the runs that wait, by run. At most two queries for each queue, however many wait; none when none does."""
+    by_queue: dict[Queue, list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.state == State.QUEUED:
+            by_queue[run.queue].append(run)
+    return {pk: position for queue, asked in by_queue.items() for pk, position in _positions(queue, asked).items()}
+
+
+def _positions(queue: Queue, asked: list[Run]) -> dict[UUID, QueuePosition]:
+    line = _waiting_line(queue)
+    of_teams = _oldest_first(queue, asked, line.teams)
+    sought, positions = {run.pk for run in asked}, dict[UUID, QueuePosition]()
+    for place, turn in enumerate(hand_outs(line.teams, line.in_flight, cap=queue.max_in_flight_per_team), start=1):
+        if of_teams.get(turn):
+            pk = of_teams[turn].popleft()
+            if pk in sought:
+                positions[pk] = QueuePosition(place, line.worker_seen_at)
+        if len(positions) == len(sought):
+            break
+    return positions
+
+
+def _oldest_first(queue: Queue, asked: list[Run], waiting: list[WaitingTeam]) -> dict[tuple[int, int], deque[UUID]]:
+    """By (team, priority): the waiting runs of the teams whose runs are asked for; no query where those are all of them."""
+    runs: Iterable[Run] = asked
+    teams = {run.team_id for run in asked}
+    if len(asked) != sum(each.runs for each in waiting if each.team in teams):
+        runs = Run.objects.filter(queue=queue, state=State.QUEUED, team__in=teams).only("team", "priority", "queued_at")
+    turns: dict[tuple[int, int], deque[UUID]] = defaultdict(deque)
+    for run in sorted(runs, key=lambda run: (run.queued_at, run.pk)):
+        turns[run.team_id, run.priority].append(run.pk)
+    return turns
+
+
+@dataclass(frozen=True)
+class _WaitingLine:
+    """Everybody who waits in a queue, how many runs each of them has in flight, and when a worker was last heard of."""
+
+    teams: list[WaitingTeam]
+    in_flight: dict[int, int]
+    worker_seen_at: datetime | None
+
+
+def _waiting_line(queue: Queue) -> _WaitingLine:
+    runs = Run.objects.filter(queue=queue, team=OuterRef("team"), priority=OuterRef("priority"), state=State.QUEUED)
+    held = Run.objects.filter(team=OuterRef("team"), state__in=HELD, fills_board=False)
+    workers = ComputeWorker.objects.filter(queue=queue, quarantined_at=None).order_by().values("queue")
+    turns = TeamTurn.objects.filter(queue=queue, waiting_since__isnull=False).annotate(
+        runs=_count(runs),
+        in_flight=_count(held),
+        worker_seen_at=Subquery(workers.annotate(at=Max("last_seen_at")).values("at")),
+    )
+    fields = ("team", "priority", "waiting_since", "served_at", "runs", "in_flight", "worker_seen_at")
+    rows = [row for row in turns.values_list(*fields) if row[4]]
+    return _WaitingLine(
+        teams=[WaitingTeam(*row[:5]) for row in rows],
+        in_flight={row[0]: row[5] for row in rows},
+        worker_seen_at=rows[0][6] if rows else None,
+    )
+
+
+def _count(runs: QuerySet[Run]) -> Coalesce:
+    """The number of these runs, as an annotation of a team's turn."""
+    return Coalesce(Subquery(runs.order_by().values("team").annotate(n=Count("*")).values("n")), 0)
 
 
 def expected_start(run: Run, place: int, *, now: datetime) -> tuple[float, float] | None:

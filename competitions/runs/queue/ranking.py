@@ -9,14 +9,13 @@ claim costs the same however many runs wait.
 """
 
 import heapq
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import count, groupby
 from typing import Final
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, QuerySet, Subquery
@@ -79,8 +78,11 @@ def next_teams(queue: Queue, fitting: QuerySet[Run]) -> Iterator[tuple[int, int]
     """
     in_flight = runs_in_flight()
     cap = queue.max_in_flight_per_team
-    run = fitting.filter(team=OuterRef("team"), priority=OuterRef("priority"))
-    lines = TeamTurn.objects.filter(Exists(run), queue=queue, waiting_since__isnull=False)
+    runs = fitting.filter(team=OuterRef("team"), priority=OuterRef("priority")).order_by("queued_at", "pk")
+    # A scalar, as PostgreSQL joins `Exists` with all runs where a few teams have most of them.
+    next_run = Subquery(runs.values("pk")[:1])
+    waiting = TeamTurn.objects.filter(queue=queue, waiting_since__isnull=False)
+    lines = waiting.alias(next_run=next_run).filter(next_run__isnull=False)
     fields = ("team", "priority", "waiting_since", "served_at")
     idle = lines.exclude(team__in=in_flight).order_by("-priority", "served_at", "waiting_since", "team")
     busy = lines.filter(team__in=[team for team, runs in in_flight.items() if cap is None or runs < cap])
@@ -93,61 +95,6 @@ def runs_in_flight() -> Counter[int]:
     """How many runs each team has on workers, of those that are its turn."""
     held = Run.objects.filter(state__in=HELD, fills_board=False)
     return Counter(dict(held.order_by().values_list("team").annotate(n=Count("*"))))
-
-
-def queue_places(runs: Iterable[Run]) -> dict[UUID, int]:
-    """The place of each of these runs that waits; 1 is next. At most two queries for each queue, however many wait."""
-    by_queue: dict[Queue, list[Run]] = defaultdict(list)
-    for run in runs:
-        if run.state == State.QUEUED:
-            by_queue[run.queue].append(run)
-    return {pk: place for queue, wanted in by_queue.items() for pk, place in _places(queue, wanted).items()}
-
-
-def _places(queue: Queue, wanted: list[Run]) -> dict[UUID, int]:
-    waiting, in_flight = waiting_teams(queue)
-    of_teams = _oldest_first(queue, wanted, waiting)
-    sought, places = {run.pk for run in wanted}, dict[UUID, int]()
-    for place, line in enumerate(hand_outs(waiting, in_flight, cap=queue.max_in_flight_per_team), start=1):
-        if of_teams.get(line):
-            pk = of_teams[line].popleft()
-            if pk in sought:
-                places[pk] = place
-        if len(places) == len(sought):
-            break
-    return places
-
-
-def _oldest_first(queue: Queue, wanted: list[Run], waiting: list[WaitingTeam]) -> dict[tuple[int, int], deque[UUID]]:
-    """By (team, priority): the waiting runs of the teams whose runs are wanted; not asked for where those are all of them."""
-    runs: Iterable[Run] = wanted
-    teams = {run.team_id for run in wanted}
-    if len(wanted) != sum(line.runs for line in waiting if line.team in teams):
-        runs = Run.objects.filter(queue=queue, state=State.QUEUED, team__in=teams).only("team", "priority", "queued_at")
-    lines: dict[tuple[int, int], deque[UUID]] = defaultdict(deque)
-    for run in sorted(runs, key=lambda run: (run.queued_at, run.pk)):
-        lines[run.team_id, run.priority].append(run.pk)
-    return lines
-
-
-def waiting_teams(queue: Queue) -> tuple[list[WaitingTeam], dict[int, int]]:
-    """Everybody who waits in a queue, and how many runs each of them has in flight; one query."""
-    runs = Run.objects.filter(queue=queue, team=OuterRef("team"), priority=OuterRef("priority"), state=State.QUEUED)
-    held = Run.objects.filter(team=OuterRef("team"), state__in=HELD, fills_board=False)
-    rows = TeamTurn.objects.filter(queue=queue, waiting_since__isnull=False).annotate(
-        runs=_count(runs), in_flight=_count(held)
-    )
-    fields = ("team", "priority", "waiting_since", "served_at", "runs", "in_flight")
-    found = [row for row in rows.values_list(*fields) if row[4]]
-    waiting = [
-        WaitingTeam(team, priority, since, served, count) for team, priority, since, served, count, _ in found if since
-    ]
-    return waiting, {row[0]: row[5] for row in found}
-
-
-def _count(runs: QuerySet[Run]) -> Coalesce:
-    """The number of these runs, as an annotation of a team's turn."""
-    return Coalesce(Subquery(runs.order_by().values("team").annotate(n=Count("*")).values("n")), 0)
 
 
 def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
@@ -171,10 +118,11 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
 def turn_taken(run: Run, *, now: datetime) -> None:
     """Remember that it was this team's turn. Call in the transaction that leased the run."""
     line = TeamTurn.objects.filter(queue=run.queue, team=run.team_id)
-    if not run.fills_board:  # the board's turn, not the team's
-        line.update(served_at=now)
     of_priority = line.filter(priority=run.priority)
-    list(of_priority.select_for_update())  # see `enter_queue`
+    if run.fills_board:  # the board's turn, not the team's
+        list(of_priority.select_for_update())
+    else:
+        line.update(served_at=now)  # locks the rows as well; see `enter_queue`
     waiting = Run.objects.filter(queue=run.queue, team=run.team_id, priority=run.priority, state=State.QUEUED)
     if not waiting.exists():
         of_priority.update(waiting_since=None)

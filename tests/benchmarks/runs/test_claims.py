@@ -16,7 +16,7 @@ from competitions.compute import wakeups
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.models import Run, TeamTurn
-from competitions.runs.queue.ranking import queue_places
+from competitions.runs.queue.positions import queue_positions
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from tests.scenario import Scenario, scenario
@@ -74,7 +74,7 @@ def test_claims(share: str, monkeypatch: pytest.MonkeyPatch) -> None:
         times = times_of_claims(site, site.worker())
         mine = Run.objects.filter(team=site.team, queue=site.queue).select_related("queue")
         began = time.perf_counter()
-        queue_places(mine)
+        queue_positions(mine)
         places_ms = (time.perf_counter() - began) * 1000
         p95 = statistics.quantiles(times, n=20)[-1]
         print(f"  {waiting:>7} waiting: {statistics.median(times):6.1f} / {p95:6.1f}   {places_ms:7.1f}")

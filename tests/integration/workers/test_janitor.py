@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 from collections.abc import Collection, Mapping
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.integration.workers.harness import Bench
 from workers.agent.context import LABEL_WORKER
@@ -72,16 +72,15 @@ def test_a_run_that_ends_during_a_sweep_keeps_no_leftover_from_being_removed(
 
 
 def test_a_disk_that_cannot_be_written_to_ends_no_sweep_and_no_worker(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read_only(cache: StagingCache) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(StagingCache, "trim", read_only)
-    logger = logging.getLogger("podium.worker")
-    monkeypatch.setattr(logger, "propagate", True)
-    sweep(bench.worker, HeldRuns().snapshot)
-    stopped = [record.__dict__["detail"] for record in caplog.records if record.getMessage() == "janitor_stopped"]
+    with capture_logs() as lines:
+        sweep(bench.worker, HeldRuns().snapshot)
+    stopped = [line["detail"] for line in lines if line["event"] == "janitor_stopped"]
     assert len(stopped) == 1
     assert "Read-only file system" in stopped[0]
 

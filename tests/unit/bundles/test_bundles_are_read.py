@@ -13,7 +13,7 @@ from competitions.bundles.reading.dates import read_instant
 from competitions.bundles.reading.faults import Report
 from competitions.bundles.reading.reader import BundleReader, check_bundle
 from competitions.bundles.reading.schema import CompetitionSpec
-from tests.unit.bundles.bundles import FILES, LEGACY, PARALLEL, changed, packed, second, write
+from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second, write
 
 
 def read(folder: Path) -> tuple[CompetitionSpec, Report]:

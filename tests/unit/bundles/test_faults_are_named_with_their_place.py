@@ -20,7 +20,7 @@ from competitions.bundles.reading.rules import PRESET_NAMES
 from competitions.catalog.presets import PRESETS
 from competitions.resources.archives import ArchiveLimits
 from podium.cli import main
-from tests.unit.bundles.bundles import FILES, LEGACY, changed, packed, second, write
+from tests.bundle_files import FILES, LEGACY, changed, packed, second, write
 
 
 def faults(folder: Path) -> Report:

@@ -17,8 +17,8 @@ from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
+from tests.bundle_files import LEGACY, changed, packed, second, write
 from tests.scenario import NOON, Scenario, person, resource, zip_of
-from tests.unit.bundles.bundles import LEGACY, changed, packed, second, write
 from tests.unit.bundles.test_faults_are_named_with_their_place import FAULTS, documented, pattern
 
 

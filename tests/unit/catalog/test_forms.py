@@ -18,8 +18,8 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.submissions.models import Submission
 from competitions.winners.models import Lane, Place
+from tests.admin_forms import errors_of, save_form
 from tests.scenario import Scenario, person, resource, scenario, zip_of
-from tests.unit.catalog.admin_forms import errors_of, save_form
 
 
 def login(user: User) -> Client:

@@ -14,9 +14,9 @@ from competitions.catalog.models import GIB, MIB, Competition, Phase, Task
 from competitions.catalog.sizes import size_read, size_written
 from competitions.runs.records.logs import append_logs, log_text, readable
 from competitions.submissions.states import Kind
+from tests.admin_forms import errors_of, save_form
 from tests.answers import log_piece, read_result
 from tests.scenario import Scenario, person
-from tests.unit.catalog.admin_forms import errors_of, save_form
 
 
 def client_of(user: object) -> Client:

@@ -13,8 +13,8 @@ from django.core.exceptions import ValidationError
 from competitions.bundles.reading.archive import opened
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.bundles.reading.reader import BundleReader
+from tests.bundle_files import second, write
 from tests.scenario import Scenario
-from tests.unit.bundles.bundles import second, write
 
 OPTIONS = "--privileged -v /:/host"
 

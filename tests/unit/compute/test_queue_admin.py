@@ -14,14 +14,13 @@ from django.utils import timezone
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.queue.positions import expected_start
-from competitions.runs.queue.ranking import queue_places
+from competitions.runs.queue.positions import expected_start, queue_positions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
+from tests.admin_forms import fields_of
 from tests.answers import read_result
 from tests.permissions import client_of
 from tests.scenario import Scenario, lease, person, scenario, statuses
-from tests.unit.catalog.admin_forms import fields_of
 
 pytestmark = pytest.mark.django_db
 
@@ -164,7 +163,7 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
     site.claim(worker)
     late = site.submit(team=site.join("Other"))
     run = late.runs.get()
-    place = queue_places([run])[run.pk]
+    place = queue_positions([run])[run.pk].place
     assert place == 1, "the other team has four that wait and one that runs"
     start = expected_start(run, place, now=site.now)
     assert start is not None

@@ -8,8 +8,8 @@ from django.urls import reverse
 from competitions.leaderboards.models import Entry, Milestone
 from competitions.teams.models import Team
 from competitions.teams.services import team_rename
+from tests.admin_forms import save_form
 from tests.scenario import Scenario
-from tests.unit.catalog.admin_forms import save_form
 
 
 def edit(site: Scenario, team: Team, **changed: list[str] | None) -> None:

@@ -15,9 +15,9 @@ from competitions.catalog.models import Competition, Task
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.resources.versions import StorageQuotaUsed, resource_replace, storage_used
+from tests.bundle_files import second, write
 from tests.permissions import client_of
 from tests.scenario import NOON, Scenario, person, resource, scenario, zip_of
-from tests.unit.bundles.bundles import second, write
 
 
 def test_a_new_version_is_used_from_now_on_and_old_runs_keep_theirs(site: Scenario) -> None:

@@ -1,3 +1,3 @@
-from tests.unit.fixtures import permissions, site, wakeups
+from tests.fixtures import permissions, site, wakeups
 
 __all__ = ["permissions", "site", "wakeups"]

@@ -18,7 +18,8 @@ from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, TeamTurn
-from competitions.runs.queue.ranking import WaitingTeam, enter_queue, hand_outs, queue_places, turns_repair
+from competitions.runs.queue.positions import queue_positions
+from competitions.runs.queue.ranking import WaitingTeam, enter_queue, hand_outs, turns_repair
 from competitions.runs.services import submission_cancel
 from competitions.submissions.states import State
 from tests.answers import read_result
@@ -98,8 +99,8 @@ class DispatchFollowsTheRanking(TestCase):
         site.queue.save()
         worker.queue.refresh_from_db()
         waiting = Run.objects.filter(state=State.QUEUED).select_related("queue")
-        places = queue_places(waiting)
-        expected = sorted(places, key=lambda pk: places[pk])
+        positions = queue_positions(waiting)
+        expected = sorted(positions, key=lambda pk: positions[pk].place)
         claimed: list[UUID] = []
         while (run := claim_at(worker, at + timedelta(minutes=1 + len(claimed)))) is not None:
             claimed.append(run.pk)
@@ -121,7 +122,7 @@ def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(sit
     sent = [site.submit(), site.submit(team=other), site.submit(team=third)]
     for submission in sent:
         run = submission.runs.get()
-        place = queue_places([run])[run.pk]
+        place = queue_positions([run])[run.pk].place
         client = client_of(site.member(submission.team))
         row = client.get(reverse("web:submission-row", args=[submission.pk])).content.decode()
         page = client.get(reverse("web:submission", args=[submission.pk])).content.decode()
@@ -129,8 +130,8 @@ def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(sit
         assert f"Waiting at place {place} of the queue" in row
         assert f"Waiting at place {place} of the queue" in page
         assert [each["queue_place"] for each in answer["runs"]] == [place]
-    places = queue_places(Run.objects.filter(state=State.QUEUED).select_related("queue"))
-    assert sorted(places.values()) == [1, 2, 3]
+    positions = queue_positions(Run.objects.filter(state=State.QUEUED).select_related("queue"))
+    assert sorted(position.place for position in positions.values()) == [1, 2, 3]
 
 
 def test_a_team_that_cancelled_everything_waits_no_more_and_one_that_was_forgotten_waits_again(site: Scenario) -> None:

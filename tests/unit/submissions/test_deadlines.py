@@ -11,9 +11,9 @@ from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboar
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import PhaseClosed
 from competitions.submissions.states import State
+from tests.admin_forms import save_form
 from tests.permissions import client_of
 from tests.scenario import Scenario
-from tests.unit.catalog.admin_forms import save_form
 
 MICROSECOND = timedelta(microseconds=1)
 

@@ -18,9 +18,8 @@ from tests.scenario import Scenario, person, prediction_bytes
 
 
 def begin(site: Scenario, size_bytes: int, **changes: Any) -> Upload:
-    return upload_begin(
-        **({"user": site.member(), "file_name": "a", "size_bytes": size_bytes, "now": site.now} | changes)
-    )
+    given: dict[str, Any] = {"user": site.member(), "file_name": "a", "size_bytes": size_bytes, "now": site.now}
+    return upload_begin(**(given | changes))
 
 
 def test_what_is_announced_counts_until_its_time_is_over(site: Scenario, settings: Any) -> None:

@@ -25,10 +25,10 @@ from competitions.submissions.fact_sheets import FactSheetClosed, NotYourFactShe
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
+from tests.admin_forms import save_form
 from tests.answers import read_result
 from tests.permissions import client_of
 from tests.scenario import FILE_NAME, Scenario, lease, prediction_bytes
-from tests.unit.catalog.admin_forms import save_form
 
 ANSWERS = {
     "method": "GIN",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+
+import structlog
 
 from workers.agent.context import LABEL_WORKER, Worker
 from workers.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 Live = Callable[[], AbstractSet[str]]
 
@@ -28,9 +29,9 @@ def sweep(worker: Worker, live: Live) -> int:
         try:
             removed += part(worker, live)
         except (SandboxError, OSError) as error:
-            log.warning("janitor_stopped", extra={"detail": f"{part.__name__.strip('_')}: {str(error)[:200]}"})
+            log.warning("janitor_stopped", detail=f"{part.__name__.strip('_')}: {str(error)[:200]}")
     if removed:
-        log.info("janitor_removed", extra={"count": removed})
+        log.info("janitor_removed", count=removed)
     return removed
 
 
@@ -60,7 +61,7 @@ def remove_containers(worker: Worker, lease: str) -> None:
         for container in worker.engine.list({LABEL_WORKER: worker.key, "podium.lease": lease}):
             worker.engine.remove(container)
     except SandboxError as error:
-        log.warning("janitor_stopped", extra={"code": error.code, "detail": error.detail[:200]})
+        log.warning("janitor_stopped", code=error.code, detail=error.detail[:200])
 
 
 def _folders(worker: Worker, live: Live) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
+
+import structlog
 
 from workers.agent.host.slots import Slot
 from workers.agent.runs.handling import HeldRuns, RunHandling
 from workers.agent.site.claiming import Claimer
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 LANES = 3  # one executes, one is ahead, one finishes
 HOLD_AHEAD_S = 5.0  # a run that is claimed ahead waits no longer than this: another worker may be free

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 import uuid
 from collections.abc import Sequence
 
+import structlog
+
 from workers.agent.context import Worker
 from workers.agent.host.gpus import why_unclean
 from workers.protocol.hosts import SlotFault
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 WAIT_ROUND_S = 0.5
 
@@ -72,7 +73,7 @@ class Slot:
         if self.gpu_uuid is not None:
             fault = self._fault(self.gpu_uuid)
             if fault != self.gpu_fault:
-                log.error("gpu_unclean" if fault else "gpu_clean_again", extra={"detail": fault or self.gpu_uuid})
+                log.error("gpu_unclean" if fault else "gpu_clean_again", detail=fault or self.gpu_uuid)
             self.gpu_fault = fault
             self._report(fault)
         return self.gpu_fault
@@ -81,7 +82,7 @@ class Slot:
         try:
             return why_unclean(self.worker.gpus, uuid)
         except Exception as error:  # a driver's library that fails in a way of its own must not end whoever looks
-            log.exception("gpu_unreadable", extra={"detail": uuid})
+            log.exception("gpu_unreadable", detail=uuid)
             return f"the GPU {uuid} cannot be read: {error}"
 
     def _report(self, fault: str | None) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
+import structlog
 import yaml
 
 from workers import __version__
@@ -28,7 +28,7 @@ from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, r
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion_verdict, scoring_verdict
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 ACTIVITIES = {"submission": Activity.INGESTING, "ingestion": Activity.INGESTING, "scoring": Activity.SCORING}
 BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
@@ -332,4 +332,4 @@ class RunExecution:
         try:
             remove()
         except OSError as error:  # such as no memory for another process
-            log.warning("not_removed", extra=about(self.job, detail=str(error)[:200]))
+            log.warning("not_removed", detail=str(error)[:200], **about(self.job))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+
+import structlog
 
 from workers.agent.host.janitor import remove_containers, remove_run_folder
 from workers.agent.host.slots import Slot
@@ -21,7 +22,7 @@ from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Verdict
 from workers.sandbox.verdict import infrastructure
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 
 class HeldRuns:
@@ -109,7 +110,7 @@ class RunHandling:
 
     def adopt(self) -> None:
         """Go on with what a predecessor left. Its turn is taken already, or not needed."""
-        log.info("run_adopted", extra=about(self.job, stage=self.folder.phase))
+        log.info("run_adopted", stage=self.folder.phase, **about(self.job))
         if self.folder.phase == "executed":
             self._held.finishing(self.folder.lease)
             self._guarded(lambda: self._deliver(*self.folder.load_result()))
@@ -123,7 +124,7 @@ class RunHandling:
         try:
             act()
         except Exception:  # logged with its trace, and reported as the platform's failure
-            log.exception("worker_fault", extra=about(self.job))
+            log.exception("worker_fault", **about(self.job))
             fault = SandboxError("worker_fault", "the worker failed in a way it does not know; its log has the trace")
             self.execution.verdict = infrastructure(fault)
 
@@ -149,7 +150,7 @@ class RunHandling:
                 self.heartbeat.flush()
                 self._deliver(result, outputs)
         except Exception:  # whatever it was: the lease runs out, and another worker takes the run
-            log.exception("run_not_reported", extra=about(self.job))
+            log.exception("run_not_reported", **about(self.job))
         self._end()
 
     def _decided(self) -> tuple[Complete, dict[str, str]]:
@@ -159,7 +160,7 @@ class RunHandling:
             result = self.execution.result(outputs)
             self.folder.save_result(result, outputs)
         except (OSError, SandboxError) as error:
-            log.exception("result_not_kept", extra=about(self.job))
+            log.exception("result_not_kept", **about(self.job))
             verdict = self.execution.verdict
             if verdict is None or verdict.reason != "infrastructure":
                 self.execution.verdict = (
@@ -182,13 +183,13 @@ class RunHandling:
                     result = result.without_output(name)
             client.complete(job.run_id, job.token, result, patience_s=patience)
         except LeaseLost:
-            log.warning("run_fenced", extra=about(job))
+            log.warning("run_fenced", **about(job))
             return
         except (SiteError, SiteUnreachable) as error:
-            log.error("run_not_reported", extra=about(job, detail=str(error)[:300]))
+            log.error("run_not_reported", detail=str(error)[:300], **about(job))
             return
         seconds = round(time.monotonic() - self._began, 3)
-        log.info("run_ended", extra=about(job, outcome=result.outcome, code=result.code, seconds=seconds))
+        log.info("run_ended", outcome=result.outcome, code=result.code, seconds=seconds, **about(job))
 
     def _is_uploaded(self, name: str, upload: Future[None]) -> bool:
         """False for an output that the site does not want: it is left out, and the result itself still counts."""
@@ -197,9 +198,7 @@ class RunHandling:
         except LeaseLost:
             raise
         except SiteError as error:
-            log.warning(
-                "output_refused", extra=about(self.job, code=error.code, detail=f"{name}: {error.detail[:200]}")
-            )
+            log.warning("output_refused", code=error.code, detail=f"{name}: {error.detail[:200]}", **about(self.job))
             return False
         return True
 
@@ -216,9 +215,9 @@ class RunHandling:
         message = Release(lease_id=self.job.lease_id, attempt=self.job.attempt)
         try:
             self._worker.client.release(self.job.run_id, self.job.token, message, patience_s=self._worker.patience_s)
-            log.info("run_released", extra=about(self.job))
+            log.info("run_released", **about(self.job))
         except (SiteError, SiteUnreachable) as error:
-            log.warning("run_not_released", extra=about(self.job, detail=str(error)[:200]))
+            log.warning("run_not_released", detail=str(error)[:200], **about(self.job))
         self._end()
 
     def abandon(self) -> None:

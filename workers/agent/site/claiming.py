@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
+
+import structlog
 
 from workers.agent.context import Worker
 from workers.agent.host.slots import Slot
@@ -15,7 +16,7 @@ from workers.protocol.jobs import Job, Lease, parse_job
 from workers.protocol.messages import MessageInvalid, read_message
 from workers.protocol.results import Complete, Outcome, Reason
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 ANSWER_PATIENCE_S = 30.0
 
@@ -68,7 +69,7 @@ class Claimer:
         try:
             return parse_job(body)
         except MessageInvalid as error:
-            log.error("job_refused", extra={"code": "job_invalid", "detail": str(error)})
+            log.error("job_refused", code="job_invalid", detail=str(error))
             self._answer_for(body, str(error))
             return None
 
@@ -97,5 +98,5 @@ class Claimer:
 
     def _complain(self, reason: str) -> None:
         if reason != self._complained:  # once, not every two seconds
-            log.error("not_claiming", extra={"detail": reason})
+            log.error("not_claiming", detail=reason)
             self._complained = reason

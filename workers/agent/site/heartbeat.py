@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
+
+import structlog
 
 from workers.agent.context import Worker
 from workers.agent.runs.execution import RunExecution
@@ -14,7 +15,7 @@ from workers.agent.site.client import SiteError, SiteUnreachable, jittered
 from workers.protocol import calls
 from workers.protocol.calls import Activity, LogPiece, LogStream
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 TICK_S = 1.0  # the protocol: not more than once a second, and when a stage begins
 RETRY_S = 2.0
@@ -51,7 +52,7 @@ class Heartbeat(threading.Thread):
                 if self._wanted():
                     self.beat()
             except Exception:  # whatever it was: without the next beat the lease runs out under a run that is well
-                log.exception("heartbeat_fault", extra=about(self._execution.job))
+                log.exception("heartbeat_fault", **about(self._execution.job))
 
     def stop(self) -> None:
         """The run is over."""
@@ -85,7 +86,7 @@ class Heartbeat(threading.Thread):
                 answer = self._worker.client.heartbeat(execution.job.run_id, execution.job.token, self._message(state))
             except SiteUnreachable as error:
                 self._due = self._not_before = time.monotonic() + jittered(RETRY_S)
-                log.warning("heartbeat_failed", extra=about(execution.job, detail=str(error)[:200]))
+                log.warning("heartbeat_failed", detail=str(error)[:200], **about(execution.job))
                 return False
             except SiteError as error:
                 self._refused(error)
@@ -100,7 +101,7 @@ class Heartbeat(threading.Thread):
         job = self._execution.job
         self._due = time.monotonic() + jittered(RETRY_S)
         self._unsent = []  # whatever was refused would be refused again
-        log.warning("heartbeat_refused", extra=about(job, code=error.code, detail=error.detail[:200]))
+        log.warning("heartbeat_refused", code=error.code, detail=error.detail[:200], **about(job))
         if error.status in GONE:
             self.lost.set()
             self._execution.cancel("lease_lost")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from pathlib import Path
 from typing import Any
 
+import structlog
 from kombu import Connection, Consumer, Exchange, Queue
 
-log = logging.getLogger("podium.worker")
+log = structlog.get_logger(__name__)
 
 FILE_POLL_S = 0.05
 ROUND_S = 1.0
@@ -69,7 +69,7 @@ class WakeupListener(threading.Thread):
             try:
                 self._listen()
             except Exception as error:  # noqa: BLE001  each transport has exceptions of its own; none may end the worker
-                log.warning("broker_unreachable", extra={"detail": str(error)[:200]})
+                log.warning("broker_unreachable", detail=str(error)[:200])
                 self._wakeups.wake()  # what was said meanwhile is unknown: look
                 self._stopping.wait(RECONNECT_S)
 

@@ -18,11 +18,11 @@ from competitions.runs.models import Run
 from competitions.runs.refusals import TaskSealed
 from competitions.runs.reruns import submission_repeat
 from competitions.submissions.models import Submission
+from tests.admin_forms import fields_of
 from tests.answers import read_result
+from tests.functional.disclosure.test_sealing_walk import SECRET, SHOWN
 from tests.permissions import body_of, client_of
 from tests.scenario import Scenario, lease
-from tests.unit.catalog.admin_forms import fields_of
-from tests.unit.disclosure.test_sealing_walk import SECRET, SHOWN
 
 
 @pytest.fixture

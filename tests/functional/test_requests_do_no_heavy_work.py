@@ -22,9 +22,9 @@ from accounts.models import Scope, token_create
 from competitions.bundles import cloning, exports, imports
 from competitions.resources import archives
 from tests.background import run_background
+from tests.bundle_files import packed, second, write
 from tests.permissions import PAGES, body_of, client_of, make_permission_site, named_patterns, url_of
 from tests.scenario import CODE, Scenario, zip_of
-from tests.unit.bundles.bundles import packed, second, write
 
 HEAVY: list[tuple[Any, str]] = [
     (zlib, "compressobj"), (zlib, "decompressobj"), (bz2, "BZ2Decompressor"), (lzma, "LZMADecompressor"),

@@ -23,7 +23,7 @@ from competitions.web.progress import Progress, progress_of
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
 
-MAX_QUERIES = 12  # three of them only while something waits
+MAX_QUERIES = 11  # one of them only while something waits
 
 
 @pytest.fixture

@@ -35,10 +35,10 @@ from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from podium.cli import main
 from tests.background import run_background
+from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second, write
 from tests.integration.workers import codabench
 from tests.permissions import body_of, client_of
 from tests.scenario import NOON, Scenario, person
-from tests.unit.bundles.bundles import FILES, LEGACY, PARALLEL, changed, packed, second, write
 
 
 def parts(competition: Competition, *, with_files: bool = True, by: User | None = None) -> dict[str, bytes]:
