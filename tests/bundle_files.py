@@ -20,7 +20,7 @@ FILES: dict[str, str | bytes] = {
     "input_data/x.txt": "2\n",
     "terms.md": "Be fair.\n",
     "overview.html": "<h1>Overview</h1><script>alert(1)</script>\n",
-    "logo.png": b"\x89PNG",
+    "logo.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1",  # as far as anybody reads it here
 }
 
 

@@ -41,6 +41,8 @@ def sign_in(*, username: str, password: str, address: str, now: datetime) -> str
 
     An account of a program (`is_robot`) signs in nowhere but here; a person's must have confirmed its address, as on the page.
     """
+    if not username or not password:
+        raise WrongPassword
     attempt = attempt_begin(login=username, address=address)
     user = User.objects.filter(username=username).first()
     if user is None:

@@ -26,6 +26,7 @@ from competitions.bundles.reading.schema import (
     TaskSpec,
 )
 from competitions.resources.archives import check_zip
+from competitions.resources.images import picture_fault, read_picture
 from competitions.resources.plain_yaml import NotPlainYaml, read_plain_yaml
 from core.refusals import InvalidFile
 
@@ -189,6 +190,8 @@ class BundleReader:
                     fault = checked[kind, relative]
                     if not fault and kind == "tasks" and name.endswith("program"):
                         self._command_of(relative, place)
+                    if not fault and name == "image":
+                        self._remark_on_picture(relative, place)
                 if fault:
                     yield self.document.note(place, fault)
 
@@ -204,7 +207,7 @@ class BundleReader:
         if kind == "phases":
             return self._fault_of_part(relative)
         if name == "image":
-            return self._file_fault(relative)
+            return self._picture_fault(relative)
         return self._terms_fault(relative) if name == "terms" else self._page_fault(relative)
 
     def _missing(self, relative: str) -> str:
@@ -240,9 +243,18 @@ class BundleReader:
                 where = page.where if page.where[0] == "html" else (*page.where, "file")
                 yield self.document.note(where, f"the file {page.file!r} is empty; write the page into it")
 
-    def _file_fault(self, relative: str) -> str:
+    def _picture_fault(self, relative: str) -> str:
         path = self.files.path(relative)
-        return "" if path is not None and path.is_file() else f"{relative!r} is a folder; name a file"
+        return (
+            picture_fault(path, relative)
+            if path is not None and path.is_file()
+            else f"{relative!r} is a folder; name a file"
+        )
+
+    def _remark_on_picture(self, relative: str, place: Where) -> None:
+        path = self.files.path(relative)
+        if path is not None and read_picture(path) is None:
+            self._warn(place, f"{relative!r} is no picture in PNG, JPEG, GIF or WebP; pages may not show it")
 
     def _fault_of_part(self, relative: str) -> str:
         """A program or dataset: a folder, or a zip that the worker can unpack."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,15 @@ def test_dates_keep_their_time_and_offset(text: str, instant: str) -> None:
 def test_what_is_no_whole_date_is_refused_with_the_right_form(text: str) -> None:
     with pytest.raises(ValueError, match="write it as 2027-03-31 13:30:00"):
         read_instant(text)
+
+
+def test_a_logo_is_small_enough_for_every_browser_and_no_other_file_is_taken_for_one(tmp_path: Path) -> None:
+    folder = write(tmp_path / "b", second())
+    header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    (folder / "logo.png").write_bytes(header + struct.pack(">II", 40_000, 25_000))
+    (fault,) = check_bundle(folder).faults
+    assert (fault.path, "40,000 x 25,000 pixels" in fault.message) == ("image", True)
+    (folder / "logo.png").write_text("<svg/>")
+    report = check_bundle(folder)
+    assert not report.faults
+    assert any("no picture" in note.message for note in report.warnings)
