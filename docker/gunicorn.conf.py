@@ -2,6 +2,7 @@
 
 import os
 
+from core.logs import WebLogger, logging_config
 from core.patient import KEEP_ALIVE_S
 
 bind = "0.0.0.0:8000"
@@ -14,5 +15,7 @@ graceful_timeout = 30
 worker_tmp_dir = "/dev/shm"  # the heartbeat file must not wait for a disk
 forwarded_allow_ips = "*"  # the port is not published: what reaches it is the front
 accesslog = "-"
+logger_class = WebLogger
+logconfig_dict = logging_config(os.environ.get("PODIUM_LOG_LEVEL") or "INFO")
 max_requests = 20_000
 max_requests_jitter = 2_000

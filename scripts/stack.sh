@@ -10,4 +10,4 @@ flock 9
 scripts/wheels.sh
 compose=(docker-compose)
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); fi
-"${compose[@]}" --project-name "${1:-podium-test}" build </dev/null 9>&-
+"${compose[@]}" --project-name "${1:-podium-test}" --profile tls build </dev/null 9>&-

@@ -31,8 +31,6 @@ SIGNED_IN = "SMTOXR"
 # URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
 # 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
 PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
-    "healthz": ("get", EVERYBODY, {}),
-    "readyz": ("get", EVERYBODY, {}),
     "metrics": ("get", "", {EVERYBODY: 404}),
     "web:index": ("get", EVERYBODY, {}),
     "web:series": ("get", EVERYBODY, {}),

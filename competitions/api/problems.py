@@ -9,6 +9,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_handler
 
+from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
 from core.refusals import Refusal
 
 CONTENT_TYPE = "application/problem+json"
@@ -20,6 +21,10 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         return problem(error.http_status, error.stable_code, error.detail, **error.extra)
     if isinstance(error, DjangoValidationError):
         return problem(422, "invalid", "; ".join(error.messages), fields=getattr(error, "message_dict", {}))
+    if is_database_away(error):
+        answer = problem(503, "unavailable", UNAVAILABLE)
+        answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+        return answer
     response = drf_handler(error, context)
     if response is None:
         return None

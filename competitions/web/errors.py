@@ -1,7 +1,11 @@
 """Pages for what is not there, not allowed, or broken."""
 
+import sys
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+
+from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -23,4 +27,20 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """503 while the database is away, which mends itself; else 500. Django calls this while it handles the exception."""
+    if is_database_away(sys.exception()):
+        return _unavailable(request)
     return render(request, "web/500.html", status=500)
+
+
+def _unavailable(request: HttpRequest) -> HttpResponse:
+    answer: HttpResponse
+    if request.path.startswith("/api/"):
+        answer = JsonResponse(
+            {"type": "about:blank", "title": "unavailable", "status": 503, "code": "unavailable", "detail": UNAVAILABLE},
+            status=503, content_type="application/problem+json",
+        )  # fmt: skip
+    else:
+        answer = render(request, "web/503.html", status=503)
+    answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+    return answer

@@ -1,9 +1,11 @@
 """Who signs in with a password: people. A robot has API tokens, which say what it may do and when that ends."""
 
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
+from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -46,3 +48,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         if is_robot(user):
             raise ROBOT_SIGNS_IN
         return user
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Links lead to the site's own address, whatever host name the request came by."""
+        super().send_mail(template_prefix, email, {name: _at_site(value) for name, value in context.items()})
+
+
+def _at_site(value: Any) -> Any:
+    """A link with the address of `PODIUM_SITE_URL`; anything else as it is."""
+    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
+        return value
+    return settings.SITE_URL + urlunsplit(("", "", *urlsplit(value)[2:]))

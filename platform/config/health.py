@@ -1,12 +1,14 @@
-"""`/healthz`: the process answers. `/readyz`: it can serve, because database and storage answer."""
+"""`/healthz`: the process answers. `/readyz`: it can serve, because database and storage answer.
 
-import os
+A load balancer or a container engine asks by an address of its own: neither needs the site's host name or https.
+"""
 
-from django.conf import settings
-from django.db import DatabaseError, connection
-from django.http import HttpRequest, JsonResponse
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from competitions.resources.stores import object_store
+from core import health
 
 
 def alive(request: HttpRequest) -> JsonResponse:
@@ -15,17 +17,24 @@ def alive(request: HttpRequest) -> JsonResponse:
 
 
 def ready(request: HttpRequest) -> JsonResponse:
-    """200 when the database answers and data folder and object store can be written, else 503 with what is missing."""
-    faults = []
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except (DatabaseError, OSError) as error:
-        faults.append(f"database: {type(error).__name__}")
-    if not os.access(settings.DATA_DIR, os.W_OK):
-        faults.append("data folder: not writable")
+    """503 with what is missing; else 200, also when something is away that the site can do without for a while."""
+    faults = health.faults()
     if not object_store().is_writable():
         faults.append("object store: not writable")
-    return JsonResponse(
-        {"status": "ready" if not faults else "not ready", "faults": faults}, status=503 if faults else 200
-    )
+    if faults:
+        return JsonResponse({"status": "not ready", "faults": faults, "degraded": []}, status=503)
+    degraded = health.degraded()
+    return JsonResponse({"status": "degraded" if degraded else "ready", "faults": [], "degraded": degraded})
+
+
+class HealthMiddleware:
+    """Answers both before anything looks at the host name, or sends to https. First in `MIDDLEWARE`."""
+
+    VIEWS = {"/healthz": alive, "/readyz": ready}
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        view = self.VIEWS.get(request.path_info)
+        return view(request) if view else self.get_response(request)

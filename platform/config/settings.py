@@ -11,10 +11,10 @@ from pathlib import Path
 
 import django_stubs_ext
 import environ
-import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from core.logs import configure_structlog, logging_config
 from workers.protocol.images import ImageNameInvalid, parse_image
 
 django_stubs_ext.monkeypatch()  # lets classes name their type: ModelAdmin[Run]
@@ -91,6 +91,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -245,6 +246,7 @@ CACHES = {
     "default": env.cache(
         "PODIUM_CACHE_URL", default=f"filecache://{DATA_DIR / 'cache'}" if EMBEDDED else "locmemcache://"
     ),
+    "database": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "core_cache"},
     # Rendered pages that are the same for everybody, by ETag; each process keeps its own.
     "pages": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
@@ -253,6 +255,12 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 200},
     },
 }
+
+if CACHES["default"]["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
+    CACHES["default"]["BACKEND"] = "core.shared_cache.RedisOrDatabaseCache"
+    CACHES["default"]["OPTIONS"] = {"socket_connect_timeout": 0.5, "socket_timeout": 1} | CACHES["default"].get(
+        "OPTIONS", {}
+    )
 
 # --- API ------------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -305,7 +313,7 @@ CSRF_FAILURE_VIEW = "competitions.web.errors.csrf_failure"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("PODIUM_SSL_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS and env.bool("PODIUM_HSTS_PRELOAD", default=False)
 SECURE_REFERRER_POLICY = "same-origin"
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -335,40 +343,5 @@ TIME_ZONE = "UTC"
 USE_I18N = False  # English alone: no page has to find out its language
 FORMAT_MODULE_PATH = "config.formats"
 USE_TZ = True
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "json": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                structlog.processors.JSONRenderer(),
-            ],
-            "foreign_pre_chain": [
-                structlog.contextvars.merge_contextvars,
-                structlog.stdlib.add_log_level,
-                structlog.stdlib.add_logger_name,
-                structlog.processors.TimeStamper(fmt="iso"),
-            ],
-        }
-    },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "root": {"handlers": ["stderr"], "level": env.str("PODIUM_LOG_LEVEL", default="INFO")},
-    "loggers": {
-        "django": {"handlers": ["stderr"], "propagate": False},
-        "django.server": {"handlers": ["stderr"], "propagate": False},
-    },
-}
-structlog.configure(
-    processors=[
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso"),
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    wrapper_class=structlog.stdlib.BoundLogger,
-)
+LOGGING = logging_config(env.str("PODIUM_LOG_LEVEL", default="INFO"))
+configure_structlog()

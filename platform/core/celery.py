@@ -27,9 +27,9 @@ def broker_config(url: str) -> dict[str, Any]:
                 "polling_interval": 0.1,  # seconds; a participant waits for the check of a file
             },
         }
-    # A frozen broker must not hang a web request: three seconds, then the reconciler sends it again.
-    timeouts = {"socket_timeout": 3, "socket_connect_timeout": 3}
-    return {"broker_url": url, "broker_transport_options": timeouts, "redis_socket_timeout": 3}
+    # A broker that is away or frozen must not hold up a web request: one try, then the reconciler sends it again.
+    once = {"socket_timeout": 3, "socket_connect_timeout": 3, "max_retries": 1, "interval_start": 0, "interval_step": 0}
+    return {"broker_url": url, "broker_transport_options": once, "redis_socket_timeout": 3}
 
 
 app = Celery("podium", include=["core.background.tasks"])

@@ -13,8 +13,8 @@ from typing import Any, Final
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 STALL_S: Final = 15.0
-# An idle connection costs no thread. It must outlast the pauses of compute workers and of the front (60 s): who sends a request
-# just as the connection is closed gets no answer.
+# An idle connection costs no thread. It must outlast the pauses of compute workers, and the 60 s for which fronts usually keep theirs:
+# who sends a request just as the connection is closed gets no answer.
 KEEP_ALIVE_S: Final = 75
 ALLOWANCE_S: Final = 15.0
 BYTES_PER_S: Final = 1024

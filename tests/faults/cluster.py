@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import subprocess
 import sys
 import time
 import uuid
@@ -22,6 +23,7 @@ from docker.errors import APIError
 from tests.conftest import use_broker
 from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
 from tests.faults.proxy import Proxy
+from tests.services import REPOSITORY
 
 LEASE_S = 6
 HEARTBEAT_S = 2
@@ -42,7 +44,8 @@ class Cluster:
         self._numbers = itertools.count(1)
         self.environment = dict(os.environ) | {
             "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "config.settings",
-            "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY, "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
+            "PODIUM_CACHE_URL": self.broker.cache_url, "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY,
+            "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
             "PODIUM_LEASE_S": str(LEASE_S), "PODIUM_HEARTBEAT_S": str(HEARTBEAT_S), "PODIUM_RECONCILE_S": str(RECONCILE_S),
             "PODIUM_WORKER_POLL_S": "0.5", "PODIUM_RETRY_PAUSES_S": "0,1,2", "PODIUM_LOG_LEVEL": "WARNING",
         }  # fmt: skip
@@ -58,6 +61,8 @@ class Cluster:
         from django.core.management import call_command
 
         call_command("migrate", verbosity=0, interactive=False)
+        collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
+        subprocess.run(collect, cwd=REPOSITORY, env=self.environment, check=True)
         use_broker(self.broker.url)
         self._seed()
         self.start_web()

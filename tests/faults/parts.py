@@ -140,6 +140,11 @@ class Broker:
         """For Celery."""
         return f"redis://127.0.0.1:{self.port}/0"
 
+    @property
+    def cache_url(self) -> str:
+        """For the site's shared cache."""
+        return f"rediscache://127.0.0.1:{self.port}/1"
+
     def start(self) -> None:
         """Empty, and answering."""
         self._part.start()

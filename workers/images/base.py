@@ -12,11 +12,6 @@ from workers.images.engine import ImageError, exists, install_packages, run, say
 BASE_IMAGE = "debian:bookworm-slim"
 SUITE = "bookworm"
 PULL_TIMEOUT_S = 90.0
-DEFAULT_SOURCES = (
-    f"deb http://deb.debian.org/debian {SUITE} main",
-    f"deb http://deb.debian.org/debian {SUITE}-updates main",
-    f"deb http://deb.debian.org/debian-security {SUITE}-security main",
-)
 # What the "slim" images leave out.
 UNUSED_PATHS = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 
@@ -36,16 +31,17 @@ def ensure_base(image: str = BASE_IMAGE) -> None:
 
 
 def bootstrap(image: str) -> None:
-    """Make the base image with mmdebstrap from the host's own Debian mirror."""
+    """Make the base image with mmdebstrap, from the host's own package sources, or where those are of another release, from the tool's."""
     if shutil.which("mmdebstrap") is None:
         install_packages("mmdebstrap", "debian-archive-keyring")
-    sources = host_sources(Path("/etc/apt")) or list(DEFAULT_SOURCES)
+    sources = host_sources(Path("/etc/apt"))
     with tempfile.TemporaryDirectory(prefix="podium-base-") as folder:
         archive = Path(folder) / "base.tar"
         excludes = [f"--dpkgopt=path-exclude={pattern}" for pattern in UNUSED_PATHS]
         listing = Path(folder) / "sources.list"
         listing.write_text("".join(f"{line}\n" for line in sources))
-        run("mmdebstrap", "--quiet", "--variant=minbase", *excludes, SUITE, archive, listing, timeout_s=900)
+        given = [listing] if sources else []
+        run("mmdebstrap", "--quiet", "--variant=minbase", *excludes, SUITE, archive, *given, timeout_s=900)
         with archive.open("rb") as stream:
             subprocess.run(["docker", "import", "--change", 'CMD ["bash"]', "--", "-", image], stdin=stream, check=True,
                            stdout=subprocess.DEVNULL)  # fmt: skip

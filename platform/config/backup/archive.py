@@ -5,14 +5,17 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tarfile
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 MANIFEST = "manifest.json"
 TABLES = "tables"
+STREAM = Path("-")
 
 
 class Broken(Exception):
@@ -67,13 +70,10 @@ class Folder:
 
 
 class TarFile:
-    """Parts as members of one file."""
+    """Parts as members of one file, or of a stream that is written once."""
 
-    def __init__(self, path: Path, mode: str) -> None:
-        try:
-            self._tar = tarfile.open(path, "w" if mode == "w" else "r:")  # noqa: SIM115  closed by `close`
-        except (OSError, tarfile.TarError) as error:
-            raise Broken(f"{path} cannot be opened as a tar file: {error}") from error
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
 
     def has(self, name: str) -> bool:
         """A new file has nothing yet."""
@@ -100,12 +100,41 @@ class TarFile:
 
 @contextmanager
 def opened(path: Path, mode: str) -> Iterator[Place]:
-    """The backup at `path`, `r` or `w`: a tar file when its name ends with `.tar`, else a folder."""
-    place: Place = TarFile(path, mode) if path.suffix == ".tar" else Folder(path)
-    try:
+    """The backup at `path`, `r` or `w`: a tar file when its name ends with `.tar`, standard input or output for `-`, else a folder.
+
+    What is written can be read by its owner alone: a backup has every score and every address in it.
+    """
+    with ExitStack() as opened_too:
+        place: Place
+        if path == STREAM or path.suffix == ".tar":
+            place = TarFile(_tar(path, mode, opened_too))
+        else:
+            if mode == "w":
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place = Folder(path)
+        opened_too.callback(place.close)
         yield place
-    finally:
-        place.close()
+
+
+def _tar(path: Path, mode: str, opened_too: ExitStack) -> tarfile.TarFile:
+    """Raises `Broken` for what is no tar file. A tar on standard input is copied first, because its parts are read in any order."""
+    try:
+        if mode == "w" and path == STREAM:
+            return tarfile.open(fileobj=sys.stdout.buffer, mode="w|")
+        if mode == "w":
+            return tarfile.open(fileobj=opened_too.enter_context(open(path, "wb", opener=_for_the_owner)), mode="w")
+        if path != STREAM:
+            return tarfile.open(path, "r:")
+        copy = opened_too.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  the stack closes it
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.seek(0)
+        return tarfile.open(fileobj=copy, mode="r:")
+    except (OSError, tarfile.TarError) as error:
+        raise Broken(f"{path} cannot be opened as a tar file: {error}") from error
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def read_manifest(place: Place) -> dict[str, Any]:

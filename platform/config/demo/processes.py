@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from django.conf import settings
 
@@ -48,21 +48,29 @@ def background_command(concurrency: int = 1) -> list[str]:
     return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 
+USUAL_PORTS: Final = range(8000, 8020)
+
+
 class ProcessFailed(Exception):
     """A process ended by itself; the message says where its log is."""
 
 
-def free_port(preferred: int) -> int:
-    """The preferred port of 127.0.0.1 when it is free, else any free one."""
-    for port in (preferred, 0):
+def free_port(asked: int | None) -> int:
+    """The port of 127.0.0.1 that was asked for, else the first free one of a few, so that a demo has one address on each start.
+
+    Raises `ProcessFailed` when there is none.
+    """
+    ports = [asked] if asked else list(USUAL_PORTS)
+    for port in ports:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return int(probe.getsockname()[1])
-    raise ProcessFailed("No free port on 127.0.0.1.")
+            return port
+    taken = f"Port {asked}" if asked else f"Each port from {ports[0]} to {ports[-1]}"
+    raise ProcessFailed(f"{taken} of 127.0.0.1 is taken by another program. Name a free one: make demo PORT=9000")
 
 
 class Processes:

@@ -6,14 +6,20 @@ import hashlib
 import io
 import json
 import os
+import re
+import socket
+import ssl
 import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from email.message import Message
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -49,6 +55,9 @@ json.dump({"token": account.token, "phase": competition.phases.get(slug="test-de
 """
 
 
+ADMINISTRATORS = "from accounts.models import User; print(*User.objects.filter(is_superuser=True))"
+
+
 def compose_command() -> list[str]:
     """Compose version 2 where it is installed, else version 1."""
     plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
@@ -62,6 +71,14 @@ class Stack:
     environment: dict[str, str]
     url: str
     secrets: Path
+
+    def get(self, path: str, **headers: str) -> requests.Response:
+        """As the proxy in front of the stack asks, which has taken the request over TLS."""
+        return requests.get(f"{self.url}{path}", headers=self.proxied(**headers), timeout=10, allow_redirects=False)
+
+    def proxied(self, **headers: str) -> dict[str, str]:
+        host = urlsplit(self.environment["PODIUM_SITE_URL"]).netloc
+        return {"Host": host, "X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.1", **headers}
 
     def compose(self, *arguments: str, given: bytes | None = None) -> str:
         done = subprocess.run(
@@ -98,13 +115,16 @@ class Stack:
 
 
 def described(tmp: Path) -> Stack:
+    """With the settings of the README's lines, and folders and a port of this test's own."""
     port = free_port()
-    environment = os.environ | {
+    readme = (REPOSITORY / "README.md").read_text()
+    exported = re.search(r"^export (.+?)(?: +#.*)?$", readme, re.MULTILINE)
+    assert exported is not None
+    environment = os.environ | dict(pair.split("=", 1) for pair in exported[1].split()) | {
         "PODIUM_SECRETS": str(tmp / "secrets"),
         "PODIUM_WORKER_FOLDER": str(tmp / "worker"),
         "PODIUM_PORT": str(port),
-        "PODIUM_SITE_URL": "http://web:8000",
-    }
+    }  # fmt: skip
     return Stack(environment, f"http://127.0.0.1:{port}", tmp / "secrets")
 
 
@@ -122,7 +142,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory, docker_engine: None, runtime
         stack.up()
         yield stack
     finally:
-        stack.compose("down", "--volumes", "--timeout", "5")
+        stack.compose("--profile", "tls", "down", "--volumes", "--timeout", "5")
         subprocess.run(["umount", str(tmp / "worker")], check=False, capture_output=True)
 
 
@@ -143,7 +163,7 @@ def competition(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> tuple
 def submit(stack: Stack, made: dict[str, Any], kind: str, file: Path) -> int:
     with file.open("rb") as content:
         answer = requests.post(
-            f"{stack.url}/api/v1/submissions/", headers={"Authorization": f"Bearer {made['token']}"},
+            f"{stack.url}/api/v1/submissions/", headers=stack.proxied(Authorization=f"Bearer {made['token']}"),
             data={"phase": made["phase"], "kind": kind}, files={"file": (file.name, content)}, timeout=30,
         )  # fmt: skip
     assert answer.status_code == 201, answer.text
@@ -154,11 +174,7 @@ def outcome(stack: Stack, made: dict[str, Any], submission: int) -> dict[str, An
     """The submission as the API shows it once it has ended."""
     give_up = time.monotonic() + SCORED_WITHIN_S
     while True:
-        answer = requests.get(
-            f"{stack.url}/api/v1/submissions/{submission}/",
-            headers={"Authorization": f"Bearer {made['token']}"},
-            timeout=10,
-        )
+        answer = stack.get(f"/api/v1/submissions/{submission}/", Authorization=f"Bearer {made['token']}")
         shown: dict[str, Any] = answer.json()
         if shown["status"] in ("finished", "failed", "cancelled") or time.monotonic() > give_up:
             return shown
@@ -168,7 +184,8 @@ def outcome(stack: Stack, made: dict[str, Any], submission: int) -> dict[str, An
 def test_the_stack_is_described_without_a_password_and_open_on_the_loopback_alone(tmp_path: Path) -> None:
     described_stack = described(tmp_path)
     config = yaml.safe_load(described_stack.compose("config"))
-    assert set(config["services"]) == {
+    usual = {name: service for name, service in config["services"].items() if not service.get("profiles")}
+    assert set(usual) == {
         "prepare",
         "front",
         "web",
@@ -178,13 +195,27 @@ def test_the_stack_is_described_without_a_password_and_open_on_the_loopback_alon
         "postgres",
         "redis",
     }
-    published = {name: service["ports"] for name, service in config["services"].items() if service.get("ports")}
+    published = {name: service["ports"] for name, service in usual.items() if service.get("ports")}
     assert list(published) == ["front"]
     assert "127.0.0.1" in str(published["front"])
     set_here = [
         f"{name}.{key}" for name, service in config["services"].items() for key in service.get("environment", {})
     ]
     assert [key for key in set_here if ("PASSWORD" in key or "SECRET" in key) and not key.endswith("_FILE")] == []
+
+
+def test_every_setting_of_the_docs_reaches_the_containers(tmp_path: Path) -> None:
+    documented = set(
+        re.findall(r"^\| (`PODIUM_.*?`) \|", (REPOSITORY / "docs/administrators.md").read_text(), re.MULTILINE)
+    )
+    names = {name for cell in documented for name in re.findall("PODIUM_[A-Z_]+", cell)}
+    by_the_image = {"PODIUM_DATA_DIR", "PODIUM_STATIC_DIR"}
+    stack = described(tmp_path)
+    stack.environment.update(dict.fromkeys(names, "https://a.setting"))
+    services = yaml.safe_load(stack.compose("config"))["services"]
+    for name in ("prepare", "web", "reconciler", "background"):
+        given = {setting.removesuffix("_FILE") for setting, value in services[name]["environment"].items() if value}
+        assert names - given == by_the_image, name
 
 
 def test_without_secret_files_nothing_starts(tmp_path: Path, docker_engine: None) -> None:
@@ -206,8 +237,8 @@ def test_secrets_are_made_once_and_kept(tmp_path: Path) -> None:
 
 def test_the_site_answers_and_serves_its_static_files(stack: Stack) -> None:
     assert requests.get(f"{stack.url}/healthz", timeout=10).json() == {"status": "ok"}
-    assert requests.get(f"{stack.url}/readyz", timeout=10).json() == {"status": "ready", "faults": []}
-    assert requests.get(f"{stack.url}/accounts/login/", timeout=10).status_code == 200
+    assert requests.get(f"{stack.url}/readyz", timeout=10).json() == {"status": "ready", "faults": [], "degraded": []}
+    assert stack.get("/accounts/login/").status_code == 200
 
 
 def test_no_container_shows_a_secret_in_its_environment_or_command(stack: Stack) -> None:
@@ -232,13 +263,13 @@ def test_a_submission_is_scored_by_the_worker_of_the_stack(
     shown = outcome(stack, made, submission)
     assert shown["status"] == "finished", f"{shown}\n{stack.compose('logs', '--tail', '40', 'worker', 'web')}"
     assert 0.1 < float(shown["scores"]["mae"]) < 2.0
-    headers = {"Authorization": f"Bearer {made['token']}", "Range": "bytes=5-14"}
-    part = requests.get(f"{stack.url}/api/v1/submissions/{submission}/download/", headers=headers, timeout=10)
+    bearer = f"Bearer {made['token']}"
+    part = stack.get(f"/api/v1/submissions/{submission}/download/", Authorization=bearer, Range="bytes=5-14")
     assert (part.status_code, part.content) == (206, (baselines / file).read_bytes()[5:15]), "the front serves the file"
 
 
 def test_nobody_reaches_stored_files_past_the_site(stack: Stack) -> None:
-    assert requests.get(f"{stack.url}/_objects/", timeout=10).status_code == 404
+    assert stack.get("/_objects/").status_code == 404
 
 
 def test_what_was_submitted_is_still_there_when_the_stack_was_taken_down_and_up_again(
@@ -265,3 +296,88 @@ def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Sta
         "static",
         "workers",
     ]
+
+
+def test_the_profile_tls_answers_over_https_and_replaces_what_clients_say_of_themselves(stack: Stack) -> None:
+    ports = {"PODIUM_HTTP_PORT": str(free_port()), "PODIUM_HTTPS_PORT": str(free_port())}
+    with_tls = replace(stack, environment=stack.environment | ports | {"PODIUM_TLS_OPTIONS": "local_certs"})
+    with_tls.compose("--profile", "tls", "up", "--detach", "--no-recreate", "tls")
+    host = urlsplit(stack.environment["PODIUM_SITE_URL"]).netloc
+    plain = requests.get(
+        f"http://127.0.0.1:{ports['PODIUM_HTTP_PORT']}/", headers={"Host": host}, timeout=20, allow_redirects=False
+    )
+    assert (plain.status_code, plain.headers["Location"]) == (308, f"https://{host}/")
+    status, headers = over_tls(host, int(ports["PODIUM_HTTPS_PORT"]), "/accounts/login/")
+    assert status == 200
+    assert headers["Strict-Transport-Security"] == "max-age=31536000"
+    assert "203.0.113.9" not in stack.compose("logs", "--no-color", "--tail", "20", "web")
+
+
+def over_tls(host: str, port: int, path: str) -> tuple[int, Message]:
+    """Ask this machine as that host; the certificate is from an authority of the stack's own. A new Caddy makes it first."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    give_up = time.monotonic() + 30
+    while True:
+        connection = HTTPSConnection(host, timeout=20)
+        try:
+            raw = socket.create_connection(("127.0.0.1", port), timeout=20)
+            connection.sock = context.wrap_socket(raw, server_hostname=host)
+            connection.request("GET", path, headers={"X-Forwarded-For": "203.0.113.9"})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.headers
+        except (ssl.SSLError, ConnectionError):
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.3)
+        finally:
+            connection.close()
+
+
+def recipes() -> list[str]:
+    """The lines of the docs' recipes, without comments."""
+    docs = (REPOSITORY / "docs/administrators.md").read_text()
+    block = docs.partition("## Recipes")[2].partition("```sh\n")[2].partition("```")[0]
+    return [line for line in block.splitlines() if not line.startswith("#")]
+
+
+def recipe(stack: Stack, line: str, folder: Path) -> str:
+    """Run a line of the docs on this stack, in a folder for the files that it reads and writes."""
+    options = [
+        "--project-name",
+        PROJECT,
+        "--project-directory",
+        REPOSITORY,
+        "--file",
+        REPOSITORY / "docker-compose.yml",
+    ]
+    compose = " ".join(map(str, [*compose_command(), *options]))
+    done = subprocess.run(
+        ["bash", "-c", line.replace("docker compose", compose)], cwd=folder, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env=stack.environment | {"ADMIN_PASSWORD": "quite a long secret 11"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_recipes_of_the_docs_work_line_by_line(
+    stack: Stack, competition: tuple[dict[str, Any], Path], tmp_path: Path
+) -> None:
+    made, baselines = competition
+    submission = submit(stack, made, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
+    before = outcome(stack, made, submission)
+    *lines, restore = recipes()
+    said = {line: recipe(stack, line, tmp_path) for line in lines}
+    assert any("rows" in answer for answer in said.values())
+    assert (tmp_path / "podium-backup.tar").stat().st_mode & 0o777 == 0o600
+    assert len(stack.compose("ps", "--quiet", "web").split()) == 2
+    assert {stack.get("/accounts/login/").status_code for _ in range(8)} == {200}
+    stack.compose("down", "--volumes", "--timeout", "5")
+    stack.up()
+    assert "compared and equal" in recipe(stack, restore, tmp_path)
+    after = outcome(stack, made, submission)
+    assert (after["status"], after["scores"]) == (before["status"], before["scores"])
+    assert (
+        stack.compose("exec", "-T", "web", "python", "manage.py", "shell", "-c", ADMINISTRATORS).strip().endswith("ada")
+    )

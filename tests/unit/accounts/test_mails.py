@@ -84,3 +84,17 @@ def test_what_the_mail_server_refuses_is_tried_again_and_given_up_after_a_day(si
         clock.move_to(site.now + timedelta(days=2))
         run_background()
     assert not MAIL.waiting().exists()
+
+
+def test_links_in_mails_lead_to_the_sites_own_address(settings: Any) -> None:
+    settings.SITE_URL, settings.ALLOWED_HOSTS = "https://podium.example.org", ["web"]
+    fields = {
+        "username": "n",
+        "email": "n@example.org",
+        "password1": "a long pass phrase",
+        "password2": "a long pass phrase",
+    }
+    assert Client(headers={"Host": "web"}).post(reverse("account_signup"), fields).status_code == 302
+    run_background()
+    assert "https://podium.example.org/accounts/confirm-email/" in mail.outbox[0].body
+    assert "//web" not in mail.outbox[0].body

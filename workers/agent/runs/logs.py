@@ -12,11 +12,11 @@ from workers.protocol.jobs import Job
 
 
 def set_up_logging(level: int = logging.INFO) -> None:
-    """Write the worker's log as JSON lines on standard error: `at`, `level`, `event`, then what the line is about."""
+    """Write the worker's log as JSON lines on standard error: `timestamp`, `level`, `event`, and what the line is about."""
     structlog.configure(
         processors=[
             structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", key="at"),
+            structlog.processors.TimeStamper(fmt="iso"),
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(default=str),
         ],

@@ -6,12 +6,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from config.backup.archive import Broken
+from config.backup.archive import STREAM, Broken
 from config.backup.services import backup
 
 
 class Command(BaseCommand):
-    help = "Write a backup: a folder, to which later backups only add, or a file whose name ends with .tar."
+    help = "Write a backup: a folder, to which later backups only add, a file whose name ends with .tar, or - for standard output."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)
@@ -21,4 +21,5 @@ class Command(BaseCommand):
             kept = backup(path, now=timezone.now())
         except (Broken, OSError) as error:
             raise CommandError(f"No backup was made: {error}") from error
-        self.stdout.write(f"{path}: {kept.rows} rows, {kept.files} files of {kept.file_bytes} bytes.")
+        answer = self.stderr if path == STREAM else self.stdout
+        answer.write(f"{path}: {kept.rows} rows, {kept.files} files of {kept.file_bytes} bytes.")

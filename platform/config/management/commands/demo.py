@@ -23,10 +23,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--content", choices=sorted(DEMOS), default=DEFAULT, help=f"Which demo (default {DEFAULT})."
         )
-        parser.add_argument("--port", type=int, default=8000, help="Preferred port (default 8000).")
+        parser.add_argument("--port", type=int, help="Port of 127.0.0.1 (default: 8000, or the next one that is free).")
         parser.add_argument("--timeout", type=float, default=300, help="Seconds to wait for the baselines.")
 
-    def handle(self, *args: Any, check: bool, content: str, port: int, timeout: float, **options: Any) -> None:
+    def handle(self, *args: Any, check: bool, content: str, port: int | None, timeout: float, **options: Any) -> None:
         if not settings.EMBEDDED:
             raise CommandError(
                 "The demo runs embedded: unset DATABASE_URL, it would fill your database with demo people."

@@ -11,7 +11,7 @@ from config.backup.services import CannotRestore, restore
 
 
 class Command(BaseCommand):
-    help = "Fill an empty, migrated site from a backup and compare the two."
+    help = "Fill an empty, migrated site from a backup (- for one on standard input) and compare the two."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path)

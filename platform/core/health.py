@@ -1,0 +1,55 @@
+"""What the site needs and what it can do without for a while, asked now."""
+
+import os
+from typing import Final
+
+from django.conf import settings
+from django.core.cache import caches
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from kombu.exceptions import OperationalError as BrokerError
+
+from core.celery import app
+
+ANSWERS_WITHIN_S: Final = 1
+RETRY_AFTER_S: Final = 10
+UNAVAILABLE: Final = (
+    "The site is away for a moment; nothing that you sent in before is lost. Try again in a few seconds."
+)
+
+
+def is_database_away(error: BaseException | None) -> bool:
+    """Whether the database is away, restarts or has no room for this now, which is no fault of a query: it may be asked again."""
+    return isinstance(error, InterfaceError | OperationalError)
+
+
+def faults() -> list[str]:
+    """Without these the site cannot serve: its database and its data folder."""
+    missing = []
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (DatabaseError, OSError) as error:
+        missing.append(f"database: {type(error).__name__}")
+    if not os.access(settings.DATA_DIR, os.W_OK):
+        missing.append("data folder: not writable")
+    return missing
+
+
+def degraded() -> list[str]:
+    """What is away although the site serves without it, with what that costs."""
+    away = []
+    caches["default"].get("health")
+    if getattr(caches["default"], "is_away", bool)():
+        away.append("cache: Redis does not answer; limits are counted in the database")
+    if not _broker_answers():
+        away.append("broker: does not answer; runs and background work start up to a minute later")
+    return away
+
+
+def _broker_answers() -> bool:
+    try:
+        with app.connection_for_write() as broker:
+            broker.ensure_connection(max_retries=1, timeout=ANSWERS_WITHIN_S, interval_start=0, interval_step=0)
+    except (BrokerError, OSError):
+        return False
+    return True

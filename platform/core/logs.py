@@ -1,0 +1,60 @@
+"""Logs as JSON lines on standard error: one format for the site, its web server and its background processes."""
+
+from typing import Any, Final
+
+import structlog
+from gunicorn.glogging import Logger
+
+SHARED: Final[list[Any]] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso"),
+]
+# What workers and load balancers ask every few seconds; a line each would bury the others. Their failures are logged.
+ASKED_ALL_THE_TIME: Final = ("/healthz", "/readyz", "/api/worker/v1/")
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """For `logging.config.dictConfig`: everything at this level and above, without Django's own handlers."""
+    formatter = {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "processors": [
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        "foreign_pre_chain": SHARED,
+    }
+    names = ("django", "django.server", "gunicorn.error", "gunicorn.access")
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": formatter},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {name: {"handlers": ["stderr"], "level": level, "propagate": False} for name in names},
+    }
+
+
+def configure_structlog() -> None:
+    """Send what `structlog.get_logger` writes through the handlers of `logging_config`."""
+    structlog.configure(
+        processors=[*SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+
+
+class WebLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
+    """Gunicorn's logger, whose access log has a JSON object a request; without query strings, which may hold secrets."""
+
+    def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: Any) -> None:
+        status = int(str(resp.status).split()[0])
+        path = environ.get("PATH_INFO", "")
+        if status < 400 and path.startswith(ASKED_ALL_THE_TIME):
+            return
+        structlog.get_logger("gunicorn.access").info(
+            "request", method=environ.get("REQUEST_METHOD", ""), path=path, status=status, bytes=resp.sent,
+            ms=round(request_time.total_seconds() * 1000, 1), address=environ.get("HTTP_X_FORWARDED_FOR") or environ.get("REMOTE_ADDR", ""),
+        )  # fmt: skip
