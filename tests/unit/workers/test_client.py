@@ -94,6 +94,11 @@ def cut_off(handler: Handler) -> None:
     handler.close_connection = True
 
 
+def lost(handler: Handler) -> None:
+    """The request arrives; its answer does not."""
+    handler.close_connection = True
+
+
 def other_content(handler: Handler) -> None:
     handler.answer(200, b"x" * len(CONTENT))
 
@@ -193,6 +198,41 @@ def test_an_upload_carries_its_digest_and_starts_from_its_first_byte_each_time(s
         ("PUT", "/api/worker/v1/runs/r/outputs/ingestion.log", CONTENT)
     ] * 2
     assert site.seen[0][2]["X-Content-SHA256"] == DIGEST
+
+
+def test_calls_in_step_with_the_loss_of_answers_get_through(site: Site) -> None:
+    """Claims and heartbeats take turns, and so does the loss: without a second try each heartbeat would be the one that is lost."""
+    answers = {"claim": status(204), "heartbeat": status(200, {"action": "continue"})}
+    for _ in range(5):
+        site.will(lost, answers["heartbeat"])
+        site.client.heartbeat("r", "run-token", Heartbeat(state=Activity.SCORING))
+        site.will(lost, answers["claim"])
+        assert site.client.claim(Claim(claim_id="c")) is None
+    bodies = [body for _, path, _, body in site.seen if path.endswith("claim")]
+    assert len(bodies) == 10
+    assert len(set(bodies)) == 1, "the same claim, so that no run is handed out to nobody"
+
+
+def test_a_connection_that_the_site_has_just_closed_costs_no_call(site: Site) -> None:
+    site.will(status(204), lost, status(204))
+    assert site.client.claim(Claim()) is None
+    assert site.client.claim(Claim()) is None, "a new connection took it"
+
+
+def test_a_site_that_stays_away_is_given_up_soon_so_that_the_loop_goes_on(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "BRIEF_PATIENCE_S", 0.05)
+    site.will(*[lost] * 100)
+    with pytest.raises(SiteUnreachable):
+        site.client.claim(Claim())
+    assert 2 <= len(site.seen) < 100
+
+
+def test_loops_do_not_keep_step() -> None:
+    pauses = [clients.jittered(2.0) for _ in range(50)]
+    assert len(set(pauses)) > 40
+    assert all(1.5 <= pause <= 2.0 for pause in pauses), "never longer than was promised"
 
 
 def test_a_site_that_is_not_there_is_unreachable_and_names_no_token() -> None:
