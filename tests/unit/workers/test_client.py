@@ -265,3 +265,28 @@ def test_a_redirect_is_not_followed_with_the_token(site: Site) -> None:
     with pytest.raises(SiteError):
         site.client.claim(Claim())
     assert len(site.seen) == 1
+
+
+def test_a_lost_answer_is_asked_for_again_soon_also_after_many_losses(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(site.client._stop, "wait", waited.append)
+    site.will(*[lost] * 12, status(200, {"state": "finished"}))
+    site.client.complete("r", "token", RESULT, patience_s=60)
+    assert len(waited) == 12
+    assert max(waited) <= clients.LONGEST_PAUSE_AFTER_A_LOSS_S
+
+
+def test_a_site_that_is_down_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = SiteClient("http://127.0.0.1:9", "t")
+    waited: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        return len(waited) == 8
+
+    monkeypatch.setattr(client._stop, "wait", wait)
+    with pytest.raises(SiteUnreachable):
+        client.complete("r", "token", RESULT, patience_s=600)
+    assert max(waited) > 5

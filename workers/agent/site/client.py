@@ -14,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import ProtocolError
 
 from workers import __version__
 from workers.errors import SandboxError
@@ -27,6 +28,7 @@ TRANSFER_TIMEOUT_S = 300.0
 CHUNK_BYTES = 1 << 20
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 15.0
+LONGEST_PAUSE_AFTER_A_LOSS_S = 1.5
 BRIEF_PATIENCE_S = 1.0  # for calls that are made again and again: two more tries, then the next one
 JITTER = 0.25
 POOL_CONNECTIONS = 32
@@ -178,8 +180,10 @@ class SiteClient:
         while True:
             try:
                 return call()
-            except only:
+            except only as error:
                 wait = pause()
+                if isinstance(error, AnswerLost):  # the site is there: what waits for this answer goes on soon
+                    wait = min(wait, LONGEST_PAUSE_AFTER_A_LOSS_S * random.uniform(0.5, 1.0))
                 if time.monotonic() + wait > until or self._stop.wait(wait):
                     raise
 
@@ -202,7 +206,8 @@ class SiteClient:
             )
         except requests.RequestException as error:
             # Never the whole address: that of a file is a secret while it is valid.
-            raise AnswerLost(f"{type(error).__name__} when calling {urlsplit(self._base).netloc}") from error
+            failure = AnswerLost if _broke(error) else SiteUnreachable
+            raise failure(f"{type(error).__name__} when calling {urlsplit(self._base).netloc}") from error
         if 200 <= answer.status_code < 300:
             return answer
         refusal = _refusal(answer)
@@ -220,6 +225,12 @@ class SiteClient:
         if not isinstance(body, dict):
             raise SiteUnreachable("the site's answer is no JSON object")
         return body
+
+
+def _broke(error: requests.RequestException) -> bool:
+    """Whether there was a connection, which ended before the answer; requests tells it by what it wraps alone."""
+    wraps = error.args[0] if error.args else None
+    return isinstance(error, requests.ReadTimeout) or isinstance(wraps, ProtocolError | ConnectionError)
 
 
 def _read(model: type[M], body: dict[str, Any]) -> M:
