@@ -1,6 +1,6 @@
 """Pictures of every page, for people to look at: `python -m tests.browser.gallery FOLDER [parts of names]`.
 
-Each at 1280 and 390 pixels, light and dark, with empty pages, errors and long texts among them.
+Each at 1440 and 390 pixels, light and dark, with empty pages, errors and long texts among them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from tests.browser.seeding import WINNER
 from tests.browser.site import BrowserSite, create_database
 from tests.browser.visitor import Visitor
 
-SIZES = {"wide": (1280, 800), "phone": (390, 844)}
+SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 GAP, CLUSTER, FINALS = "/competitions/gap", "/competitions/cluster", "/competitions/finals"
 # Name -> who looks ("" for nobody signed in), and at what.
 PAGES: dict[str, tuple[str, str]] = {
     "index": ("", "/"),
+    "index-signed-in": ("ada", "/"),
+    "styleguide": ("", "/styleguide/"),
     "bundles": ("olga", "/organize/bundles/"),
     "series": ("", "/series/graphs/"),
     "rules-with-questions": ("sam", f"{CLUSTER}/rules/"),
