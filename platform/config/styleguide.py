@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 from django import forms
@@ -52,8 +53,7 @@ def icon_names() -> list[str]:
     """The icons of the sprite."""
     path = find("podium/icons.svg")
     assert isinstance(path, str), "the sprite is part of the site"
-    with open(path) as file:
-        return re.findall(r'<symbol id="([^"]+)"', file.read())
+    return re.findall(r'<symbol id="([^"]+)"', Path(path).read_text())
 
 
 def _phases(now: datetime) -> list[Phase]:

@@ -41,9 +41,7 @@ def test_every_icon_that_a_page_names_is_in_the_sprite(new_visitor: NewVisitor) 
 def test_a_page_weighs_little(new_visitor: NewVisitor, path: str) -> None:
     visitor = new_visitor()
     sizes: dict[str, int] = {}
-    visitor.page.on(
-        "requestfinished", lambda request: sizes.update({request.url: request.sizes()["responseBodySize"]})
-    )
+    visitor.page.on("requestfinished", lambda request: sizes.update({request.url: request.sizes()["responseBodySize"]}))
     visitor.visit(path)
     visitor.page.wait_for_load_state("networkidle")
     ours = {address: size for address, size in sizes.items() if "/logo/" not in address and "/images/" not in address}
