@@ -54,3 +54,14 @@ def test_a_page_of_a_competition_begins_in_the_first_half_of_a_phone(new_visitor
     visitor.visit(path)
     top = visitor.main.evaluate("one => one.getBoundingClientRect().top")
     assert top <= SCREENS["phone"]["height"] / 2
+
+
+def test_tabs_and_the_head_of_a_board_stay_in_sight(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("cleo", viewport={"width": 1440, "height": 420})
+    page = visitor.visit(f"{GAP}/leaderboard/")
+    page.locator("table.board tbody tr").last.scroll_into_view_if_needed()
+    assert page.evaluate("scrollY") > 0
+    head, tabs = (page.locator(name).first.bounding_box() for name in ("table.board thead th", ".tab-strip"))
+    assert head and tabs
+    assert tabs["y"] == 0
+    assert tabs["height"] - 2 <= head["y"] < 80
