@@ -62,6 +62,7 @@ def test_tabs_and_the_head_of_a_board_stay_in_sight(new_visitor: NewVisitor) -> 
     page.locator("table.board tbody tr").last.scroll_into_view_if_needed()
     assert page.evaluate("scrollY") > 0
     head, tabs = (page.locator(name).first.bounding_box() for name in ("table.board thead th", ".tab-strip"))
-    assert head and tabs
+    assert head is not None
+    assert tabs is not None
     assert tabs["y"] == 0
     assert tabs["height"] - 2 <= head["y"] < 80
