@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import services
@@ -258,6 +259,7 @@ def pictures(browser: Browser, url: str, folder: Path, parts: list[str]) -> None
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
+    settings.configure(BASE_DIR=services.REPOSITORY)  # all that this process asks of Django; the site's have their own
     real = services.Services(services.run_folder())
     database_url = create_database(real.postgres(), f"gallery-{uuid.uuid4().hex[:8]}")
     site = BrowserSite(Path(tempfile.mkdtemp()), database_url=database_url, redis_url=real.redis())
