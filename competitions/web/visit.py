@@ -22,6 +22,8 @@ from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.resources.images import image_name
 from competitions.teams.models import Invitation, Membership, Registration, Team
+from competitions.teams.services import team_count
+from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Facts:
     is_invited: bool = False  # somebody waits for this person's answer to an invitation to a team
     is_organizer: bool = False
     sees_sealed: bool = False
+    team_count: int = 0
     worker_seen_at: datetime | None = None  # when a compute worker of the competition's queue was last heard of
 
 
@@ -114,6 +117,14 @@ class Visit:
     def can_see_board(self, board: Leaderboard) -> bool:
         return may_see_board(self.reader, board)
 
+    @property
+    def timeline(self) -> list[TimelineStep]:
+        return timeline(self.phases, self.now)
+
+    @property
+    def deadline(self) -> Deadline | None:
+        return next_deadline(self.phases, self.now)
+
     def url(self, name: str) -> str:
         return reverse(f"web:{name}", args=[self.competition.slug])
 
@@ -154,6 +165,7 @@ def _annotations(user: User | AnonymousUser) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "current_rules": Subquery(rules.values("number")[:1]),
         "has_questions": Exists(Question.objects.filter(**mine)),
+        "team_count": team_count(),
     }
     if user.is_authenticated:
         registration = Registration.objects.filter(user=user, **mine)

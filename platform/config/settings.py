@@ -24,6 +24,7 @@ env = environ.FileAwareEnv()
 
 EMBEDDED = not env.str("DATABASE_URL", default="")
 DEBUG = env.bool("PODIUM_DEBUG", default=False)
+SHOW_STYLEGUIDE = DEBUG
 DATA_DIR = Path(env.str("PODIUM_DATA_DIR", default=str(BASE_DIR / "var" / "podium"))).resolve()
 SITE_URL = env.str("PODIUM_SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
 HTTPS = SITE_URL.startswith("https://")

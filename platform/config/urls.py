@@ -1,11 +1,13 @@
 """Every URL of the site."""
 
 from allauth.account.decorators import secure_admin_login
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 
 from competitions.codabench_api.datasets import DatasetDownload
 from config import metrics
+from config.styleguide import styleguide
 
 admin.autodiscover()
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -24,6 +26,8 @@ urlpatterns = [
     path("datasets/download/<uuid:key>/", DatasetDownload.as_view(), name="dataset-download"),
     path("", include("competitions.web.urls")),
 ]
+if settings.SHOW_STYLEGUIDE:
+    urlpatterns.append(path("styleguide/", styleguide, name="styleguide"))
 handler404 = "competitions.web.errors.not_found"
 handler403 = "competitions.web.errors.forbidden"
 handler500 = "competitions.web.errors.server_error"

@@ -1,6 +1,6 @@
 """Pictures of every page, for people to look at: `python -m tests.browser.gallery FOLDER [parts of names]`.
 
-Each at 1280 and 390 pixels, light and dark, with empty pages, errors and long texts among them.
+Each at 1440 and 390 pixels, light and dark, with empty pages, errors and long texts among them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import services
@@ -20,11 +21,13 @@ from tests.browser.seeding import WINNER
 from tests.browser.site import BrowserSite, create_database
 from tests.browser.visitor import Visitor
 
-SIZES = {"wide": (1280, 800), "phone": (390, 844)}
+SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 GAP, CLUSTER, FINALS = "/competitions/gap", "/competitions/cluster", "/competitions/finals"
 # Name -> who looks ("" for nobody signed in), and at what.
 PAGES: dict[str, tuple[str, str]] = {
     "index": ("", "/"),
+    "index-signed-in": ("ada", "/"),
+    "styleguide": ("", "/styleguide/"),
     "bundles": ("olga", "/organize/bundles/"),
     "series": ("", "/series/graphs/"),
     "rules-with-questions": ("sam", f"{CLUSTER}/rules/"),
@@ -256,6 +259,7 @@ def pictures(browser: Browser, url: str, folder: Path, parts: list[str]) -> None
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
+    settings.configure(BASE_DIR=services.REPOSITORY)  # all that this process asks of Django; the site's have their own
     real = services.Services(services.run_folder())
     database_url = create_database(real.postgres(), f"gallery-{uuid.uuid4().hex[:8]}")
     site = BrowserSite(Path(tempfile.mkdtemp()), database_url=database_url, redis_url=real.redis())

@@ -1,4 +1,4 @@
-"""The site's own settings for the site that the browser visits, but for the rounds of a password's hash.
+"""The site's own settings for the site that the browser visits, but for the style guide and the rounds of a password's hash.
 
 The rounds are slow by design: half a second at each sign-in, and most tests begin with one.
 """
@@ -14,4 +14,5 @@ class QuickHasher(PBKDF2PasswordHasher):
     iterations = 1_000
 
 
+SHOW_STYLEGUIDE = True
 PASSWORD_HASHERS = ["tests.browser.settings.QuickHasher"]

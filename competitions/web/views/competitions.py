@@ -24,6 +24,7 @@ from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, cleaned
+from competitions.web.presentation.listing import cards_of, listed_for
 from competitions.web.visit import Visit, visit
 
 
@@ -35,23 +36,18 @@ def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    competitions = Competition.objects.visible_to(request.user).select_related("series").prefetch_related("phases")
-    page = Paginator(competitions, 24).get_page(request.GET.get("page"))
     now = timezone.now()
-    cards = [(one, [phase for phase in one.phases.all() if phase.is_open(now)]) for one in page]
-    return render(request, "web/index.html", {"page": page, "cards": cards})
+    page = Paginator(listed_for(request.user, now), 24).get_page(request.GET.get("page"))
+    return render(request, "web/index.html", {"page": page, "cards": cards_of(page, now)})
 
 
 @require_safe
 def series(request: HttpRequest, slug: str) -> HttpResponse:
     """A series: what its tracks have in common, and the tracks that the visitor sees."""
     found = get_object_or_404(Series, slug=slug)
-    tracks = Competition.objects.visible_to(request.user).filter(series=found).order_by("pk")
     now = timezone.now()
-    cards = [
-        (one, [phase for phase in one.phases.all() if phase.is_open(now)]) for one in tracks.prefetch_related("phases")
-    ]
-    return render(request, "web/series.html", {"series": found, "cards": cards})
+    tracks = listed_for(request.user, now).filter(series=found).order_by("pk")
+    return render(request, "web/series.html", {"series": found, "cards": cards_of(tracks, now)})
 
 
 @require_safe

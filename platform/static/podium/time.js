@@ -13,9 +13,9 @@
   let offset = 0; // milliseconds by which the site's clock is ahead of this computer's
 
   const label = (root) => {
-    for (const time of root.querySelectorAll("time[data-instant]:not([title]), time[data-ago]:not([title])")) {
+    for (const time of root.querySelectorAll("time[data-instant]:not([title]), time[data-ago]:not([title]), time[data-left]:not([title])")) {
       const own = `${local.format(new Date(time.dateTime))} (${zone})`;
-      time.title = time.hasAttribute("data-ago") ? `${time.textContent}, ${own}` : own;
+      time.title = time.matches("[data-ago], [data-left]") ? `${time.textContent}, ${own}` : own;
     }
   };
 
@@ -55,6 +55,10 @@
 
   const tick = () => {
     for (const time of document.querySelectorAll("time[data-ago]")) time.textContent = ago(new Date(time.dateTime));
+    for (const time of document.querySelectorAll("time[data-left]")) {
+      const seconds = (new Date(time.dateTime) - now()) / 1000;
+      time.textContent = seconds > 0 ? `in ${words(seconds)}` : ago(new Date(time.dateTime));
+    }
     for (const span of document.querySelectorAll("[data-countdown]")) {
       const text = countdown(span);
       if (span.textContent !== text) span.textContent = text;

@@ -1,0 +1,1 @@
+"""What the header and the cards of competitions show."""

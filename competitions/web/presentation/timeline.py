@@ -1,0 +1,52 @@
+"""Where a competition is between its first phase and its last: the timeline, and the date that matters next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from competitions.catalog.models import Phase
+
+
+@dataclass(frozen=True)
+class TimelineStep:
+    """A phase on the timeline: what is past, now or coming, how much of it is over, and the date that it is told by."""
+
+    name: str
+    state: str
+    percent: int
+    word: str
+    at: datetime | None
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """The next date that changes what one can do: a phase that closes or opens."""
+
+    phase: str
+    verb: str
+    at: datetime
+
+
+def timeline(phases: Sequence[Phase], now: datetime) -> list[TimelineStep]:
+    """Every phase in its order."""
+    return [_step(phase, now) for phase in phases]
+
+
+def _step(phase: Phase, now: datetime) -> TimelineStep:
+    if now < phase.opens_at:
+        return TimelineStep(phase.name, "coming", 0, "opens", phase.opens_at)
+    if phase.closes_at is None:
+        return TimelineStep(phase.name, "now", 100, "open, no end date", None)
+    if phase.closes_at <= now:
+        return TimelineStep(phase.name, "past", 100, "closed", phase.closes_at)
+    percent = round(100 * ((now - phase.opens_at) / (phase.closes_at - phase.opens_at)))
+    return TimelineStep(phase.name, "now", percent, "closes", phase.closes_at)
+
+
+def next_deadline(phases: Sequence[Phase], now: datetime) -> Deadline | None:
+    """The first close of an open phase; while none is open, the next opening."""
+    closing = [
+        Deadline(phase.name, "closes", phase.closes_at) for phase in phases if phase.closes_at and phase.is_open(now)
+    ]
+    opening = [Deadline(phase.name, "opens", phase.opens_at) for phase in phases if now < phase.opens_at]
+    return min(closing or opening, key=lambda deadline: deadline.at, default=None)

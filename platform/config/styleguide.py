@@ -1,0 +1,71 @@
+"""The page that shows every token and component of the design system; there while PODIUM_DEBUG is on."""
+
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from django import forms
+from django.contrib.staticfiles.finders import find
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from competitions.catalog.models import Column, Phase
+from competitions.submissions.states import State
+from competitions.web.plots import Plot, score_plot
+from competitions.web.presentation.timeline import timeline
+
+COLOURS: Final = ("accent", "accent-ground", "warm", "warm-bright", "warm-ground", "good", "good-ground", "bad", "bad-ground",
+                  "surface", "ground", "sunken", "line", "ink", "ink-soft")  # fmt: skip
+SIZES: Final = ("tiny", "small", "body", "h3", "h2", "h1", "title", "figure")
+SPACES: Final = (1, 2, 3, 4, 6, 8, 12)
+MESSAGES: Final = {
+    "success": "Submission 12 was accepted.", "warning": "The phase closes in an hour.",
+    "error": "The file has 39 rows; 40 were expected.", "info": "You are invited to a team.",
+}  # fmt: skip
+TEAMS: Final = (("Gradient Descenders", "0.9312"), ("Overfitters Anonymous", "0.9298"), ("Éva és a többiek", "0.9105"))
+
+
+class ExampleForm(forms.Form):
+    """One field of each kind, the first of them filled in wrongly."""
+
+    name = forms.CharField(label="Team name", max_length=8, help_text="Shown on the leaderboard.")
+    size = forms.ChoiceField(label="Size", choices=[("1", "One person"), ("2", "A few people")])
+    text = forms.CharField(label="About you", widget=forms.Textarea({"rows": 3}), required=False)
+    accepts = forms.BooleanField(label="I have read the rules", required=False)
+
+
+@require_safe
+def styleguide(request: HttpRequest) -> HttpResponse:
+    """All of it on one page, with texts and numbers made up for it."""
+    now = timezone.now()
+    context = {
+        "colours": COLOURS, "sizes": SIZES, "spaces": SPACES, "icons": icon_names(), "states": list(State),
+        "messages_shown": MESSAGES, "teams": TEAMS, "steps": timeline(_phases(now), now), "plot": _plot(now),
+        "form": ExampleForm({"name": "A name that is too long", "size": "1"}),
+    }  # fmt: skip
+    return render(request, "components/styleguide.html", context)
+
+
+def icon_names() -> list[str]:
+    """The icons of the sprite."""
+    path = find("podium/icons.svg")
+    assert isinstance(path, str), "the sprite is part of the site"
+    return re.findall(r'<symbol id="([^"]+)"', Path(path).read_text())
+
+
+def _phases(now: datetime) -> list[Phase]:
+    week = timedelta(days=7)
+    return [
+        Phase(name="Practice", opens_at=now - 3 * week, closes_at=now - 2 * week),
+        Phase(name="Development", opens_at=now - 2 * week, closes_at=now + week),
+        Phase(name="Final", opens_at=now + week, closes_at=now + 2 * week),
+    ]
+
+
+def _plot(now: datetime) -> Plot | None:
+    best = [(now - timedelta(days=days), value) for days, value in [(20, 0.61), (14, 0.52), (9, 0.47), (2, 0.43)]]
+    own = [(now - timedelta(days=days), value) for days, value in [(12, 0.66), (6, 0.55), (1, 0.48)]]
+    return score_plot(best, own, Column(key="mae", title="MAE", precision=2), until=now)

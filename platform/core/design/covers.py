@@ -1,0 +1,72 @@
+"""Covers and colours made from names: the same name always gets the same, so a competition without a picture still has a face."""
+
+import random
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+HUES: Final = 6  # .hue-0 to .hue-5 in tokens.css
+WIDTH, HEIGHT = 480, 160
+BARS, GAP = 15, 6
+LOWEST, HIGHEST = 18, 128
+
+
+def hue_of(name: str) -> int:
+    """Number of the colours that go with a name."""
+    return zlib.crc32(name.encode()) % HUES
+
+
+def initials_of(name: str) -> str:
+    """Up to two letters that stand for a person or a team."""
+    words = re.findall(r"\w+", name)
+    return "".join(word[0] for word in words[:2]).upper() or "?"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One column of a cover; `kind` is how it is coloured."""
+
+    x: int
+    y: int
+    height: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Columns like those of the sign, before arcs around one point. Sizes are in units of the drawing."""
+
+    width: int
+    height: int
+    bar_width: int
+    bars: list[Bar]
+    centre: int
+    radii: list[int]
+
+
+def cover_of(name: str) -> Cover:
+    """The cover of a competition by its slug."""
+    numbers = random.Random(name)
+    heights = _walk(numbers)
+    bar_width = WIDTH // BARS - GAP
+    bars = [
+        Bar(
+            x=number * (bar_width + GAP), y=HEIGHT - height, height=height,
+            kind="best" if height == max(heights) else "high" if height > 70 else "low",
+        )
+        for number, height in enumerate(heights)
+    ]  # fmt: skip
+    first = numbers.randrange(40, 80)
+    radii = [first + step * 34 for step in range(3)]
+    return Cover(WIDTH, HEIGHT, bar_width, bars, numbers.randrange(WIDTH // 4, WIDTH), radii)
+
+
+def _walk(numbers: random.Random) -> list[int]:
+    """Heights that rise and fall by steps; only one is the highest."""
+    height, heights = numbers.randrange(LOWEST, 70), []
+    for _ in range(BARS):
+        height = min(max(height + numbers.randrange(-34, 38), LOWEST), HIGHEST)
+        heights.append(height)
+    heights[heights.index(max(heights))] += 12
+    return heights

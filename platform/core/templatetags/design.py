@@ -1,0 +1,48 @@
+"""The design system's tags: icons, covers, avatars, and the states that come with an icon."""
+
+from typing import Final
+
+from django import template
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from core.design.covers import Cover, cover_of, hue_of, initials_of
+
+register = template.Library()
+MEDALS: Final = (1, 2, 3)
+MESSAGE_ICONS: Final = {"success": "circle-check", "warning": "triangle-alert", "error": "circle-x"}
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """An icon of the sprite, which a screen reader passes over: a word always stands beside it."""
+    sprite = staticfiles_storage.url("podium/icons.svg")
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>', sprite, name)
+
+
+@register.filter
+def hue(name: str) -> str:
+    """The class with the colours of a name."""
+    return f"hue-{hue_of(name)}"
+
+
+@register.inclusion_tag("components/cover.html")
+def cover(name: str) -> dict[str, Cover]:
+    """A drawing that stands for a competition that brings no picture; its element around it has the `hue` class."""
+    return {"cover": cover_of(name)}
+
+
+@register.simple_tag
+def avatar(name: str, rank: int | None = None) -> SafeString:
+    """A team's or a person's initials in the colours of their name; the first three ranks get a medal."""
+    medal = f" medal-{rank}" if rank in MEDALS else ""
+    return format_html(
+        '<span class="avatar hue-{}{}" aria-hidden="true">{}</span>', hue_of(name), medal, initials_of(name)
+    )
+
+
+@register.filter
+def message_icon(tag: str) -> str:
+    """The icon of a message by its level."""
+    return MESSAGE_ICONS.get(tag, "info")

@@ -1,0 +1,68 @@
+"""The style guide shows each component as it is on the pages: without a fault, at each width, in each scheme."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser.conftest import NewVisitor
+from tests.browser.gallery import CLUSTER, GAP
+
+SCREENS = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
+MOST_BYTES = 200_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_axe_finds_nothing_at_all_in_the_style_guide(
+    new_visitor: NewVisitor, folder: Path, screen: str, scheme: str
+) -> None:
+    visitor = new_visitor(viewport=SCREENS[screen], color_scheme=scheme)
+    page = visitor.visit("/styleguide/")
+    page.screenshot(path=folder / f"styleguide-{screen}-{scheme}.png", full_page=True)
+    results: dict[str, Any] = Axe().run(page, options={"preload": False}).response
+    assert [(found["id"], node["html"][:120]) for found in results["violations"] for node in found["nodes"]] == []
+    assert visitor.overflow() <= 0
+
+
+def test_every_icon_that_a_page_names_is_in_the_sprite(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("fred")
+    names = set(visitor.visit("/styleguide/").locator(".icons li").all_inner_texts())
+    used: set[str] = set()
+    for path in ("/", f"{GAP}/", f"{CLUSTER}/submissions/", "/styleguide/"):
+        used |= set(visitor.visit(path).locator("svg.icon use").evaluate_all("all => all.map(one => one.href.baseVal)"))
+    assert {address.partition("#")[2] for address in used} <= {name.strip() for name in names}
+
+
+@pytest.mark.parametrize("path", ["/", f"{GAP}/", f"{GAP}/leaderboard/", "/styleguide/"])
+def test_a_page_weighs_little(new_visitor: NewVisitor, path: str) -> None:
+    visitor = new_visitor()
+    sizes: dict[str, int] = {}
+    visitor.page.on("requestfinished", lambda request: sizes.update({request.url: request.sizes()["responseBodySize"]}))
+    visitor.visit(path)
+    visitor.page.wait_for_load_state("networkidle")
+    ours = {address: size for address, size in sizes.items() if "/logo/" not in address and "/images/" not in address}
+    assert sum(ours.values()) <= MOST_BYTES, ours
+
+
+@pytest.mark.parametrize("path", [f"{GAP}/", f"{GAP}/leaderboard/", f"{GAP}/submissions/"])
+def test_a_page_of_a_competition_begins_in_the_first_half_of_a_phone(new_visitor: NewVisitor, path: str) -> None:
+    visitor = new_visitor("ada", viewport=SCREENS["phone"])
+    visitor.visit(path)
+    top = visitor.main.evaluate("one => one.getBoundingClientRect().top")
+    assert top <= SCREENS["phone"]["height"] / 2
+
+
+def test_tabs_and_the_head_of_a_board_stay_in_sight(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor("cleo", viewport={"width": 1440, "height": 420})
+    page = visitor.visit(f"{GAP}/leaderboard/")
+    page.locator("table.board tbody tr").last.scroll_into_view_if_needed()
+    assert page.evaluate("scrollY") > 0
+    head, tabs = (page.locator(name).first.bounding_box() for name in ("table.board thead th", ".tab-strip"))
+    assert head is not None
+    assert tabs is not None
+    assert tabs["y"] == 0
+    assert tabs["height"] - 2 <= head["y"] < 80
