@@ -1,6 +1,7 @@
 """Moves in the winners' lane: invite, hand in, decide. A place's row is locked while it moves."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,7 @@ from accounts.models import User
 from competitions.catalog.models import Leaderboard
 from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.sealing.amendments import decision_publish
 from competitions.leaderboards.services import board_follow
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
@@ -59,15 +61,22 @@ def invite_next(*, lane: Lane, actor: str, now: datetime) -> list[Place]:
         .select_related("phase__competition")
         .get(pk=lane.leaderboard_id)
     )
-    if not scores_are_public(board) or board.phase.closes_at is None or now < board.phase.closes_at:
+    if not _may_invite(board, now):
         raise refusals.NotRevealedYet(lane)
-    taken = Place.objects.filter(lane=lane, state__in=(*OPEN, State.CONFIRMED)).count()
-    made = [
-        _invited(lane, entry, rank, actor, now) for rank, entry in _candidates(lane, board)[: max(lane.top - taken, 0)]
-    ]
-    if not made:
+    invited = _invite_free(lane, board, actor, now)
+    if not invited:
         raise refusals.NobodyLeft(lane)
-    return made
+    return invited
+
+
+def _may_invite(board: Leaderboard, now: datetime) -> bool:
+    return scores_are_public(board) and board.phase.closes_at is not None and now >= board.phase.closes_at
+
+
+def _invite_free(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> list[Place]:
+    taken = Place.objects.filter(lane=lane, state__in=(*OPEN, State.CONFIRMED)).count()
+    free = max(lane.top - taken, 0)
+    return [_invited(lane, entry, rank, actor, now) for rank, entry in _candidates(lane, board)[:free]]
 
 
 def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
@@ -207,6 +216,7 @@ def place_confirm(*, key: UUID, actor: str, now: datetime) -> Place:
 
     Raises `NotReady` or `OutsideTolerance`; then nothing is changed.
     """
+    _locked_board(key)
     place = locked_place(key)
     if place.state != State.COMPARED:
         raise refusals.NotReady(place, "Confirming")
@@ -222,23 +232,59 @@ def place_confirm(*, key: UUID, actor: str, now: datetime) -> Place:
 
 
 @transaction.atomic
-def place_fail(*, key: UUID, reason: str, actor: str, now: datetime, declined: bool = False) -> Place:
-    """End a place with a reason that the team reads. Raises `ReasonMissing` or `NotReady`."""
+def place_fail(*, key: UUID, reason: str, actor: str, now: datetime) -> Place:
+    """End a place with a public reason, and invite the next team. Raises `ReasonMissing` or `NotReady`."""
+    board = _locked_board(key)
     place = locked_place(key)
     text = printable(reason).strip()[:1000]
     if not text:
         raise refusals.ReasonMissing
-    source = State(place.state)
-    if State.FAILED not in NEXT.get(source, ()):
+    if place.state not in OPEN or place.state == State.VERIFYING:
         raise refusals.NotReady(place, "Ending it")
-    place_move(place=place, source=source, target=State.FAILED, actor=actor, now=now, note=text, reason=text)
-    _tell(place, "not confirmed", f"Your team's place was not confirmed: {text}")
+    _end(place, text, actor, now)
+    decision_publish(board=board, reason=f"Rank {place.rank}, {place.team}, is not confirmed: {text}", now=now)
+    _follow_up(place.lane, board, actor, now)
     return place
+
+
+def _end(place: Place, reason: str, actor: str, now: datetime) -> None:
+    source = State(place.state)
+    place_move(place=place, source=source, target=State.FAILED, actor=actor, now=now, note=reason, reason=reason)
+    _tell(place, "not confirmed", f"Your team's place was not confirmed: {reason}")
+
+
+def _follow_up(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> None:
+    """Invite the next team for a place that became free, if there is one."""
+    if _may_invite(board, now):
+        _invite_free(lane, board, actor, now)
+
+
+def _locked_board(key: UUID) -> Leaderboard:
+    """The board of a place under its lock, which is taken before the place's."""
+    boards = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition")
+    return boards.get(winners_lane__places__key=key)
+
+
+def places_follow_decision(
+    sender: type[Submission], submissions: Sequence[Submission], now: datetime, **kwargs: Any
+) -> None:
+    """Receiver of `standing_changed`: a disqualified submission holds no place, and the next team is invited.
+
+    Boards have followed already, so their locks are held.
+    """
+    disqualified = [one.pk for one in submissions if one.disqualified_at is not None]
+    places = Place.objects.filter(submission__in=disqualified, state__in=(*OPEN, State.CONFIRMED)).order_by("pk")
+    for key in places.values_list("key", flat=True):
+        board, place = _locked_board(key), locked_place(key)
+        Submission.objects.filter(pk=place.submission_id).update(verified_at=None, verified_s=None)
+        _end(place, f"disqualified: {place.submission.disqualified_reason}", "site", now)
+        _follow_up(place.lane, board, "site", now)
 
 
 @transaction.atomic
 def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
-    """The team steps back; the next one can be invited."""
+    """The team steps back; the next one is invited."""
+    board = _locked_board(key)
     place = locked_place(key)
     if not Membership.objects.filter(team=place.team_id, user=by).exists():
         raise refusals.NotInThisLane
@@ -246,6 +292,8 @@ def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
     if State.DECLINED not in NEXT.get(source, ()):
         raise refusals.NotReady(place, "Stepping back")
     place_move(place=place, source=source, target=State.DECLINED, actor=_user(by), now=now)
+    decision_publish(board=board, reason=f"Rank {place.rank}, {place.team}, withdrew from the verification.", now=now)
+    _follow_up(place.lane, board, _user(by), now)
     return place
 
 

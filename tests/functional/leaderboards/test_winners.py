@@ -116,9 +116,9 @@ def test_nobody_is_invited_before_the_close_or_the_reveal(site: Scenario) -> Non
 def test_when_a_team_steps_back_or_fails_the_next_one_is_invited(site: Scenario, lane: Lane) -> None:
     first = invited(site, lane)
     services.place_decline(key=first.key, by=site.member(first.team), now=site.now)
-    second = invited(site, lane)
+    second = lane.places.get(state=State.INVITED)
     services.place_fail(key=second.key, reason="no code", actor="test", now=site.now)
-    third = invited(site, lane)
+    third = lane.places.get(state=State.INVITED)
     assert [one.team.name for one in (first, second, third)] == ["aa", "bb", "cc"]
     services.place_fail(key=third.key, reason="no code", actor="test", now=site.now)
     with pytest.raises(refusals.NobodyLeft):

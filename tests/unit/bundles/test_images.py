@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bundle_files import FILES, changed, second, write
 
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition, PageImage
 from competitions.resources.storage import open_stored, store_bytes
+from tests.bundle_files import FILES, changed, second, write
 from tests.images import gif_of, png_of
 from tests.scenario import NOON, Scenario
 
