@@ -1,6 +1,5 @@
 """Moves in the winners' lane: invite, hand in, decide. A place's row is locked while it moves."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,10 +8,12 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.db import transaction
+from django.db.models import QuerySet
 
 from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Leaderboard
+from competitions.catalog.repositories import RepositoryInvalid, commit_hash, repository_address
 from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.sealing.amendments import decision_publish
@@ -26,10 +27,8 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.winners import refusals
 from competitions.winners.models import Lane, Place, PlaceEvent
-from competitions.winners.states import NEXT, OPEN, State
+from competitions.winners.states import NEXT, OPEN, TEAMS_TURN, State
 from core.text import printable
-
-COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 class IllegalMove(Exception):
@@ -117,6 +116,12 @@ def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> 
     return made
 
 
+def places_to_answer(user: User) -> QuerySet[Place]:
+    """Places of the user's teams for which the team has something to hand in, the first that is due first."""
+    teams = Membership.objects.filter(user=user).values("team")
+    return Place.objects.filter(team__in=teams, state__in=TEAMS_TURN).order_by("due_at", "pk")
+
+
 def locked_place(key: UUID) -> Place:
     """The place under its lock. Call inside a transaction."""
     rows = Place.objects.select_for_update(of=("self",)).select_related(
@@ -138,18 +143,18 @@ def _of_team(place: Place, by: User, source: State, wanted: str, now: datetime) 
 def code_hand_in(
     *, key: UUID, by: User, repository_url: str, commit: str, now: datetime, upload: Upload | None = None
 ) -> Place:
-    """Code as a public repository at a commit, and a bundle that can be run here (a code submission is its own bundle).
+    """Code as a public repository at a commit, which nobody fetches, and a bundle that can be run here.
+
+    A code submission is its own bundle.
 
     Raises `NotInThisLane`, `NotYourTurn`, `Overdue`, `HandInInvalid` or `InvalidFile`; then nothing is changed.
     """
     place = locked_place(key)
     _of_team(place, by, State.INVITED, "Code", now)
-    url = _web_address(repository_url, "The repository")
-    commit = commit.strip().lower()
-    if not COMMIT.fullmatch(commit):
-        raise refusals.HandInInvalid(
-            f"{commit[:80]!r} is no commit. Give its hash of 7 to 64 hexadecimal digits, as `git rev-parse HEAD` prints it."
-        )
+    try:
+        url, commit = repository_address(repository_url), commit_hash(commit)
+    except RepositoryInvalid as error:
+        raise refusals.HandInInvalid(str(error)) from error
     file, name = _bundle(place, upload)
     place_move(
         place=place, source=State.INVITED, target=State.CODE, actor=_user(by), now=now, note=f"{url} at {commit}",

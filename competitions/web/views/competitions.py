@@ -25,6 +25,8 @@ from competitions.teams.services import register, registration_of, require_regis
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, cleaned
 from competitions.web.visit import Visit, visit
+from competitions.winners.models import Place
+from competitions.winners.services import places_to_answer
 
 
 def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str, Any]) -> HttpResponse:
@@ -39,7 +41,9 @@ def index(request: HttpRequest) -> HttpResponse:
     page = Paginator(competitions, 24).get_page(request.GET.get("page"))
     now = timezone.now()
     cards = [(one, [phase for phase in one.phases.all() if phase.is_open(now)]) for one in page]
-    return render(request, "web/index.html", {"page": page, "cards": cards})
+    places = places_to_answer(request.user) if isinstance(request.user, User) else Place.objects.none()
+    shown = places.select_related("lane__leaderboard__phase__competition")
+    return render(request, "web/index.html", {"page": page, "cards": cards, "places": shown})
 
 
 @require_safe
