@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return bundle(arguments[1:], prog="podium bundle")
     if arguments[:1] == ["verify"]:
         # Plain Python: it works offline, without a site.
-        from competitions.leaderboards.sealing.manifest import main as verify
+        from competitions.leaderboards.commitment.manifest import main as verify
 
         return verify(arguments[1:])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

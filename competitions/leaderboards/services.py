@@ -12,6 +12,7 @@ from django.utils import timezone
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
+from competitions.leaderboards.commitment.amendments import amending
 from competitions.leaderboards.models import Entry, Milestone, Score
 from competitions.leaderboards.ranking.cells import cells_write
 from competitions.leaderboards.ranking.datasets import dataset_tasks
@@ -20,7 +21,6 @@ from competitions.leaderboards.ranking.relative_ranks import average_ranks_refre
 from competitions.leaderboards.ranking.rules import counting_scores, eligible_scores, may_stand
 from competitions.leaderboards.ranking.ties import tie_key
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
-from competitions.leaderboards.sealing.amendments import amending
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team

@@ -15,8 +15,8 @@ from accounts.models import User
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.repositories import RepositoryInvalid, commit_hash, repository_address
 from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.commitment.amendments import decision_publish
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.sealing.amendments import decision_publish
 from competitions.leaderboards.services import board_follow
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy

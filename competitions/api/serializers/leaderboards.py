@@ -7,11 +7,11 @@ from rest_framework import serializers
 
 from competitions.catalog.models import Column
 from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.commitment.amendments import manifest_of
 from competitions.leaderboards.models import Amendment, Commitment, Entry
 from competitions.leaderboards.ranking.fact_columns import VERIFIED
 from competitions.leaderboards.reading.board import Row
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, shown_values
-from competitions.leaderboards.sealing.amendments import manifest_of
 from competitions.submissions.models import Dataset
 from competitions.winners.models import Place
 

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.sealed_keys import phases_under_seal
+from competitions.leaderboards.commitment.documents import document_of
+from competitions.leaderboards.commitment.manifest import digest_of, leaves_of
 from competitions.leaderboards.models import Commitment
-from competitions.leaderboards.sealing.documents import document_of
-from competitions.leaderboards.sealing.manifest import digest_of, leaves_of
 from competitions.leaderboards.services import board_freeze
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE

@@ -11,9 +11,9 @@ from django.db.models.functions import Rank
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
+from competitions.leaderboards.commitment.amendments import changed_since
 from competitions.leaderboards.models import Commitment, Entry, RankChange
 from competitions.leaderboards.ranking.rules import public_board
-from competitions.leaderboards.sealing.amendments import changed_since
 from competitions.leaderboards.sealing.commitments import (
     board_commit,
     commitment_of,

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure.scores import may_see_manifest, may_see_scores, refusal_of
+from competitions.leaderboards.commitment.amendments import board_amend, manifest_of
 from competitions.leaderboards.models import RankChange
 from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.columns import page_columns
-from competitions.leaderboards.sealing.amendments import board_amend, manifest_of
 from competitions.leaderboards.sealing.commitments import board_commit, commitment_of
 from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.web.forms import RevealForm, cleaned

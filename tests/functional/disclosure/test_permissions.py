@@ -143,7 +143,9 @@ def test_the_admin_shows_an_organizer_nothing_of_other_competitions(permissions:
     )
     other = foreign.join()
     for site in (permissions.site, foreign):
-        Series.objects.create(slug=f"series-{site.competition.slug}", title=site.competition.title, owner=site.organizer)
+        Series.objects.create(
+            slug=f"series-{site.competition.slug}", title=site.competition.title, owner=site.organizer
+        )
         RegistrationQuestion.objects.create(competition=site.competition, key="name", title="Real name")
         Question.objects.create(competition=site.competition, key="method", title="Method")
         sealed_right_used(site.organizer, site.sealed, site.now)

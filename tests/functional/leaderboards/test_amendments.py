@@ -14,16 +14,16 @@ from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.leaderboards.models import Amendment, Commitment, Score
-from competitions.leaderboards.sealing.amendments import (
+from competitions.leaderboards.commitment.amendments import (
     AmendmentReasonMissing,
     NothingChanged,
     board_amend,
     changed_since,
     manifest_of,
 )
+from competitions.leaderboards.commitment.manifest import faults_of, main
+from competitions.leaderboards.models import Amendment, Commitment, Score
 from competitions.leaderboards.sealing.commitments import AlreadyCommitted, board_commit, commit_closed_boards
-from competitions.leaderboards.sealing.manifest import faults_of, main
 from competitions.runs.services import submission_rerun
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import TeamDisqualified

@@ -19,17 +19,9 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
-from competitions.leaderboards.models import Commitment, RankChange
-from competitions.leaderboards.sealing import manifest
-from competitions.leaderboards.sealing.amendments import manifest_of
-from competitions.leaderboards.sealing.commitments import (
-    NotClosedYet,
-    StillScoring,
-    board_commit,
-    commit_closed_boards,
-    commitment_of,
-)
-from competitions.leaderboards.sealing.manifest import (
+from competitions.leaderboards.commitment import manifest
+from competitions.leaderboards.commitment.amendments import manifest_of
+from competitions.leaderboards.commitment.manifest import (
     ManifestInvalid,
     digest_of,
     faults_of,
@@ -37,6 +29,14 @@ from competitions.leaderboards.sealing.manifest import (
     leaves_of,
     main,
     read_manifest,
+)
+from competitions.leaderboards.models import Commitment, RankChange
+from competitions.leaderboards.sealing.commitments import (
+    NotClosedYet,
+    StillScoring,
+    board_commit,
+    commit_closed_boards,
+    commitment_of,
 )
 from competitions.leaderboards.sealing.reveal import reveal_planned, reveal_preview
 from competitions.leaderboards.services import board_freeze, board_rebuild

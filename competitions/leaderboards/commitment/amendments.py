@@ -9,9 +9,8 @@ from django.db import transaction
 from django.db.models import F
 
 from competitions.catalog.models import Leaderboard
-from competitions.leaderboards.models import Amendment, Commitment
-from competitions.leaderboards.sealing.documents import document_of, entries_of
-from competitions.leaderboards.sealing.manifest import (
+from competitions.leaderboards.commitment.documents import document_of, entries_of
+from competitions.leaderboards.commitment.manifest import (
     FORMAT,
     amended,
     amendment_digest,
@@ -20,6 +19,7 @@ from competitions.leaderboards.sealing.manifest import (
     difference,
     rebuilt,
 )
+from competitions.leaderboards.models import Amendment, Commitment
 from competitions.teams.models import Team
 from core.refusals import Conflict, Refusal
 from core.text import printable
