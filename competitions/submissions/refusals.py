@@ -96,6 +96,16 @@ class NothingToRun(Conflict):
         )
 
 
+class ImageMissing(Conflict):
+    code = "image_missing"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(
+            f"“{phase.name}” runs in the image {phase.image_name}, which no compute worker has. Nothing was charged and the file is "
+            "kept; the organizers can see it in their checklist. Submit again once they have mended it."
+        )
+
+
 class TeamMerged(Conflict):
     code = "team_merged"
 

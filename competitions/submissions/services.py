@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.questions import Answers
+from competitions.compute.images import is_image
 from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
@@ -64,6 +65,7 @@ def submission_create(
     if not phase.as_on_codabench:
         _require_kind(phase, kind)
     answers = read_fact_sheet(questions_of(phase), fact_sheet if fact_sheet is not None else {})
+    _require_image(phase, now)
     _require_quota(team, phase, received_at)  # before the file is read: the cheap answer first
     require_checks_left(team=team, now=now)
     with local_copy(stored) as path:
@@ -162,6 +164,13 @@ def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
 def _require_kind(phase: Phase, kind: Kind) -> None:
     if kind not in phase.accepted_kinds:
         raise refusals.KindNotAccepted(phase, kind)
+
+
+def _require_image(phase: Phase, now: datetime) -> None:
+    """Say now what would fail later on every worker."""
+    queue, image = phase.competition.queue, phase.image_name
+    if is_image(image) and not queue.pulls(image) and queue.lacks_image(image, now):
+        raise refusals.ImageMissing(phase)
 
 
 def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
