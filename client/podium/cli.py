@@ -1,4 +1,4 @@
-"""The program `podium`: `score` for files, `bundle` for bundles, `verify` for revealed boards, `image` for what images hold; else it is `manage.py`."""
+"""The program `podium`: `score` files, check `bundle`s, `verify` revealed boards, describe an `image`; else it is `manage.py`."""
 
 import os
 import sys

@@ -57,7 +57,7 @@ def amending(boards: Sequence[Leaderboard], team: Team, *, reason: str, now: dat
 
 
 def _rows(board: Leaderboard, team: Team) -> dict[str, Any]:
-    """The rows that a change of this team may change: all of them where ranks are averaged over data sets."""
+    """The rows that a change of this team may change: all of them where ranks are averaged over datasets."""
     is_relative = any(column.is_relative for column in board.columns.all())
     return {"entries": entries_of(board, None if is_relative else team)}
 
