@@ -19,8 +19,16 @@ class TaskQuerySet(models.QuerySet["Task"]):
         """Those that this organizer may put into a competition: own ones, shared ones, those of competitions organized."""
         if user.is_superuser:
             return self
-        mine = Q(owner=user) | Q(is_public=True) | Q(pk__in=user.shared_tasks.values("pk"))
-        return self.filter(mine | Q(competition__in=Competition.objects.managed_by(user)))
+        if not user.is_staff:
+            return self.none()
+        shared = Q(is_public=True) | Q(pk__in=user.shared_tasks.values("pk"))
+        return self.filter(shared | Q(pk__in=self.model.objects.readable_by(user).values("pk")))
+
+    def readable_by(self, user: "User") -> "TaskQuerySet":
+        """Those whose programs and data this organizer may have. Whoever may use a shared task does not get its labels."""
+        if user.is_superuser:
+            return self
+        return self.filter(Q(owner=user) | Q(competition__in=Competition.objects.managed_by(user)))
 
 
 class Task(models.Model):
@@ -34,7 +42,9 @@ class Task(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tasks", null=True, blank=True, editable=False
     )
-    is_public = models.BooleanField(default=False, help_text="Any organizer may use it in a competition.")
+    is_public = models.BooleanField(
+        default=False, help_text="Any organizer may use it in a competition. Its files stay with you."
+    )
     shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_tasks")
     name = models.CharField(max_length=256)
     description = models.TextField(blank=True)

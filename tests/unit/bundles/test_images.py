@@ -105,5 +105,5 @@ def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_pa
     assert images_of(copy) == images_of(made)
     assert len(images_of(copy)) == 2
     assert copy.logo == made.logo
-    bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True)
+    bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True, by=site.organizer)
     assert b"logo.gif" in (tmp_path / "out.zip").read_bytes()
