@@ -8,7 +8,7 @@ PORT ?=
 SUITES ?=
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help demo mutants soak test test-unit lint import-graph bench system venv images secret secrets production wheels clean
+.PHONY: help demo mutants soak test test-unit lint import-graph bench system venv images runtime-torch secret secrets production wheels clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ system: ## Install the Debian packages that the tests need and this machine lack
 
 venv: ## Prepare .venv with everything for development
 	@scripts/venv.sh dev
+
+runtime-torch: venv ## The runtime image with PyTorch and PyTorch Geometric
+	@$(PYTHON) -m workers.images torch
 
 images: venv ## A Docker Engine, the base image and the runtime image
 	@$(PYTHON) -m workers.images ensure

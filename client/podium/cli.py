@@ -1,4 +1,4 @@
-"""The program `podium`: `score` for files, `bundle` for bundles, `verify` for revealed boards; else it is `manage.py`."""
+"""The program `podium`: `score` files, check `bundle`s, `verify` revealed boards, describe an `image`; else it is `manage.py`."""
 
 import os
 import sys
@@ -18,9 +18,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return bundle(arguments[1:], prog="podium bundle")
     if arguments[:1] == ["verify"]:
         # Plain Python: it works offline, without a site.
-        from competitions.leaderboards.sealing.manifest import main as verify
+        from competitions.leaderboards.commitment.manifest import main as verify
 
         return verify(arguments[1:])
+    if arguments[:1] == ["image"]:
+        from workers.protocol.runtimes import main as image  # without Django: what the images hold is written down
+
+        return image(arguments[1:])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from django.core.management import execute_from_command_line
 

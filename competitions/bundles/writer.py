@@ -181,8 +181,8 @@ class _Writer:
         extra = {
             "slug": phase.slug, "visibility": phase.visibility, "accepts": None if phase.as_on_codabench else phase.accepted_kinds,
             "budget": {name: getattr(phase, name) for name in BUDGET}, "prediction_format": phase.prediction_format,
-            "text_files": list(phase.text_patterns),
-            "max_submissions_per_week": phase.max_submissions_per_week, "allow_network": phase.allow_network,
+            "text_files": list(phase.text_patterns), "max_submissions_per_week": phase.max_submissions_per_week,
+            "quota_week": phase.quota_week if phase.max_submissions_per_week else None, "allow_network": phase.allow_network,
             "docker_image": phase.docker_image, "scoring_time_limit": phase.scoring_time_limit_s,
             "reveal": _instant(phase.reveal_at), "accepts_late": phase.accepts_late,
             "upload_grace_minutes": phase.upload_grace_minutes,

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.models import Competition, Phase, Series, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
 from core.guarded_admin import GuardedAdmin
@@ -36,6 +36,8 @@ def choices_for(request: HttpRequest, model: type[Model]) -> QuerySet[Any] | Non
     mine = Competition.objects.managed_by(user)
     if model is Competition:
         return mine
+    if model is Series:
+        return Series.objects.filter(Q(owner=user) | Q(pk__in=mine.values("series")))
     if model is Phase:
         return Phase.objects.filter(competition__in=mine)
     if model is Task:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from competitions.catalog.models import GIB, Budget, Phase, Quota
+from competitions.catalog.models import GIB, Budget, Phase, Quota, Week
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ PRESETS: Final[dict[str, PhasePreset]] = {
         budget=PCQM4MV2_BUDGET,
         prediction_format={"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147_037},
         visibility=Phase.Visibility.PUBLIC,
-        quota=Quota(max_submissions_per_week=1),
+        quota=Quota(max_submissions_per_week=1, quota_week=Week.SLIDING),
     ),
     "pcqm4mv2-test-challenge": PhasePreset(
         title="PCQM4Mv2 test-challenge: 147,432 molecules, sealed until the reveal",

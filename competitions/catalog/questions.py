@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator, URLValidator
 from django.db import models
 
+from competitions.catalog.repositories import RepositoryInvalid, pinned_repository
 from core.refusals import Refusal
 
 MAX_TEXT: Final = 2000
@@ -32,6 +33,7 @@ class AskedQuestion(models.Model):
         TEXT = "text", "text"
         NUMBER = "number", "number"
         URL = "url", "web address"
+        REPOSITORY = "repository", "repository at a commit"
         SELECT = "select", "one of several"
         CHECKBOX = "checkbox", "yes or no"
 
@@ -54,6 +56,11 @@ class AskedQuestion(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def is_address(self) -> bool:
+        """Its answers are shown as links."""
+        return self.kind in (self.Kind.URL, self.Kind.REPOSITORY)
 
     def clean(self) -> None:
         texts = isinstance(self.choices, list) and all(isinstance(one, str) and one.strip() for one in self.choices)
@@ -142,6 +149,13 @@ def _url(question: AskedQuestion, value: Any) -> str:
     return text
 
 
+def _repository(question: AskedQuestion, value: Any) -> str:
+    try:
+        return pinned_repository(_text(question, value))
+    except RepositoryInvalid as error:
+        raise _Fault(str(error)) from error
+
+
 def _select(question: AskedQuestion, value: Any) -> str:
     text = str(value) if isinstance(value, bool | int | float) else value  # choices are texts: True is "True"
     if text not in question.choices:
@@ -160,6 +174,7 @@ READ: Final[dict[AskedQuestion.Kind, Callable[[AskedQuestion, Any], Answer]]] = 
     AskedQuestion.Kind.TEXT: _text,
     AskedQuestion.Kind.NUMBER: _number,
     AskedQuestion.Kind.URL: _url,
+    AskedQuestion.Kind.REPOSITORY: _repository,
     AskedQuestion.Kind.SELECT: _select,
     AskedQuestion.Kind.CHECKBOX: _checkbox,
 }

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from django.db.models import Q
+from django.utils import timezone
 
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
+from competitions.compute.images import is_image
 from competitions.compute.models import ComputeWorker
 from competitions.resources.images import image_name, image_sources
 from workers.protocol.images import ImageNameInvalid, parse_image
@@ -113,6 +115,12 @@ def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
             "no_gpu_worker", f"Queue {queue}", "A phase asks for a GPU, but no worker of this queue has one."
         )
     for image in sorted({phase.image_name for phase in competition.phases.all()}):
+        if is_image(image) and queue.lacks_image(image, timezone.now()):
+            how = "They pull it for its first run" if queue.pulls(image) else "Until one has it, nothing is accepted"
+            yield ReadinessWarning(
+                "no_image", f"Queue {queue}",
+                f"No compute worker has the image {image}. {how}: have it on the workers' hosts, or name another.",
+            )  # fmt: skip
         if not queue.allows_image(image):
             yield ReadinessWarning(
                 "image_forbidden",

@@ -192,7 +192,7 @@ class ComputeWorkerAdmin(OwnQueues, LastSeen, GuardedAdmin):
     list_filter = ["queue"]
     list_select_related = ["queue"]
     readonly_fields = [
-        "key", "queue", "name", "role", "instance", "version", "slots", "slot_faults", "host", "self_test", "calibration",
+        "key", "queue", "name", "role", "instance", "version", "slots", "slot_faults", "images", "host", "self_test", "calibration",
         "registered_at", "last_seen_at", "infrastructure_failures", "drained_at", "quarantined_at",
     ]  # fmt: skip
     actions = ["release", "drain", "undrain"]

@@ -27,3 +27,12 @@ def validate_image_patterns(value: str) -> None:
                 code="image_pattern",
                 params={"pattern": pattern},
             )
+
+
+def is_image(value: str) -> bool:
+    """Whether the text names an image at all."""
+    try:
+        parse_image(value)
+    except ImageNameInvalid:
+        return False
+    return True

@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import Q
 
 from competitions.compute.images import validate_image_patterns
+from workers.protocol.images import engine_name
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -92,6 +93,18 @@ class Queue(models.Model):
         """The patterns, as in a sentence."""
         return ", ".join(self.allowed_images.split()) or "all"
 
+    def lacks_image(self, image: str, now: datetime) -> bool:
+        """True when every worker that is at work has said which images its host has, and none has this one."""
+        heard = now - timedelta(seconds=WORKER_SILENT_AFTER_S)
+        workers = self.workers.filter(quarantined_at=None, last_seen_at__gt=heard)
+        known = list(workers.values_list("images", flat=True))
+        name = engine_name(image)
+        return bool(known) and all(images is not None and name not in images for images in known)
+
+    def pulls(self, image: str) -> bool:
+        """Whether a worker can fetch the image when it lacks it. Podium's own images are in no registry: hosts build them."""
+        return self.pull_policy != PullPolicy.NEVER and not image.startswith("podium/")
+
     def allows_image(self, image: str) -> bool:
         """Whether a container image may run on this queue's workers."""
         patterns = self.allowed_images.split()
@@ -140,6 +153,11 @@ class ComputeWorker(models.Model):
     last_seen_at = models.DateTimeField()
     role = models.CharField(
         max_length=10, choices=Role, default=Role.BOTH, help_text="Which stages it runs, as it was started."
+    )
+    images = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="Names of the images on its host, as the worker reports them; empty: not known.",
     )
     slot_faults = models.JSONField(default=list, help_text="Slots out of service, as the worker reports them.")
     self_test = models.JSONField(

@@ -21,9 +21,14 @@ class LeaderboardsConfig(AppConfig):
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
         from competitions.leaderboards.sealing.notices import captains_notify
         from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned
-        from competitions.leaderboards.services import board_follow, boards_follow_questions, boards_follow_team
+        from competitions.leaderboards.services import (
+            board_follow,
+            boards_follow_decision,
+            boards_follow_questions,
+            boards_follow_team,
+        )
         from competitions.submissions.datasets import datasets_changed
-        from competitions.submissions.signals import submission_settled
+        from competitions.submissions.signals import standing_changed, submission_settled
         from competitions.teams.merging import teams_merged
         from competitions.teams.services import team_changed
         from core.reconciler import reconciler_step
@@ -38,6 +43,7 @@ class LeaderboardsConfig(AppConfig):
         datasets_changed.connect(boards_follow_datasets, dispatch_uid="leaderboards.boards_follow_datasets")
         phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")
+        standing_changed.connect(boards_follow_decision, dispatch_uid="leaderboards.boards_follow_decision")
         questions_changed.connect(boards_follow_questions, dispatch_uid="leaderboards.boards_follow_questions")
         team_changed.connect(boards_follow_team, dispatch_uid="leaderboards.boards_follow_team")
         teams_merged.connect(boards_follow_merge, dispatch_uid="leaderboards.boards_follow_merge")

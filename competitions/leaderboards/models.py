@@ -135,10 +135,13 @@ class Milestone(models.Model):
 class Commitment(models.Model):
     """What was said about a sealed board at the close: a digest at once, and at the reveal what proves it."""
 
-    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, related_name="commitments")
+    leaderboard = models.OneToOneField(Leaderboard, on_delete=models.PROTECT, related_name="commitment")
     digest = models.CharField(max_length=64, help_text="Public from the start.")
     salt = models.CharField(max_length=64, editable=False, help_text="Secret until the reveal.")
     leaves = models.JSONField(default=list, editable=False)
+    document = models.JSONField(
+        default=dict, editable=False, help_text="What the leaves are of; secret until the reveal."
+    )
     entry_count = models.PositiveIntegerField()
     made_at = models.DateTimeField()
 
@@ -148,6 +151,27 @@ class Commitment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.leaderboard}: {self.digest[:12]}"
+
+
+class Amendment(models.Model):
+    """What changed on a board after the commitment to it. Rows are added, never changed: each digest covers the one before."""
+
+    commitment = models.ForeignKey(Commitment, on_delete=models.PROTECT, related_name="amendments")
+    number = models.PositiveIntegerField()
+    made_at = models.DateTimeField()
+    reason = models.CharField(max_length=1000, help_text="Public from the start.")
+    changes = models.JSONField(default=dict, editable=False, help_text="Secret until the reveal.")
+    digest = models.CharField(max_length=64, help_text="Public from the start.")
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["commitment", "number"], name="amendments_are_numbered"),
+            models.CheckConstraint(name="amendment_has_a_reason", condition=~Q(reason="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"amendment {self.number} of {self.commitment}"
 
 
 class RankChange(models.Model):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
+from competitions.leaderboards.commitment.amendments import amending
 from competitions.leaderboards.models import Entry, Milestone, Score
 from competitions.leaderboards.ranking.cells import cells_write
 from competitions.leaderboards.ranking.datasets import dataset_tasks
@@ -32,13 +33,32 @@ def boards_locked(phase_id: int) -> list[Leaderboard]:
 
 
 @transaction.atomic(savepoint=False)
-def board_follow(sender: type[Submission], submission: Submission, **kwargs: Any) -> None:
+def board_follow(
+    sender: type[Submission], submission: Submission, *, reason: str = "", now: datetime | None = None, **kwargs: Any
+) -> None:
     """Receiver of `submission_settled`; runs inside the transaction that moved the run."""
-    sealed_keys_record(phase=submission.phase, now=timezone.now())
+    now = now or timezone.now()
+    sealed_keys_record(phase=submission.phase, now=now)
     boards = boards_locked(submission.phase_id)
-    more = [score_record(board=board, submission=submission) for board in boards]
-    for board, more_scores in zip(boards, more, strict=True):  # what counts on one may follow from another's scores
-        entries_refresh(board, submission.team, more_scores=more_scores if more_scores >= 0 else None)
+    with amending(boards, submission.team, reason=reason, now=now):
+        _follow(boards, [submission])
+
+
+@transaction.atomic(savepoint=False)
+def boards_follow_decision(
+    sender: type[Submission], submissions: Sequence[Submission], reason: str, now: datetime, **kwargs: Any
+) -> None:
+    """Receiver of `standing_changed`: one team's submissions to one phase count no longer, or again."""
+    boards = boards_locked(submissions[0].phase_id)
+    with amending(boards, submissions[0].team, reason=reason, now=now):
+        _follow(boards, submissions)
+
+
+def _follow(boards: Sequence[Leaderboard], submissions: Sequence[Submission]) -> None:
+    """Make the boards, which are locked, show what one team's submissions reached."""
+    more = [[score_record(board=board, submission=one) for one in submissions] for board in boards]
+    for board, changes in zip(boards, more, strict=True):  # what counts on one may follow from another's scores
+        entries_refresh(board, submissions[0].team, more_scores=sum(changes) if min(changes) >= 0 else None)
 
 
 @transaction.atomic

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
@@ -34,8 +35,14 @@ from competitions.runs.models import Run, RunEvent
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_disqualify, submission_reinstate
+from competitions.submissions.services import (
+    submission_disqualify,
+    submission_reinstate,
+    team_disqualify,
+    team_reinstate,
+)
 from competitions.submissions.states import Reason, State
+from competitions.teams.models import Team
 from core.numbers import is_number
 from core.refusals import Refusal
 
@@ -58,9 +65,9 @@ def actor_of(request: HttpRequest) -> str:
 
 
 class ReasonForm(ActionForm):
-    """Asks for the reason that the team reads when its submission is disqualified."""
+    """Asks for the reason of a disqualification. The team reads it, and amendments to a commitment publish it."""
 
-    reason = forms.CharField(required=False, max_length=500, label="Reason (to disqualify)")
+    reason = forms.CharField(required=False, max_length=500, label="Public reason (to disqualify)")
 
 
 RUN_COLUMNS = ["id", "task", "state", "attempt", "worker", "reason", "detail"]
@@ -122,7 +129,7 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
     search_fields = ["team__name", "file_name", "submitted_by__username"]
     inlines = [RunInline]
     action_form = ReasonForm
-    actions = ["rerun", "cancel", "move", "disqualify", "reinstate"]
+    actions = ["rerun", "cancel", "move", "disqualify", "disqualify_team", "reinstate", "reinstate_team"]
     show_full_result_count = False
 
     def view_on_site(self, obj: Submission) -> str:
@@ -228,17 +235,36 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
 
     @admin.action(description="Disqualify (give a reason)", permissions=["change"])
     def disqualify(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
-        reason, now = request.POST.get("reason", "").strip(), timezone.now()
+        now = timezone.now()
+        if reason := self._public_reason(request):
+            disqualify = partial(submission_disqualify, reason=reason, now=now)
+            self._each(request, queryset, "disqualified", lambda one: disqualify(submission=one))
+
+    @admin.action(description="Disqualify the whole team (give a reason)", permissions=["change"])
+    def disqualify_team(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        now = timezone.now()
+        if reason := self._public_reason(request):
+            teams = Team.objects.filter(pk__in=queryset.values("team"))
+            done = [team.name for team in teams if team_disqualify(team=team, reason=reason, now=now)]
+            self.message_user(request, f"Disqualified: {', '.join(done) or 'no team; they were already'}.")
+
+    def _public_reason(self, request: HttpRequest) -> str:
+        reason = request.POST.get("reason", "").strip()
         if not reason:
-            self.message_user(request, "Give the reason beside the action; the team reads it.", messages.ERROR)
-            return
-        self._each(
-            request, queryset, "disqualified", lambda one: submission_disqualify(submission=one, reason=reason, now=now)
-        )
+            self.message_user(request, "Give the reason beside the action; it is public.", messages.ERROR)
+        return reason
 
     @admin.action(description="Undo a disqualification", permissions=["change"])
     def reinstate(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
-        self._each(request, queryset, "reinstated", lambda one: submission_reinstate(submission=one))
+        now = timezone.now()
+        self._each(request, queryset, "reinstated", lambda one: submission_reinstate(submission=one, now=now))
+
+    @admin.action(description="Undo the disqualification of the team", permissions=["change"])
+    def reinstate_team(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
+        now = timezone.now()
+        teams = Team.objects.filter(pk__in=queryset.values("team"))
+        done = [team.name for team in teams if team_reinstate(team=team, now=now)]
+        self.message_user(request, f"Reinstated: {', '.join(done) or 'no team; none was disqualified as a team'}.")
 
 
 class RunEventInline(History, admin.TabularInline[RunEvent, Run]):

@@ -121,7 +121,7 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     runs = list(Run.objects.filter(submission=submission_id).only("state", "reason", "fills_board"))
     if any(run.fills_board and run.pk == run_id for run in runs):
         if is_ended:
-            _settled(Submission.objects.get(pk=submission_id))
+            _settled(Submission.objects.get(pk=submission_id), now)
         return
     status, reason = submission_status([run for run in runs if not run.fills_board])
     if (status, reason) == (was, reason_was):
@@ -136,12 +136,13 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     if status in FINAL:
         submission.is_charged = _is_charged(submission)
     submission.save(update_fields=[*changes, "is_charged"])
-    _settled(submission)
+    _settled(submission, now)
 
 
-def _settled(submission: Submission) -> None:
+def _settled(submission: Submission, now: datetime) -> None:
     prefetch_related_objects([submission], "runs")  # boards read them next
-    submission_settled.send(sender=Submission, submission=submission)
+    reason = "" if submission.is_verification else f"Submission #{submission.pk} was run again."
+    submission_settled.send(sender=Submission, submission=submission, reason=reason, now=now)
 
 
 def _is_charged(submission: Submission) -> bool:

@@ -37,8 +37,8 @@ def submissions_fall_outside(phase: Phase, changes: Mapping[str, Any], now: date
 
 
 # A quota, how the form's sentence names its period, and since when submissions count for it; None: since ever.
-LIMITS: Final[tuple[tuple[str, str, str, Callable[[datetime], datetime] | None], ...]] = (
-    ("max_submissions_per_day", "a day", "today", day_began_at),
+LIMITS: Final[tuple[tuple[str, str, str, Callable[[Phase, datetime], datetime] | None], ...]] = (
+    ("max_submissions_per_day", "a day", "today", lambda phase, now: day_began_at(now)),
     ("max_submissions_per_week", "a week", "this week", week_began_at),
     ("max_submissions", "in total", "in total", None),
 )
@@ -52,7 +52,7 @@ def quotas_shrink(phase: Phase, changes: Mapping[str, Any], now: datetime) -> It
         if after is None or (before is not None and before <= after):
             continue
         yield f"The quota of a team shrinks from {'unlimited' if before is None else before} to {after} {each}."
-        over = _teams_that_used(phase, after, began_at(now) if began_at else None)
+        over = _teams_that_used(phase, after, began_at(phase, now) if began_at else None)
         if over:
             yield f"{over} team{'' if over == 1 else 's'} used {after} or more {period} and could submit no more."
 

@@ -1,17 +1,20 @@
-"""How many submissions a team has left, and when it gets more. Days and weeks are UTC; weeks begin on Monday."""
+"""How many submissions a team has left, and when it gets more. Days and calendar weeks are UTC; these begin on Monday."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.conf import settings
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Phase, Week
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import TeamStorageUsed, TooManyScoringErrors
 from competitions.submissions.states import Reason
 from competitions.teams.models import Team
+
+WEEK: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -33,27 +36,44 @@ def day_began_at(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def week_began_at(now: datetime) -> datetime:
-    """The midnight that began the instant's Monday, UTC."""
+def week_began_at(phase: Phase, now: datetime) -> datetime:
+    """Since when submissions count for the week: the midnight that began the instant's Monday, UTC, or seven days ago."""
+    if phase.quota_week == Week.SLIDING:
+        return now - WEEK + timedelta(microseconds=1)  # what is a week old counts no longer
     midnight = day_began_at(now)
     return midnight - timedelta(days=midnight.weekday())
 
 
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
-    """Every limit that the phase sets, narrowest first, in one query; an empty list means unlimited."""
-    midnight, monday = day_began_at(now), week_began_at(now)
+    """Every limit that the phase sets, narrowest first, in one query (two where a week slides); an empty list means unlimited."""
+    midnight, week = day_began_at(now), week_began_at(phase, now)
     charged = Submission.objects.filter(team=team_id, phase=phase, is_charged=True)
     counts = charged.aggregate(
-        day=Count("pk", filter=Q(received_at__gte=midnight)), week=Count("pk", filter=Q(received_at__gte=monday)), total=Count("pk"),
+        day=Count("pk", filter=Q(received_at__gte=midnight)), week=Count("pk", filter=Q(received_at__gte=week)), total=Count("pk"),
     )  # fmt: skip
     periods: list[tuple[int | None, str, int, datetime | None]] = [
         (phase.max_submissions_per_day, "of today", counts["day"], midnight + timedelta(days=1)),
-        (phase.max_submissions_per_week, "of this week", counts["week"], monday + timedelta(days=7)),
+        (phase.max_submissions_per_week, week_period(phase), counts["week"], _week_ends_at(phase, charged, week, now)),
         (phase.max_submissions, "of this phase", counts["total"], None),
     ]
     return [
         Allowance(period, limit, count, resets_at) for limit, period, count, resets_at in periods if limit is not None
     ]
+
+
+def week_period(phase: Phase) -> str:
+    """The week as in a sentence."""
+    return "of the last seven days" if phase.quota_week == Week.SLIDING else "of this week"
+
+
+def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime, now: datetime) -> datetime | None:
+    """When the team gets more: at the next Monday, or a week after the submission that has to leave the seven days first."""
+    limit = phase.max_submissions_per_week
+    if phase.quota_week == Week.CALENDAR or not limit:
+        return week + WEEK
+    received = charged.filter(received_at__gte=week).order_by("-received_at").values_list("received_at", flat=True)
+    counting = list(received[:limit])
+    return counting[-1] + WEEK if counting else None
 
 
 def require_scoring_errors_left(*, team: Team, now: datetime) -> None:

@@ -120,12 +120,31 @@ class NothingToRun(Conflict):
         )
 
 
+class ImageMissing(Conflict):
+    code = "image_missing"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(
+            f"“{phase.name}” runs in the image {phase.image_name}, which no compute worker has. Nothing was charged and the file is "
+            "kept; the organizers can see it in their checklist. Submit again once they have mended it."
+        )
+
+
 class TeamMerged(Conflict):
     code = "team_merged"
 
     def __init__(self, team: Team) -> None:
         super().__init__(
             f"Your team has just merged into “{team}”. Nothing was charged and the file is kept; submit again."
+        )
+
+
+class TeamDisqualified(NotAllowed):
+    code = "team_disqualified"
+
+    def __init__(self, team: Team) -> None:
+        super().__init__(
+            f"The organizers have disqualified the team “{team.name}”: {team.disqualified_reason}. Ask them if that is a mistake."
         )
 
 

@@ -2,12 +2,17 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.questions import Answers
+from competitions.compute.images import is_image
 from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
@@ -18,7 +23,7 @@ from competitions.submissions.datasets import require_place, tasks_for
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.preflight import contract_of, look
 from competitions.submissions.quota import allowances, require_scoring_errors_left, require_team_storage
-from competitions.submissions.signals import submission_accepted, submission_settled
+from competitions.submissions.signals import standing_changed, submission_accepted
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import require_registration, require_team
@@ -61,6 +66,7 @@ def submission_create(
     if not phase.as_on_codabench:
         _require_kind(phase, kind)
     answers = read_fact_sheet(questions_of(phase), fact_sheet if fact_sheet is not None else {})
+    _require_image(phase, now)
     _require_quota(team, phase, received_at)  # before the file is read: the cheap answer first
     require_checks_left(team=team, now=now)
     require_scoring_errors_left(team=team, now=now)
@@ -88,6 +94,7 @@ def _accept(
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.merged_into is not None:
         raise refusals.TeamMerged(locked.merged_into)
+    _require_in_contest(locked)
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
     _require_quota(team, phase, received_at)
@@ -163,6 +170,13 @@ def _require_kind(phase: Phase, kind: Kind) -> None:
         raise refusals.KindNotAccepted(phase, kind)
 
 
+def _require_image(phase: Phase, now: datetime) -> None:
+    """Say now what would fail later on every worker."""
+    queue, image = phase.competition.queue, phase.image_name
+    if is_image(image) and not queue.pulls(image) and queue.lacks_image(image, now):
+        raise refusals.ImageMissing(phase)
+
+
 def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
     for allowance in allowances(team_id=team.pk, phase=phase, now=received_at):
         if not allowance.left:
@@ -171,23 +185,62 @@ def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
 
 @transaction.atomic
 def submission_disqualify(*, submission: Submission, reason: str, now: datetime) -> bool:
-    """Take a submission off the boards, with the reason that its team reads. False when it was off already."""
-    changed = Submission.objects.filter(pk=submission.pk, disqualified_at=None).update(
-        disqualified_at=now, disqualified_reason=reason[:500]
-    )
-    if changed:
-        submission.refresh_from_db()
-        submission_settled.send(sender=Submission, submission=submission)
-    return bool(changed)
+    """Take a submission off the boards, with the public reason. False when it was off already."""
+    return bool(_disqualify([submission.pk], f"Disqualified submission #{submission.pk}", reason, now))
 
 
 @transaction.atomic
-def submission_reinstate(*, submission: Submission) -> bool:
-    """Undo a disqualification. False when there was none."""
-    changed = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False).update(
-        disqualified_at=None, disqualified_reason=""
-    )
-    if changed:
-        submission.refresh_from_db()
-        submission_settled.send(sender=Submission, submission=submission)
-    return bool(changed)
+def team_disqualify(*, team: Team, reason: str, now: datetime) -> bool:
+    """Take all that a team sent in off the boards and accept nothing more. False when that was done already."""
+    locked = Team.objects.select_for_update().get(pk=team.pk)
+    if locked.disqualified_at is not None:
+        return False
+    locked.disqualified_at, locked.disqualified_reason = now, reason[:500]
+    locked.save(update_fields=["disqualified_at", "disqualified_reason"])
+    numbers = Submission.objects.filter(team=team).values_list("pk", flat=True)
+    _disqualify(list(numbers), f"Disqualified the team {team.name}", reason, now)
+    return True
+
+
+def _disqualify(numbers: list[int], what: str, reason: str, now: datetime) -> int:
+    rows = Submission.objects.filter(pk__in=numbers, disqualified_at=None)
+    return _standing_change(rows, f"{what}: {reason[:500]}", now, disqualified_at=now, disqualified_reason=reason[:500])
+
+
+def _standing_change(rows: QuerySet[Submission], reason: str, now: datetime, **changes: Any) -> int:
+    """Change submissions of one team, and tell those that show them, one phase after the other."""
+    numbers = list(rows.values_list("pk", flat=True))
+    if rows.update(**changes):
+        changed = Submission.objects.filter(pk__in=numbers).select_related("phase", "team").order_by("phase", "pk")
+        for _, group in groupby(changed, key=attrgetter("phase_id")):
+            standing_changed.send(sender=Submission, submissions=list(group), reason=reason, now=now)
+    return len(numbers)
+
+
+@transaction.atomic
+def submission_reinstate(*, submission: Submission, now: datetime) -> bool:
+    """Undo a disqualification. False when there was none. Raises `TeamDisqualified` while the whole team is."""
+    _require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
+    rows = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False)
+    return bool(_standing_change(rows, f"Reinstated submission #{submission.pk}.", now, **REINSTATED))
+
+
+@transaction.atomic
+def team_reinstate(*, team: Team, now: datetime) -> bool:
+    """Undo a team's disqualification; what was disqualified by itself before stays so. False when there was none."""
+    locked = Team.objects.select_for_update().get(pk=team.pk)
+    at = locked.disqualified_at
+    if at is None:
+        return False
+    Team.objects.filter(pk=team.pk).update(**REINSTATED)
+    rows = Submission.objects.filter(team=team, disqualified_at=at)
+    _standing_change(rows, f"Reinstated the team {team.name}.", now, **REINSTATED)
+    return True
+
+
+REINSTATED: Final[dict[str, Any]] = {"disqualified_at": None, "disqualified_reason": ""}
+
+
+def _require_in_contest(team: Team) -> None:
+    if team.disqualified_at is not None:
+        raise refusals.TeamDisqualified(team)

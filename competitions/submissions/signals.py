@@ -7,6 +7,12 @@ from django.dispatch import Signal
 submission_accepted = Signal()
 
 
-# Sent inside the transaction with `submission`, when a submission reached a final status or left one.
+# Sent inside the transaction with `submission`, when a submission reached a final status or left one; where a run of it did
+# so, also with `now` and the `reason`, a sentence that is published where the board was committed to.
 # Boards follow it; a receiver that raises undoes the move, so a score is never half recorded.
 submission_settled = Signal()
+
+
+# Sent inside the transaction with `submissions` of one team to one phase, `now` and the public `reason`, when they were
+# disqualified or reinstated.
+standing_changed = Signal()

@@ -7,11 +7,12 @@ The team that was taken in stays on record, without members.
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 from django.dispatch import Signal
 
 from accounts.mail import mail_after_commit
 from accounts.models import User
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, Membership, MergeProposal, OfferState, Team
 from competitions.teams.services import require_captain, require_registration
@@ -109,10 +110,27 @@ def _locked_pair(team: Team, other: Team) -> tuple[Team, Team]:
     return found[team.pk], found[other.pk]
 
 
+def merges_ended_by(competition: Competition, now: datetime) -> Phase | None:
+    """The phase whose close has ended merges: a sealed one, or the last that closes. Its results are to stand."""
+    is_sealed = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
+    phases = Phase.objects.filter(competition=competition)
+    closed = phases.filter(closes_at__lte=now).order_by("closes_at")
+    goes_on = phases.filter(Q(closes_at=None) | Q(closes_at__gt=now)).exists()
+    return closed.filter(is_sealed).first() if goes_on else closed.last()
+
+
+def merges_are_open(competition: Competition, now: datetime) -> bool:
+    """Whether teams may merge now: neither the deadline for it nor the close of a phase has ended that."""
+    deadline = competition.merges_close_at
+    return (deadline is None or now < deadline) and merges_ended_by(competition, now) is None
+
+
 def _require_possible(team: Team, other: Team, now: datetime) -> None:
     competition: Competition = team.competition
     if competition.merges_close_at is not None and now >= competition.merges_close_at:
         raise refusals.MergesClosed(competition.merges_close_at)
+    if (closed := merges_ended_by(competition, now)) is not None:
+        raise refusals.ResultsStand(closed)
     for one in (team, other):
         if one.merged_into_id is not None:
             raise refusals.UnknownTeam(one.name)

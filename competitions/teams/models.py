@@ -64,16 +64,23 @@ class Team(models.Model):
         "self", on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="merged_teams"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    disqualified_at = models.DateTimeField(null=True, blank=True, editable=False)
+    disqualified_reason = models.CharField(max_length=500, blank=True, editable=False)
 
     class Meta:
         ordering = ["name"]
         constraints = [
+            models.CheckConstraint(
+                name="team_disqualified_with_a_reason",
+                condition=Q(disqualified_at=None, disqualified_reason="")
+                | (Q(disqualified_at__isnull=False) & ~Q(disqualified_reason="")),
+            ),
             models.UniqueConstraint(
                 "competition",
                 Lower("name"),
                 name="team_name_once_per_competition",
                 violation_error_message="Another team of this competition has this name.",
-            )
+            ),
         ]
 
     def __str__(self) -> str:

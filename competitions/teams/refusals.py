@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Phase
 from competitions.catalog.questions import AnswersInvalid
 from core.refusals import Conflict, NotAllowed, Refusal
 
@@ -179,6 +179,15 @@ class MergesClosed(Conflict):
 
     def __init__(self, closed_at: datetime) -> None:
         super().__init__(f"Teams could merge until {closed_at:%Y-%m-%d %H:%M} UTC; that has passed.")
+
+
+class ResultsStand(Conflict):
+    code = "merges_closed"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(
+            f"“{phase.name}” closed on {phase.closes_at:%Y-%m-%d %H:%M} UTC, and its results stand: teams no longer merge."
+        )
 
 
 class AlreadyProposed(Conflict):

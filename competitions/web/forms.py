@@ -95,5 +95,6 @@ class DeadlineForm(forms.Form):
 
 
 class RevealForm(forms.Form):
-    act = forms.ChoiceField(required=False, choices=[("commit", "Commit again"), ("reveal", "Reveal")])
+    act = forms.ChoiceField(required=False, choices=[("commit", "Commit"), ("reveal", "Reveal")])
+    reason = forms.CharField(required=False, max_length=1000)
     before_the_end = forms.BooleanField(required=False)

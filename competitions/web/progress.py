@@ -8,6 +8,7 @@ from uuid import UUID
 
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, expected_start
+from competitions.submissions.advice import advice_of
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, REASONS, Reason, State
 
@@ -57,7 +58,7 @@ def progress_of(
         return _queued(chosen, positions.get(chosen.pk), now)
     if chosen.state in HELD:
         return _held(chosen, submission, now)
-    return _ended(chosen)
+    return _ended(chosen, submission)
 
 
 def with_expected_start(progress: Progress, runs: list[Run], *, now: datetime) -> Progress:
@@ -114,7 +115,7 @@ def _shares(run: Run, submission: Submission) -> tuple[float | None, float | Non
     return cpu_share, min(memory / phase.memory_bytes, 1.0) if memory is not None and phase.memory_bytes else None
 
 
-def _ended(run: Run) -> Progress:
+def _ended(run: Run, submission: Submission) -> Progress:
     meters: dict[str, Any] = run.meters
     elapsed = meters.get("wall_s")
     if run.state == State.FAILED:
@@ -122,5 +123,10 @@ def _ended(run: Run) -> Progress:
         sentence = (
             f"Failed, {Reason(run.reason).label}: {run.detail}" if run.detail else f"Failed: {Reason(run.reason).label}"
         )
-        return Progress(sentence=sentence, elapsed_s=elapsed, blame=info.blame.label, advice=info.advice)
+        return Progress(
+            sentence=sentence,
+            elapsed_s=elapsed,
+            blame=info.blame.label,
+            advice=advice_of(Reason(run.reason), submission.phase),
+        )
     return Progress(sentence="", elapsed_s=elapsed)  # the status word says it all

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Subquery
@@ -24,6 +25,7 @@ from competitions.resources.images import image_name
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from competitions.teams.services import team_count
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
+from competitions.winners.services import places_to_answer
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Facts:
     team_id: int | None = None
     team_name: str | None = None
     is_invited: bool = False  # somebody waits for this person's answer to an invitation to a team
+    place_key: UUID | None = None  # the team is invited to show that its code does what it submitted
+    place_due_at: datetime | None = None
     is_organizer: bool = False
     sees_sealed: bool = False
     team_count: int = 0
@@ -174,6 +178,7 @@ def _annotations(user: User | AnonymousUser) -> dict[str, Any]:
         invitation = Invitation.objects.filter(
             user=user, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=Now()
         )
+        place = places_to_answer(user).filter(lane__leaderboard__phase__competition=OuterRef("pk"))
         workers = ComputeWorker.objects.filter(queue=OuterRef("queue"), quarantined_at=None).order_by("-last_seen_at")
         facts |= {
             "registration_state": Subquery(registration.values("state")[:1]),
@@ -181,6 +186,8 @@ def _annotations(user: User | AnonymousUser) -> dict[str, Any]:
             "team_id": Subquery(membership.values("team")[:1]),
             "team_name": Subquery(membership.values("team__name")[:1]),
             "is_invited": Exists(invitation),
+            "place_key": Subquery(place.values("key")[:1]),
+            "place_due_at": Subquery(place.values("due_at")[:1]),
             "is_organizer": Exists(organizer),
             "sees_sealed": Exists(sealed_rights(user).filter(competition=OuterRef("pk"))),
             "worker_seen_at": Subquery(workers.values("last_seen_at")[:1]),

@@ -73,7 +73,7 @@ class ReasonMissing(Refusal):
     code, http_status = "reason_missing", 422
 
     def __init__(self) -> None:
-        super().__init__("Give the reason; the team reads it.")
+        super().__init__("Give the reason; it is public.")
 
 
 class NotInThisLane(NotAllowed):

@@ -1,6 +1,6 @@
 """Moves in the winners' lane: invite, hand in, decide. A place's row is locked while it moves."""
 
-import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,11 +8,14 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.db import transaction
+from django.db.models import QuerySet
 
 from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Leaderboard
+from competitions.catalog.repositories import RepositoryInvalid, commit_hash, repository_address
 from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.commitment.amendments import decision_publish
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_follow
 from competitions.resources.models import StoredFile, Upload
@@ -24,10 +27,8 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.winners import refusals
 from competitions.winners.models import Lane, Place, PlaceEvent
-from competitions.winners.states import NEXT, OPEN, State
+from competitions.winners.states import NEXT, OPEN, TEAMS_TURN, State
 from core.text import printable
-
-COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 class IllegalMove(Exception):
@@ -59,15 +60,22 @@ def invite_next(*, lane: Lane, actor: str, now: datetime) -> list[Place]:
         .select_related("phase__competition")
         .get(pk=lane.leaderboard_id)
     )
-    if not scores_are_public(board) or board.phase.closes_at is None or now < board.phase.closes_at:
+    if not _may_invite(board, now):
         raise refusals.NotRevealedYet(lane)
-    taken = Place.objects.filter(lane=lane, state__in=(*OPEN, State.CONFIRMED)).count()
-    made = [
-        _invited(lane, entry, rank, actor, now) for rank, entry in _candidates(lane, board)[: max(lane.top - taken, 0)]
-    ]
-    if not made:
+    invited = _invite_free(lane, board, actor, now)
+    if not invited:
         raise refusals.NobodyLeft(lane)
-    return made
+    return invited
+
+
+def _may_invite(board: Leaderboard, now: datetime) -> bool:
+    return scores_are_public(board) and board.phase.closes_at is not None and now >= board.phase.closes_at
+
+
+def _invite_free(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> list[Place]:
+    taken = Place.objects.filter(lane=lane, state__in=(*OPEN, State.CONFIRMED)).count()
+    free = max(lane.top - taken, 0)
+    return [_invited(lane, entry, rank, actor, now) for rank, entry in _candidates(lane, board)[:free]]
 
 
 def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
@@ -108,6 +116,12 @@ def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> 
     return made
 
 
+def places_to_answer(user: User) -> QuerySet[Place]:
+    """Places of the user's teams for which the team has something to hand in, the first that is due first."""
+    teams = Membership.objects.filter(user=user).values("team")
+    return Place.objects.filter(team__in=teams, state__in=TEAMS_TURN).order_by("due_at", "pk")
+
+
 def locked_place(key: UUID) -> Place:
     """The place under its lock. Call inside a transaction."""
     rows = Place.objects.select_for_update(of=("self",)).select_related(
@@ -129,18 +143,18 @@ def _of_team(place: Place, by: User, source: State, wanted: str, now: datetime) 
 def code_hand_in(
     *, key: UUID, by: User, repository_url: str, commit: str, now: datetime, upload: Upload | None = None
 ) -> Place:
-    """Code as a public repository at a commit, and a bundle that can be run here (a code submission is its own bundle).
+    """Code as a public repository at a commit, which nobody fetches, and a bundle that can be run here.
+
+    A code submission is its own bundle.
 
     Raises `NotInThisLane`, `NotYourTurn`, `Overdue`, `HandInInvalid` or `InvalidFile`; then nothing is changed.
     """
     place = locked_place(key)
     _of_team(place, by, State.INVITED, "Code", now)
-    url = _web_address(repository_url, "The repository")
-    commit = commit.strip().lower()
-    if not COMMIT.fullmatch(commit):
-        raise refusals.HandInInvalid(
-            f"{commit[:80]!r} is no commit. Give its hash of 7 to 64 hexadecimal digits, as `git rev-parse HEAD` prints it."
-        )
+    try:
+        url, commit = repository_address(repository_url), commit_hash(commit)
+    except RepositoryInvalid as error:
+        raise refusals.HandInInvalid(str(error)) from error
     file, name = _bundle(place, upload)
     place_move(
         place=place, source=State.INVITED, target=State.CODE, actor=_user(by), now=now, note=f"{url} at {commit}",
@@ -207,6 +221,7 @@ def place_confirm(*, key: UUID, actor: str, now: datetime) -> Place:
 
     Raises `NotReady` or `OutsideTolerance`; then nothing is changed.
     """
+    _locked_board(key)
     place = locked_place(key)
     if place.state != State.COMPARED:
         raise refusals.NotReady(place, "Confirming")
@@ -222,23 +237,59 @@ def place_confirm(*, key: UUID, actor: str, now: datetime) -> Place:
 
 
 @transaction.atomic
-def place_fail(*, key: UUID, reason: str, actor: str, now: datetime, declined: bool = False) -> Place:
-    """End a place with a reason that the team reads. Raises `ReasonMissing` or `NotReady`."""
+def place_fail(*, key: UUID, reason: str, actor: str, now: datetime) -> Place:
+    """End a place with a public reason, and invite the next team. Raises `ReasonMissing` or `NotReady`."""
+    board = _locked_board(key)
     place = locked_place(key)
     text = printable(reason).strip()[:1000]
     if not text:
         raise refusals.ReasonMissing
-    source = State(place.state)
-    if State.FAILED not in NEXT.get(source, ()):
+    if place.state not in OPEN or place.state == State.VERIFYING:
         raise refusals.NotReady(place, "Ending it")
-    place_move(place=place, source=source, target=State.FAILED, actor=actor, now=now, note=text, reason=text)
-    _tell(place, "not confirmed", f"Your team's place was not confirmed: {text}")
+    _end(place, text, actor, now)
+    decision_publish(board=board, reason=f"Rank {place.rank}, {place.team}, is not confirmed: {text}", now=now)
+    _follow_up(place.lane, board, actor, now)
     return place
+
+
+def _end(place: Place, reason: str, actor: str, now: datetime) -> None:
+    source = State(place.state)
+    place_move(place=place, source=source, target=State.FAILED, actor=actor, now=now, note=reason, reason=reason)
+    _tell(place, "not confirmed", f"Your team's place was not confirmed: {reason}")
+
+
+def _follow_up(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> None:
+    """Invite the next team for a place that became free, if there is one."""
+    if _may_invite(board, now):
+        _invite_free(lane, board, actor, now)
+
+
+def _locked_board(key: UUID) -> Leaderboard:
+    """The board of a place under its lock, which is taken before the place's."""
+    boards = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition")
+    return boards.get(winners_lane__places__key=key)
+
+
+def places_follow_decision(
+    sender: type[Submission], submissions: Sequence[Submission], now: datetime, **kwargs: Any
+) -> None:
+    """Receiver of `standing_changed`: a disqualified submission holds no place, and the next team is invited.
+
+    Boards have followed already, so their locks are held.
+    """
+    disqualified = [one.pk for one in submissions if one.disqualified_at is not None]
+    places = Place.objects.filter(submission__in=disqualified, state__in=(*OPEN, State.CONFIRMED)).order_by("pk")
+    for key in places.values_list("key", flat=True):
+        board, place = _locked_board(key), locked_place(key)
+        Submission.objects.filter(pk=place.submission_id).update(verified_at=None, verified_s=None)
+        _end(place, f"disqualified: {place.submission.disqualified_reason}", "site", now)
+        _follow_up(place.lane, board, "site", now)
 
 
 @transaction.atomic
 def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
-    """The team steps back; the next one can be invited."""
+    """The team steps back; the next one is invited."""
+    board = _locked_board(key)
     place = locked_place(key)
     if not Membership.objects.filter(team=place.team_id, user=by).exists():
         raise refusals.NotInThisLane
@@ -246,6 +297,8 @@ def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
     if State.DECLINED not in NEXT.get(source, ()):
         raise refusals.NotReady(place, "Stepping back")
     place_move(place=place, source=source, target=State.DECLINED, actor=_user(by), now=now)
+    decision_publish(board=board, reason=f"Rank {place.rank}, {place.team}, withdrew from the verification.", now=now)
+    _follow_up(place.lane, board, _user(by), now)
     return place
 
 

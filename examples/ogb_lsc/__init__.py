@@ -33,14 +33,25 @@ REGISTRATION = (
 )
 FACT_SHEET = (
     Question("method", "Name of the method", is_on_board=True),
-    Question("code_url", "Public repository with the code"),
+    Question(
+        "code_url",
+        "Public repository with the code, at the commit that made this submission",
+        "repository",
+        is_public=True,
+    ),
     Question("report_url", "Technical report (arXiv or PDF)", is_required=False),
     Question("parameters", "Number of trainable parameters"),
     Question("validation_score", "Score on the validation split"),
-    Question("hardware", "CPU, GPU and memory"),
-    Question("no_external_data", "Only the provided data were used", "checkbox"),
+    Question("hardware", "CPU, GPU and memory", is_public=True),
+    Question(
+        "no_external_data",
+        "Only the provided data were used, and no model that was trained on other data",
+        "checkbox",
+        is_public=True,
+    ),
+    Question("no_test_labels", "No test item was labelled by hand or looked up", "checkbox", is_public=True),
 )
-INFERENCE = Question("inference_time", "Measured inference time on test-challenge, from raw SMILES")
+INFERENCE = Question("inference_time", "Measured inference time on test-challenge, from raw SMILES", is_public=True)
 
 
 def _sizes(dataset: str, size: Size) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from examples.baselines import Baseline
 from examples.tracks.bundle import run_baseline
@@ -13,6 +14,10 @@ from scoring.formats.layouts import owner_of
 from scoring.program import score_predictions, score_results
 
 EXACT = 1e-4  # boards show four digits
+
+ANSWERS: Final[dict[str, str | bool]] = {
+    "text": "as the starting kit", "checkbox": True, "repository": f"https://example.org/podium/baseline/tree/{'0' * 40}",
+}  # fmt: skip
 
 
 def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
@@ -34,7 +39,7 @@ def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
                 description="The program of the starting kit.", kind="prediction", phase=phase.split, filename=path.name,
                 outcome="finished", reason=None, metric=metric, score_range=(score - EXACT, score + EXACT),
                 also_by=("team 1", "team 2") if phase.visibility == "public" else (),
-                facts={one.key: True if one.kind == "checkbox" else "as the starting kit" for one in track.fact_sheet},
+                facts={one.key: ANSWERS[one.kind] for one in track.fact_sheet},
             )
         )  # fmt: skip
     return made

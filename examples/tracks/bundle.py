@@ -94,7 +94,7 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
         ],
     }
     if track.fact_sheet:
-        spec["fact_sheet"] = {question.key: _fact(question) for question in track.fact_sheet}
+        spec["podium"]["fact_sheet"] = [_fact(question) for question in track.fact_sheet]
     return spec
 
 
@@ -105,10 +105,8 @@ def _registration(question: Question) -> dict[str, Any]:
 
 
 def _fact(question: Question) -> dict[str, Any]:
-    return {
-        "key": question.key, "type": question.kind, "title": question.title, "selection": "",
-        "is_required": str(question.is_required).lower(), "is_on_leaderboard": str(question.is_on_board).lower(),
-    }  # fmt: skip
+    is_public = question.is_public or question.is_on_board
+    return _registration(question) | {"is_public": is_public, "is_on_board": question.is_on_board}
 
 
 def _task(index: int, track: Track, phase: TrackPhase) -> dict[str, Any]:
@@ -128,6 +126,7 @@ def _phase(
         "visibility": phase.visibility,
         "accepts": ["prediction"],
         "max_submissions_per_week": phase.per_week if size == "true" else None,  # in small it is for trying out
+        "quota_week": "sliding" if phase.per_week and size == "true" else "calendar",
         "rule": phase.rule,
         "scoring_time_limit": SCORING_LIMIT_S,
     }

@@ -55,12 +55,13 @@ class BoardColumn:
 
 @dataclass(frozen=True)
 class Question:
-    """What teams or submissions are asked; `kind` is text or checkbox."""
+    """What teams or submissions are asked. What is public is shown with the result."""
 
     key: str
     title: str
-    kind: Literal["text", "checkbox"] = "text"
+    kind: Literal["text", "checkbox", "repository"] = "text"
     is_required: bool = True
+    is_public: bool = False
     is_on_board: bool = False
 
 

@@ -374,7 +374,11 @@ def finals(place: Place) -> None:
         place.join(user, team)
         for step in range(2):
             sent = place.score(place.submit(user, hours_ago=60 - 9 * step - number), 0.4 - 0.05 * step + 0.03 * number)
-            facts = {"method": "Graph transformer", "params": 61_000_000 + number, "code": "https://example.org/code"}
+            facts = {
+                "method": "Graph transformer",
+                "params": 61_000_000 + number,
+                "code": "https://example.org/team/code",
+            }
             fact_sheet_edit(submission=sent, answers=facts, by=user, now=place.now)
         place.score(place.submit(user, "test-challenge", hours_ago=30 - number), 0.31 + 0.02 * ((number * 3) % 4))
     challenge = place.phases["test-challenge"]
@@ -389,7 +393,7 @@ def finals(place: Place) -> None:
     code_hand_in(
         key=second.key,
         by=second.team.captain,
-        repository_url="https://example.org/code",
+        repository_url="https://example.org/team/code",
         commit="0a1b2c3d",
         now=place.now,
     )

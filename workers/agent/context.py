@@ -35,6 +35,7 @@ class Worker:
     runtime: str = ""
     slots: int = 1
     patience_s: float = 600.0
+    images: tuple[str, ...] | None = None  # on the host; None: not known
     slot_faults: dict[int, SlotFault] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(UPLOAD_THREADS, "upload"))

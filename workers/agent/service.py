@@ -35,6 +35,7 @@ from workers.engines.base import GVISOR, EngineFacts
 from workers.errors import SandboxError
 from workers.protocol.calls import Register, Registered, Role
 from workers.protocol.hosts import SelfTest, SlotFacts
+from workers.protocol.images import MAX_IMAGES
 from workers.protocol.versions import PROTOCOL_VERSION
 from workers.sandbox.output_volume import loop_mounts_work
 
@@ -127,6 +128,7 @@ class Service:
         self._lock = lock_folder(self._worker.data_dir)
         self._self_test = enrol(self._worker, when=self._config.self_test, image=self._config.self_test_image)
         registered = self._register()
+        self._list_images()
         adopters = self._adopt_all()
         claimer = Claimer(
             self._worker,
@@ -144,8 +146,18 @@ class Service:
             thread.start()
         log.info("worker_ready", worker=self._worker.name, count=len(self._slots))
         while not self._worker.stopping.wait(self._config.sweep_s):
+            self._list_images()
             sweep(self._worker, self._held.snapshot)
         self._wind_down(lanes)
+
+    def _list_images(self) -> None:
+        """Have the site know which images are here, so that it says before a run when one is on no host."""
+        try:
+            images = self._worker.engine.image_names()
+        except SandboxError as error:
+            log.warning("images_not_listed", detail=str(error))
+            images = ()
+        self._worker.images = images if 0 < len(images) <= MAX_IMAGES else None
 
     def _register(self) -> Registered:
         """Register, waiting for a site that is not up yet."""

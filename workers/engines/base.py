@@ -92,6 +92,9 @@ class Engine(Protocol):
     def find_image(self, image: str) -> ImageFacts | None:
         """An image of this host; None when it is not there."""
 
+    def image_names(self) -> tuple[str, ...]:
+        """Every name under which an image is on this host: `repository:tag` and `repository@digest`."""
+
     def prepare(self, spec: StageSpec) -> str:
         """Create a container and return its id. A name in use gives the container that has it: no double start.
 

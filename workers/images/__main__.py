@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from workers.images.base import BASE_IMAGE, ensure_base
 from workers.images.engine import ImageError, ensure_engine
-from workers.images.runtime_image import RUNTIME_IMAGE, ensure_runtime
+from workers.images.runtime_image import RUNTIME_IMAGE, TORCH_IMAGE, ensure_runtime, ensure_torch
 from workers.protocol.images import ImageNameInvalid, parse_image
 
 
@@ -24,7 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit status 0 when the image is there; 1 with the reason on stderr."""
     parser = argparse.ArgumentParser(prog="python -m workers.images", description=__doc__)
     parser.add_argument(
-        "command", choices=["ensure", "base"], help="ensure: engine, base and runtime; base: no runtime"
+        "command",
+        choices=["ensure", "base", "torch"],
+        help=f"ensure: engine, base and runtime; base: no runtime; torch: {TORCH_IMAGE} too",
     )
     parser.add_argument(
         "--image", default=RUNTIME_IMAGE, type=_image_name, help=f"tag of the runtime image (default {RUNTIME_IMAGE})"
@@ -34,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         ensure_engine()
         if chosen.command == "base":
             ensure_base(BASE_IMAGE)
+        elif chosen.command == "torch":
+            ensure_torch()
         else:
             ensure_runtime(chosen.image)
     except (ImageError, subprocess.CalledProcessError) as error:

@@ -15,10 +15,13 @@ from workers.images.base import BASE_IMAGE, ensure_base
 from workers.images.engine import REPOSITORY, ImageError, label_of, run, say
 
 RUNTIME_IMAGE = "podium/runtime:1"
+TORCH_IMAGE = "podium/runtime-torch:1"
 DEPS_IMAGE = "podium/runtime-deps:1"
 DIGEST_LABEL = "podium.context"
 PYTHON_VERSION = "3.11"  # Debian bookworm's
 RECIPE = Path(__file__).resolve().parent / "runtime"
+REQUIREMENTS = RECIPE / "requirements.txt"
+TORCH = RECIPE / "requirements-torch.txt"
 GLIBC_MINORS = (17, 28, 34, 35, 36)  # wheels for any of these run on bookworm (glibc 2.36)
 
 
@@ -39,6 +42,23 @@ def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -
     return True
 
 
+def ensure_torch(image: str = TORCH_IMAGE) -> bool:
+    """Build the runtime image with PyTorch unless the engine has it with the same content; True when something was built."""
+    ensure_runtime()
+    runtime = label_of(RUNTIME_IMAGE, DIGEST_LABEL)
+    wanted = hashlib.sha256(f"{runtime}\0{context_digest([TORCH, RECIPE / 'torch.Dockerfile'])}".encode()).hexdigest()
+    if label_of(image, DIGEST_LABEL) == wanted:
+        return False
+    with tempfile.TemporaryDirectory(prefix="podium-torch-") as folder:
+        context = Path(folder)
+        shutil.copy(RECIPE / "torch.Dockerfile", context / "Dockerfile")
+        install_wheels(context / "site-packages", REQUIREMENTS, TORCH)
+        say(f"building {image}")
+        docker_build(image, context, wanted, {"RUNTIME": RUNTIME_IMAGE})
+    say(f"{image} is ready")
+    return True
+
+
 def ensure_deps() -> None:
     """Build the layer with Python and the scientific packages, unless it is there with the same recipe."""
     wanted = context_digest(recipe_of_deps())
@@ -48,14 +68,14 @@ def ensure_deps() -> None:
     with tempfile.TemporaryDirectory(prefix="podium-deps-") as folder:
         context = Path(folder)
         shutil.copy(RECIPE / "deps.Dockerfile", context / "Dockerfile")
-        install_wheels(context / "site-packages")
+        install_wheels(context / "site-packages", REQUIREMENTS)
         say(f"building {DEPS_IMAGE}")
         docker_build(DEPS_IMAGE, context, wanted, {"BASE": BASE_IMAGE})
 
 
 def recipe_of_deps() -> list[Path]:
     """The files that decide what the slow layer holds."""
-    return [RECIPE / "deps.Dockerfile", RECIPE / "requirements.txt"]
+    return [RECIPE / "deps.Dockerfile", REQUIREMENTS]
 
 
 def scoring_package() -> Path:
@@ -66,15 +86,16 @@ def scoring_package() -> Path:
     return beside
 
 
-def install_wheels(target: Path) -> None:
+def install_wheels(target: Path, *requirements: Path) -> None:
     """Install the image's Python packages into `target`, for the image's Python, by the host's pip and its settings."""
     machine = platform.machine()
-    say("fetching the image's Python packages (numpy, scikit-learn, RDKit, pandas)")
+    files = [part for path in requirements for part in ("-r", path)]
+    say(f"fetching the image's Python packages, those of {' and '.join(path.name for path in requirements)}")
     platforms = [f"--platform=manylinux_2_{minor}_{machine}" for minor in GLIBC_MINORS]
     platforms.append(f"--platform=manylinux2014_{machine}")
     run(
         sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", target, "--only-binary=:all:",
-        "--implementation=cp", f"--python-version={PYTHON_VERSION}", *platforms, "-r", RECIPE / "requirements.txt",
+        "--implementation=cp", f"--python-version={PYTHON_VERSION}", *platforms, *files,
         timeout_s=1200,
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator
 
 from workers.protocol.hosts import Calibration, Host, SelfTest, SlotFaults
+from workers.protocol.images import MAX_IMAGES
 from workers.protocol.messages import EmptyIsNone, Line, Measured, Message, NullIsEmpty, line
 
 MAX_PIECES = 64  # of a log, in one heartbeat
@@ -66,6 +67,9 @@ class Claim(Message):
     free_gpus: Annotated[int, Field(strict=True, ge=0, le=1000)] = 0
     claim_id: Annotated[str, line(64)] = ""
     slot_faults: SlotFaults = ()
+    images: Annotated[tuple[Line, ...], Field(max_length=MAX_IMAGES)] | None = (
+        None  # names on the host; None: not known
+    )
 
 
 class Activity(StrEnum):

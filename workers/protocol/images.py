@@ -16,6 +16,7 @@ TAG: Final = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}")
 HEXADECIMAL: Final = re.compile(r"[0-9a-f]+")
 IMAGE_ID: Final = re.compile(r"[0-9a-f]{64}")
 EXAMPLE: Final = "Write it as for `docker pull`: podium/runtime:1, or ghcr.io/lab/model@sha256:… with a digest."
+MAX_IMAGES: Final = 1000  # names that a worker reports of its host
 
 
 class ImageNameInvalid(ValueError):
@@ -39,6 +40,18 @@ class ImageName:
         return (
             f"{registry}{self.repository}{f':{self.tag}' if self.tag else ''}{f'@{self.digest}' if self.digest else ''}"
         )
+
+
+def engine_name(text: str) -> str:
+    """The name by which an engine lists the image: with the tag that it adds, without Docker Hub's own prefixes.
+
+    >>> [engine_name(name) for name in ("docker.io/library/debian", "lab/model:v2")]
+    ['debian:latest', 'lab/model:v2']
+    """
+    name = parse_image(text)
+    is_hub = name.registry in ("", "docker.io", "index.docker.io")
+    repository = name.repository.removeprefix("library/") if is_hub else f"{name.registry}/{name.repository}"
+    return f"{repository}@{name.digest}" if name.digest else f"{repository}:{name.tag or 'latest'}"
 
 
 def parse_image(text: str) -> ImageName:

@@ -7,11 +7,11 @@ from rest_framework import serializers
 
 from competitions.catalog.models import Column
 from competitions.disclosure.scores import scores_are_public
-from competitions.leaderboards.models import Commitment, Entry
+from competitions.leaderboards.commitment.amendments import manifest_of
+from competitions.leaderboards.models import Amendment, Commitment, Entry
 from competitions.leaderboards.ranking.fact_columns import VERIFIED
 from competitions.leaderboards.reading.board import Row
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, shown_values
-from competitions.leaderboards.sealing.commitments import manifest_of
 from competitions.submissions.models import Dataset
 from competitions.winners.models import Place
 
@@ -80,13 +80,20 @@ class DatasetOut(serializers.ModelSerializer[Dataset]):
         fields = ["task", "name", "team", "submission", "joined_at", "counts_from", "withdrawn_at"]
 
 
+class AmendmentOut(serializers.ModelSerializer[Amendment]):
+    class Meta:
+        model = Amendment
+        fields = ["number", "made_at", "reason", "digest"]
+
+
 class CommitmentOut(serializers.ModelSerializer[Commitment]):
     board = serializers.SlugField(source="leaderboard.key")
+    amendments = AmendmentOut(many=True)
     manifest = serializers.SerializerMethodField(help_text="For `podium verify`; null until the reveal.")
 
     class Meta:
         model = Commitment
-        fields = ["board", "digest", "entry_count", "made_at", "manifest"]
+        fields = ["board", "digest", "entry_count", "made_at", "amendments", "manifest"]
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_manifest(self, commitment: Commitment) -> dict[str, Any] | None:

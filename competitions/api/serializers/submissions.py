@@ -9,6 +9,7 @@ from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.models import Upload
 from competitions.runs.models import Run
+from competitions.submissions.advice import advice_of
 from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
 
@@ -146,7 +147,7 @@ def _verdict(submission: Submission, runs: list[Run]) -> dict[str, str] | None:
         "reason": submission.reason,
         "blame": info.blame,
         "detail": next((run.detail for run in runs if run.reason), ""),
-        "advice": info.advice,
+        "advice": advice_of(Reason(submission.reason), submission.phase),
     }
 
 

@@ -196,7 +196,7 @@ class Maker:
             opens_at=spec.start, closes_at=spec.end, time_limit_s=spec.execution_time_limit,
             scoring_time_limit_s=extra.scoring_time_limit or spec.execution_time_limit,
             max_submissions_per_day=spec.max_submissions_per_day or None, max_submissions=spec.max_submissions or None,
-            max_submissions_per_week=extra.max_submissions_per_week or None, visibility=extra.visibility,
+            max_submissions_per_week=extra.max_submissions_per_week or None, quota_week=extra.quota_week, visibility=extra.visibility,
             accepts_predictions=kinds is None or "prediction" in kinds,
             accepts_code=not spec.accepts_only_result_submissions if kinds is None else "code" in kinds,
             accepts_datasets=kinds is not None and "dataset" in kinds, as_on_codabench=kinds is None,

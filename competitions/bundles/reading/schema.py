@@ -147,6 +147,7 @@ class PhaseExtra(Spec):
     prediction_format: dict[str, Any] | None = None
     text_files: list[str] | None = None
     max_submissions_per_week: int | None = Field(None, ge=0)
+    quota_week: Literal["calendar", "sliding"] = "calendar"
     allow_network: bool = False
     docker_image: Image = ""
     scoring_time_limit: int | None = Field(None, gt=0)
@@ -251,7 +252,7 @@ class AskedQuestionSpec(Spec):
     key: str = Field(min_length=1, max_length=36, pattern=KEY_PATTERN)
     title: str = Field(min_length=1, max_length=200)
     help_text: str = Field("", max_length=300)
-    kind: Literal["text", "checkbox", "select", "url", "number"] = "text"
+    kind: Literal["text", "checkbox", "select", "url", "repository", "number"] = "text"
     choices: list[str] = []
     is_required: bool = True
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from django import forms
 from django.contrib import admin, messages
 from django.core.files.uploadedfile import TemporaryUploadedFile
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -28,7 +28,6 @@ from competitions.catalog.models import (
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules, rules_publish
-from core.guarded_admin import GuardedAdmin
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
@@ -157,10 +156,6 @@ class CompetitionAdmin(OrganizerAdmin):
         ),
     ]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Competition | None = None) -> list[str]:
-        """Into a series a competition is taken by an administrator: its page speaks for all tracks."""
-        return [*self.readonly_fields, *([] if request.user.is_superuser else ["series"])]
-
     @admin.display(description="What cannot work yet")
     def warnings(self, competition: Competition) -> SafeString:
         if not competition.pk:
@@ -208,12 +203,26 @@ class CompetitionAdmin(OrganizerAdmin):
 
 
 @admin.register(Series)
-class SeriesAdmin(GuardedAdmin):
-    """Series of competitions: administrators make them and take competitions in."""
+class SeriesAdmin(OrganizerAdmin):
+    """Series of competitions. Whoever makes one owns it, edits it and takes competitions in: its page speaks for all tracks."""
 
-    list_display = ["title", "slug"]
+    list_display = ["title", "slug", "owner"]
+    list_select_related = ["owner"]
     prepopulated_fields = {"slug": ["title"]}
     search_fields = ["title", "slug"]
+
+    def mine(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = Series.objects.all()
+        return rows if request.user.is_superuser else rows.filter(owner=request.user.pk)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        return [] if request.user.is_superuser else ["owner"]
+
+    def save_model(self, request: HttpRequest, obj: Series, form: Any, change: bool) -> None:
+        if not change and obj.owner is None:
+            assert isinstance(request.user, User), "the admin lets nobody else in"
+            obj.owner = request.user
+        super().save_model(request, obj, form, change)
 
 
 @admin.register(RulesVersion)

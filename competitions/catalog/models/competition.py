@@ -42,6 +42,10 @@ class Series(models.Model):
     title = models.CharField(max_length=256)
     subtitle = models.CharField(max_length=256, blank=True)
     description = models.TextField(blank=True, help_text="Markdown.")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+",
+        help_text="The organizer who edits it and takes competitions in; administrators do so with every series.",
+    )  # fmt: skip
 
     class Meta:
         ordering = ["title"]

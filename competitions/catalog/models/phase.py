@@ -20,6 +20,7 @@ from competitions.catalog.models.sections import (
 )
 from competitions.catalog.models.task import Task
 from competitions.resources.models import Resource
+from workers.protocol.runtimes import image_contents
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -95,6 +96,11 @@ class Phase(ScheduleSection, IntakeSection, GrowthSection, QuotaSection, BudgetS
     @property
     def image_name(self) -> str:
         return self.docker_image or self.competition.image_name
+
+    @property
+    def image_contents(self) -> str:
+        """What the image holds that programs run in, as a sentence; empty where that is not known."""
+        return image_contents(self.image_name)
 
     @property
     def is_sealed(self) -> bool:

@@ -36,7 +36,7 @@ class FactColumn:
 
     @property
     def is_link(self) -> bool:
-        return self.question.kind == Question.Kind.URL
+        return self.question.is_address
 
     def shown_in(self, values: dict[str, Any]) -> str | None:
         return shown_answer(values[self.key]) if self.key in values else None

@@ -1,17 +1,16 @@
-"""Committing to a sealed board at the close, and publishing what proves it at the reveal."""
+"""Committing to a sealed board at the close."""
 
 import secrets
 from datetime import datetime
-from typing import Any
 
 import structlog
 from django.db import transaction
 
-from competitions.catalog.models import Column, Leaderboard, Phase, Task
+from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.sealed_keys import phases_under_seal
-from competitions.leaderboards.models import Commitment, Entry
-from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.sealing.manifest import FORMAT, digest_of, faults_of, leaves_of, rebuilt
+from competitions.leaderboards.commitment.documents import document_of
+from competitions.leaderboards.commitment.manifest import digest_of, leaves_of
+from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.services import board_freeze
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE
@@ -40,6 +39,15 @@ class StillScoring(Conflict):
         )
 
 
+class AlreadyCommitted(Conflict):
+    code = "already_committed"
+
+    def __init__(self, board: Leaderboard) -> None:
+        super().__init__(
+            f"“{board.title}” has its commitment. Publish what changed since as an amendment with a reason."
+        )
+
+
 def unscored(phase: Phase) -> int:
     """Submissions in time that still run."""
     return Submission.objects.filter(phase=phase, status__in=LIVE, is_late=False, is_verification=False).count()
@@ -47,11 +55,11 @@ def unscored(phase: Phase) -> int:
 
 @transaction.atomic
 def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
-    """Commit to the board as it stands. A second commitment stands beside the first, which stays readable.
+    """Commit to the board as it stands. What changes later is said by amendments, never by another commitment.
 
     A freeze of it ends here: what is committed to is what the reveal will show.
 
-    Raises `NotClosedYet` or `StillScoring`; then nothing is committed.
+    Raises `NotClosedYet`, `StillScoring` or `AlreadyCommitted`; then nothing is committed.
     """
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition").get(pk=board.pk)
     phase = locked.phase
@@ -59,6 +67,8 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
         raise NotClosedYet(phase)
     if count := unscored(phase):
         raise StillScoring(phase, count)
+    if Commitment.objects.filter(leaderboard=locked).exists():
+        raise AlreadyCommitted(locked)
     if locked.freeze_at is not None:
         board_freeze(board=locked, at=None)
     salt, document = secrets.token_hex(32), document_of(locked)
@@ -67,6 +77,7 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
         leaderboard=locked,
         salt=salt,
         leaves=leaves,
+        document=document,
         digest=digest_of(leaves),
         entry_count=len(document["entries"]),
         made_at=now,
@@ -77,77 +88,10 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
     return commitment
 
 
-def document_of(board: Leaderboard) -> dict[str, Any]:
-    """What decides the board, as it is in the database now: what it shows, and what it is ranked by."""
-    primary = primary_column(list(board.columns.all()))
-    columns = [column for column in board.columns.all() if not column.is_hidden or column == primary]
-    fields = ("key", "title", "unit", "kind", "sorting", "precision", "rank_by_shown", "is_relative")
-    entries = (
-        Entry.objects.filter(leaderboard=board)
-        .select_related("team", "score__submission")
-        .order_by("score__submission")
-    )
-    return {
-        "board": {
-            "competition": board.phase.competition.slug, "phase": board.phase.slug, "key": board.key, "rule": board.rule,
-            "breaks_ties": board.breaks_ties,
-            "primary": primary.key if primary else "",
-            "columns": [{name: getattr(column, name) for name in fields} for column in columns],
-        },
-        "tasks": [_task(task) for task in board.phase.tasks.select_related(*PROGRAMS).order_by("pk")],
-        "entries": [_entry(entry, columns, shows_tasks=board.shows_tasks) for entry in entries.iterator(chunk_size=5000)],
-    }  # fmt: skip
-
-
-PROGRAMS = ("scoring_program", "reference_data", "ingestion_program", "input_data")
-
-
-def _task(task: Task) -> dict[str, str | None]:
-    files = {name: getattr(task, name) for name in PROGRAMS}
-    return {"name": task.name} | {
-        name: f"sha256:{resource.file_id}" if resource else None for name, resource in files.items()
-    }
-
-
-def _entry(entry: Entry, columns: list[Column], *, shows_tasks: bool) -> dict[str, Any]:
-    """One counting submission; the team's name may change and is not part of what is committed to."""
-    submission, keys = entry.score.submission, {column.key for column in columns}
-    return {
-        "submission": submission.pk,
-        "team": str(entry.team.key),
-        "team_name": entry.team.name,
-        "sha256": submission.file_id,
-        "received_at": submission.received_at.isoformat(),
-        "is_baseline": entry.is_baseline,
-        "scores": {
-            key: value
-            for key, value in entry.values.items()
-            if key in keys or (shows_tasks and key.partition("@")[0] in keys)
-        },
-    }
-
-
-def manifest_of(commitment: Commitment) -> dict[str, Any]:
-    """The manifest: the board of now beside the leaves of then, so that whatever changed since the close shows."""
-    document = document_of(commitment.leaderboard)
-    return {
-        "format": FORMAT,
-        "digest": commitment.digest,
-        "committed_at": commitment.made_at.isoformat(),
-        "salt": commitment.salt,
-        "leaves": commitment.leaves,
-        **document,
-        "rows": rebuilt(document),
-    }
-
-
-def newest_commitment(board: Leaderboard) -> Commitment | None:
-    return Commitment.objects.filter(leaderboard=board).select_related("leaderboard__phase__competition").first()
-
-
-def changed_since(commitment: Commitment) -> list[str]:
-    """What is no longer as it was committed to; empty when all is. Names submissions, tells no score."""
-    return faults_of(manifest_of(commitment))
+def commitment_of(board: Leaderboard) -> Commitment | None:
+    """The board's commitment without what only a manifest needs."""
+    made = Commitment.objects.filter(leaderboard=board).select_related("leaderboard__phase__competition")
+    return made.defer("salt", "leaves", "document").first()
 
 
 def sealed_boards(phase: Phase) -> list[Leaderboard]:
@@ -156,9 +100,15 @@ def sealed_boards(phase: Phase) -> list[Leaderboard]:
     return [board for board in boards if board.is_sealed]
 
 
+def committed_boards(phase: Phase) -> list[Leaderboard]:
+    """The boards whose rows cannot change without an amendment."""
+    boards = Leaderboard.objects.filter(phase=phase, commitment__isnull=False)
+    return list(boards.select_related("phase__competition"))
+
+
 def commit_closed_boards(*, now: datetime) -> int:
     """For the reconciler: commit to every sealed board whose phase has closed and is scored. Returns how many."""
-    closed = Phase.objects.filter(closes_at__lte=now, leaderboards__commitments=None)
+    closed = Phase.objects.filter(closes_at__lte=now, leaderboards__commitment=None)
     waiting = phases_under_seal().filter(pk__in=closed.values("pk"))
     done = 0
     for phase in waiting:

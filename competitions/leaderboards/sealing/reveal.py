@@ -11,12 +11,13 @@ from django.db.models.functions import Rank
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
+from competitions.leaderboards.commitment.amendments import changed_since
 from competitions.leaderboards.models import Commitment, Entry, RankChange
 from competitions.leaderboards.ranking.rules import public_board
 from competitions.leaderboards.sealing.commitments import (
     board_commit,
-    changed_since,
-    newest_commitment,
+    commitment_of,
+    committed_boards,
     sealed_boards,
     unscored,
 )
@@ -43,10 +44,10 @@ class RevealPreview:
 
 
 def reveal_preview(phase: Phase, *, now: datetime) -> RevealPreview:
-    """What a reveal now would do. Tells no score."""
+    """What a reveal now would do; after it, what it was checked by. Tells no score."""
     previews = []
-    for board in sealed_boards(phase):
-        commitment = newest_commitment(board)
+    for board in sealed_boards(phase) or committed_boards(phase):
+        commitment = commitment_of(board)
         previews.append(BoardPreview(board, commitment, changed_since(commitment) if commitment else []))
     return RevealPreview(previews, unscored(phase), not phase.is_settled(now))
 
@@ -97,7 +98,7 @@ def _commit_what_is_not(phase: Phase, boards: list[Leaderboard]) -> None:
     if revealed_at is None or not phase.is_settled(revealed_at) or unscored(phase):
         return
     for board in boards:
-        if board.was_sealed and newest_commitment(board) is None:
+        if board.was_sealed and commitment_of(board) is None:
             board_commit(board=board, now=revealed_at)
 
 

@@ -6,7 +6,7 @@ Plain Django views: a compute worker is no user, so nothing of users' authentica
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -181,7 +181,7 @@ def claim(request: HttpRequest) -> HttpResponse:
     if worker is None:
         raise Unauthorized("This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
-    _report(worker, [as_json(fault) for fault in asked.slot_faults], now)
+    _report(worker, [as_json(fault) for fault in asked.slot_faults], asked.images, now)
     _require_welcome(worker)
     if asked.free_slots == 0:
         return HttpResponse(status=204)
@@ -211,11 +211,11 @@ def _require_welcome(worker: ComputeWorker) -> None:
         )
 
 
-def _report(worker: ComputeWorker, faults: list[dict[str, Any]], now: datetime) -> None:
-    """The worker lives; slots that it took out of service are kept for its page, and logged when they change."""
+def _report(worker: ComputeWorker, faults: list[dict[str, Any]], images: Sequence[str] | None, now: datetime) -> None:
+    """The worker lives and has these images; slots that it took out of service are kept for its page, and logged when they change."""
     if faults != worker.slot_faults:
         log.warning("slots_out_of_service" if faults else "slots_in_service", worker=worker.name, faults=faults)
-    ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now, slot_faults=faults)
+    ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now, slot_faults=faults, images=images)
 
 
 def _uuid(value: str) -> UUID | None:

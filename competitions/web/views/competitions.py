@@ -26,6 +26,8 @@ from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, cleaned
 from competitions.web.presentation.listing import cards_of, listed_for
 from competitions.web.visit import Visit, visit
+from competitions.winners.models import Place
+from competitions.winners.services import places_to_answer
 
 
 def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str, Any]) -> HttpResponse:
@@ -38,7 +40,9 @@ def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str
 def index(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     page = Paginator(listed_for(request.user, now), 24).get_page(request.GET.get("page"))
-    return render(request, "web/index.html", {"page": page, "cards": cards_of(page, now)})
+    places = places_to_answer(request.user) if isinstance(request.user, User) else Place.objects.none()
+    shown = places.select_related("lane__leaderboard__phase__competition")
+    return render(request, "web/index.html", {"page": page, "cards": cards_of(page, now), "places": shown})
 
 
 @require_safe

@@ -42,7 +42,7 @@ from competitions.leaderboards.reading.columns import (
     shown_values,
 )
 from competitions.leaderboards.reading.export import csv_response
-from competitions.leaderboards.sealing.commitments import newest_commitment
+from competitions.leaderboards.sealing.commitments import commitment_of
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries, detailed_runs, details_response
 from competitions.web.plots import score_plot
@@ -60,7 +60,7 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     if phase is None or board is None or not visited.can_see_board(board):
         shown: dict[str, Any] = {"phase": phase, "board": board, "boards": boards_shown(visited, phase), "rows": None}
-        shown["commitment"] = newest_commitment(board) if board is not None else None
+        shown["commitment"] = commitment_of(board) if board is not None else None
         return render_tab(request, visited, "leaderboard", shown)
     etag = board_etag(request, visited, board)
     unchanged = get_conditional_response(request, etag=etag)
@@ -150,7 +150,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "datasets": datasets,
         "waiting_datasets": [] if page.rows else datasets_named(shown),
         "kept": _kept(phase, board, sort, datasets),
-        "commitment": newest_commitment(board) if phase.revealed_at is not None else None,
+        "commitment": commitment_of(board) if phase.revealed_at is not None else None,
         "rows": page.rows,
         "next_cursor": page.next_cursor,
         "is_first_page": not request.GET.get("cursor"),

@@ -13,10 +13,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure.scores import may_see_manifest, may_see_scores, refusal_of
+from competitions.leaderboards.commitment.amendments import board_amend, manifest_of
 from competitions.leaderboards.models import RankChange
 from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.columns import page_columns
-from competitions.leaderboards.sealing.commitments import board_commit, manifest_of, newest_commitment
+from competitions.leaderboards.sealing.commitments import board_commit, commitment_of
 from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.web.forms import RevealForm, cleaned
 from competitions.web.rank_plot import rank_plot
@@ -41,7 +42,7 @@ def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
 def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """The manifest of a revealed board, for `podium verify`. Nobody gets it before: its salt would give scores away."""
     visited, board = _board(request, slug, phase_slug, board_key)
-    commitment = newest_commitment(board)
+    commitment = commitment_of(board)
     if commitment is None:
         raise Http404
     if not may_see_manifest(visited.reader, board):
@@ -98,15 +99,24 @@ def _top(board: Leaderboard) -> dict[str, object]:
 def _act(request: HttpRequest, visited: Visit, phase: Phase) -> HttpResponse:
     asked = cleaned(RevealForm(request.POST))
     if asked["act"] == "commit":
-        for one in reveal_preview(phase, now=visited.now).boards:
-            made = board_commit(board=one.board, now=visited.now)
-            _log(request, phase, f"Committed to {one.board.title}: {made.digest}")
-        messages.success(request, "A new digest is published. The former ones stay on record.")
-        return redirect("web:reveal", visited.competition.slug, phase.slug)
+        return _commit(request, visited, phase, asked["reason"])
     phase_reveal(phase=phase, now=visited.now, before_the_end=asked["before_the_end"])
     _log(request, phase, "Revealed the scores.")
     messages.success(request, f"The scores of “{phase.name}” are public now.")
     return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}")
+
+
+def _commit(request: HttpRequest, visited: Visit, phase: Phase, reason: str) -> HttpResponse:
+    """Commit to what is not committed to yet; what has changed since is an amendment."""
+    for one in reveal_preview(phase, now=visited.now).boards:
+        if one.commitment is None:
+            made = board_commit(board=one.board, now=visited.now)
+            _log(request, phase, f"Committed to {one.board.title}: {made.digest}")
+        elif one.changes:
+            amendment = board_amend(board=one.board, reason=reason, now=visited.now)
+            _log(request, phase, f"Amended {one.board.title}: {amendment.digest}")
+    messages.success(request, "Published. The commitment of the close stays as it is.")
+    return redirect("web:reveal", visited.competition.slug, phase.slug)
 
 
 def _log(request: HttpRequest, phase: Phase, text: str) -> None:

@@ -50,14 +50,13 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _merges(team: Team, visited: Visit) -> dict[str, Any]:
     """What the page says of merging: open proposals both ways, and until when."""
-    closes_at = visited.competition.merges_close_at
     waiting = MergeProposal.objects.filter(state=MergeProposal.State.OPEN).select_related(
         "team", "other", "proposed_by"
     )
     return {
         "merges_received": waiting.filter(other=team),
         "merges_proposed": waiting.filter(team=team),
-        "can_merge": closes_at is None or visited.now < closes_at,
+        "can_merge": merging.merges_are_open(visited.competition, visited.now),
     }
 
 

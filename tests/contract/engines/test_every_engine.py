@@ -12,6 +12,7 @@ from tests.contract.engines.conftest import Stage
 from workers.engines import engine_for
 from workers.engines.spec import Mount
 from workers.errors import SandboxError
+from workers.protocol.images import engine_name
 from workers.protocol.jobs import PullPolicy
 
 SLEEP = ("sleep", "60")
@@ -48,6 +49,12 @@ def test_an_image_that_is_there_is_described_by_its_digest(stage: Stage) -> None
     assert found.digest.startswith("sha256:")
     for policy in (PullPolicy.NEVER, PullPolicy.MISSING):
         assert stage.engine.ensure_image(stage.image, policy).digest == found.digest
+
+
+def test_an_image_is_listed_by_its_name(stage: Stage) -> None:
+    names = stage.engine.image_names()
+    assert engine_name(stage.image) in names
+    assert MISSING not in names
 
 
 def test_an_image_that_is_missing_is_not_there_and_not_pulled_where_that_is_not_wanted(stage: Stage) -> None:

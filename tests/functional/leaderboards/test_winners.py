@@ -30,7 +30,7 @@ from tests.permissions import client_of
 from tests.scenario import CODE, FILE_NAME, Scenario, lease, prediction_bytes, zip_of
 
 OFFICIAL = FILE_NAME.replace("test-dev", "test-challenge")
-COMMIT = "0123abcd"
+COMMIT = "0123abcd" * 5
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ def handed_in(site: Scenario, lane: Lane) -> Place:
     """All that the team hands in."""
     place = invited(site, lane)
     who: dict[str, Any] = {"key": place.key, "by": site.member(place.team), "now": site.now}
-    services.code_hand_in(**who, repository_url="https://example.org/r", commit=COMMIT, upload=bundle(site, place))
+    services.code_hand_in(
+        **who, repository_url="https://example.org/team/code", commit=COMMIT, upload=bundle(site, place)
+    )
     services.report_hand_in(**who, report_url="https://arxiv.org/abs/2103.09430")
     return services.hardware_hand_in(**who, hardware="1 V100 32 GB")
 
@@ -116,9 +118,9 @@ def test_nobody_is_invited_before_the_close_or_the_reveal(site: Scenario) -> Non
 def test_when_a_team_steps_back_or_fails_the_next_one_is_invited(site: Scenario, lane: Lane) -> None:
     first = invited(site, lane)
     services.place_decline(key=first.key, by=site.member(first.team), now=site.now)
-    second = invited(site, lane)
+    second = lane.places.get(state=State.INVITED)
     services.place_fail(key=second.key, reason="no code", actor="test", now=site.now)
-    third = invited(site, lane)
+    third = lane.places.get(state=State.INVITED)
     assert [one.team.name for one in (first, second, third)] == ["aa", "bb", "cc"]
     services.place_fail(key=third.key, reason="no code", actor="test", now=site.now)
     with pytest.raises(refusals.NobodyLeft):
@@ -139,7 +141,7 @@ def test_each_step_is_dated_and_who_did_it_is_kept(site: Scenario, lane: Lane) -
 @pytest.mark.parametrize(
     ("said", "match"),
     [
-        ({"repository_url": "ftp://x"}, "no web address"), ({"repository_url": ""}, "no web address"),
+        ({"repository_url": "ftp://x"}, "no address of a repository"), ({"repository_url": ""}, "no address of a repository"),
         ({"commit": "main"}, "no commit"), ({"commit": ""}, "no commit"),
     ],
 )  # fmt: skip
@@ -147,7 +149,7 @@ def test_code_without_a_place_or_a_commit_is_refused(
     site: Scenario, lane: Lane, said: dict[str, str], match: str
 ) -> None:
     place = invited(site, lane)
-    right: dict[str, Any] = {"repository_url": "https://example.org/r", "commit": COMMIT}
+    right: dict[str, Any] = {"repository_url": "https://example.org/team/code", "commit": COMMIT}
     with pytest.raises(refusals.HandInInvalid, match=match):
         services.code_hand_in(key=place.key, by=site.member(place.team), now=site.now, **(right | said))
     assert Place.objects.get().state == State.INVITED
@@ -159,7 +161,7 @@ def test_steps_have_an_order_a_deadline_and_an_owner(site: Scenario, lane: Lane)
     report: dict[str, Any] = {"key": place.key, "report_url": "https://arxiv.org/abs/1"}
     with pytest.raises(refusals.NotYourTurn, match="invited"):
         services.report_hand_in(**report, by=who, now=site.now)
-    code: dict[str, Any] = {"key": place.key, "repository_url": "https://example.org/r", "commit": COMMIT}
+    code: dict[str, Any] = {"key": place.key, "repository_url": "https://example.org/team/code", "commit": COMMIT}
     with pytest.raises(refusals.NotInThisLane):
         services.code_hand_in(**code, by=site.organizer, now=site.now)
     with pytest.raises(refusals.Overdue, match="2030-06-14 12:15 UTC"):
@@ -171,7 +173,7 @@ def test_steps_have_an_order_a_deadline_and_an_owner(site: Scenario, lane: Lane)
 def test_without_a_bundle_there_is_nothing_to_run(site: Scenario, lane: Lane) -> None:
     place = invited(site, lane)
     who: dict[str, Any] = {"key": place.key, "by": site.member(place.team), "now": site.now}
-    services.code_hand_in(**who, repository_url="https://example.org/r", commit=COMMIT)
+    services.code_hand_in(**who, repository_url="https://example.org/team/code", commit=COMMIT)
     services.report_hand_in(**who, report_url="https://arxiv.org/abs/1")
     services.hardware_hand_in(**who, hardware="1 V100")
     with pytest.raises(refusals.NoCode):
@@ -291,7 +293,7 @@ def test_the_team_and_the_organizers_go_the_whole_way_on_the_pages(site: Scenari
 
     zipped = SimpleUploadedFile("code.zip", zip_of(CODE))
     assert "1. Code" in team.get(page).content.decode()
-    assert step(team, "code", repository_url="https://example.org/r", commit=COMMIT, bundle=zipped) == 302
+    assert step(team, "code", repository_url="https://example.org/team/code", commit=COMMIT, bundle=zipped) == 302
     assert step(team, "verify") == 404
     assert step(team, "report", report_url="https://arxiv.org/abs/1") == 302
     assert step(team, "hardware", hardware="1 V100") == 302
@@ -365,3 +367,15 @@ def test_winners_of_a_hidden_board_are_for_organizers_alone(site: Scenario, lane
     Leaderboard.objects.filter(pk=lane.leaderboard_id).update(is_hidden=True)
     url = reverse("web:winners", args=[site.competition.slug, site.sealed.slug, "main"])
     assert [client_of(who).get(url).status_code for who in (site.member(), site.organizer)] == [403, 200]
+
+
+def test_an_invited_captain_sees_it_on_home_team_and_submissions(site: Scenario, lane: Lane) -> None:
+    place = invited(site, lane)
+    link, slug = reverse("web:winners-place", args=[place.key]), [site.competition.slug]
+    pages = [reverse("web:index"), reverse("web:team", args=slug), reverse("web:submissions", args=slug)]
+    captain, other = client_of(site.member(place.team)), client_of(site.member(site.teams[-2]))
+    assert all(link in captain.get(page).content.decode() for page in pages)
+    assert not any(link in other.get(page).content.decode() for page in pages)
+    assert link not in Client().get(pages[0]).content.decode()
+    services.place_decline(key=place.key, by=site.member(place.team), now=site.now)
+    assert not any(link in captain.get(page).content.decode() for page in pages)

@@ -325,7 +325,11 @@ def test_a_step_of_the_lane_is_taken_once_however_often_it_is_sent(site: Scenari
     Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now)
     lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
     (place,) = invite_next(lane=lane, actor="test", now=site.now)
-    said: dict[str, Any] = {"by": site.member(), "repository_url": "https://example.org/r", "commit": "0123abcd"}
+    said: dict[str, Any] = {
+        "by": site.member(),
+        "repository_url": "https://example.org/team/code",
+        "commit": "0123abcd" * 5,
+    }
 
     def hand_in(number: int) -> None:
         code_hand_in(key=place.key, now=site.now, **said)

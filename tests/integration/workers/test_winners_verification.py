@@ -113,7 +113,9 @@ class WinnersSite:
         (place,) = services.invite_next(lane=Lane.objects.get(), actor="test", now=now)
         who: dict[str, Any] = {"key": place.key, "by": self.site.user, "now": now}
         bundle = self.upload(zipped({"main.py": source, "metadata.yaml": METADATA}), "code.zip")
-        services.code_hand_in(**who, repository_url="https://example.org/r", commit="0123abcd", upload=bundle)
+        services.code_hand_in(
+            **who, repository_url="https://example.org/team/code", commit="0123abcd" * 5, upload=bundle
+        )
         services.report_hand_in(**who, report_url="https://example.org/report.pdf")
         return services.hardware_hand_in(**who, hardware="2 cores of a laptop")
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from competitions.catalog.models import Column, Competition, Leaderboard
 from competitions.catalog.readiness import competition_warnings
@@ -58,3 +59,25 @@ def test_phases_one_after_the_other_do_not_overlap(site: Scenario) -> None:
     assert "phases_overlap" in codes(site)
     change(site, opens_at=site.sealed.opens_at - timedelta(days=9), closes_at=site.sealed.opens_at)
     assert codes(site) == set()
+
+
+@pytest.mark.parametrize(
+    ("images", "policy", "told"),
+    [
+        (None, "never", ""), (["podium/runtime:1", "lab/model:2"], "never", ""), (["podium/runtime:1"], "never", "nothing is accepted"),
+        (["podium/runtime:1"], "missing", "They pull it"),
+    ],
+    ids=["not known", "it is there", "it is on no host", "it can be pulled"],
+)  # fmt: skip
+def test_an_image_that_no_worker_has_is_told_before_a_run(
+    site: Scenario, images: list[str] | None, policy: str, told: str
+) -> None:
+    worker = site.worker()
+    worker.images, worker.last_seen_at = images, timezone.now()
+    worker.save()
+    site.queue.pull_policy = policy
+    site.queue.save()
+    change(site, docker_image="lab/model:2")
+    warnings = competition_warnings(Competition.objects.get(pk=site.competition.pk))
+    texts = [one.text for one in warnings if one.code == "no_image" and "lab/model:2" in one.text]
+    assert [told in text for text in texts] == ([True] if told else [])

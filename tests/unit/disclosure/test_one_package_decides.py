@@ -25,7 +25,9 @@ MAY_READ_STATES = {
     "competitions/catalog/admin/phase_form.py": "refuses what would open a seal",
     "competitions/leaderboards/admin.py": "refuses what would open a seal",
     "competitions/leaderboards/reading/submission_scores.py": "reads the record ahead",
+    "competitions/leaderboards/commitment/amendments.py": "publishes what changes after that",
     "competitions/leaderboards/sealing/commitments.py": "commits to sealed boards",
+    "competitions/teams/merging.py": "ends merges with a sealed phase",
     "competitions/leaderboards/sealing/reveal.py": "reveals",
     "competitions/api/serializers/competitions.py": "publishes that a phase is sealed",
 }

@@ -275,3 +275,12 @@ def test_a_run_that_was_deleted_meanwhile_is_a_lost_lease_for_its_worker(worker:
     worker.made.delete()
     refused = worker.call(call, BEAT | FINISHED)
     assert (refused.status_code, refused.json()["code"]) == (409, "lease_lost")
+
+
+def test_a_claim_says_which_images_are_on_the_host(worker: Worker) -> None:
+    row = ComputeWorker.objects.get()
+    for said, kept in ((["podium/runtime:1"], ["podium/runtime:1"]), ([], []), (None, None)):
+        assert worker.call("claim", {"worker_id": str(row.key), "free_slots": 0, "images": said}).status_code == 204
+        row.refresh_from_db()
+        assert row.images == kept
+    assert worker.call("claim", {"worker_id": str(row.key), "free_slots": 0}).status_code == 204

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Phase, Week
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import Allowance, allowances
+from competitions.submissions.refusals import QuotaUsed
 from tests.scenario import Scenario
 
 MIDNIGHT = datetime(2030, 5, 2, tzinfo=UTC)  # a Thursday begins
@@ -73,3 +74,38 @@ def test_only_what_this_team_was_charged_for_in_this_phase_counts(site: Scenario
 @pytest.mark.parametrize(("number", "left"), [(0, 2), (1, 1), (2, 0), (3, 0)])
 def test_what_is_left_is_never_less_than_nothing(number: int, left: int) -> None:
     assert Allowance("of today", 2, number, None).left == left
+
+
+@pytest.mark.parametrize(
+    ("since", "is_used"),
+    [(timedelta(0), True), (timedelta(days=7, microseconds=-1), True), (timedelta(days=7), False)],
+    ids=["at once", "a microsecond before", "seven days later"],
+)
+def test_a_sliding_week_reopens_seven_days_after_the_submission(
+    site: Scenario, since: timedelta, is_used: bool
+) -> None:
+    """Sunday and Monday are two calendar weeks, and one sliding one."""
+    phase, sunday = limits(site, week=1), MONDAY - timedelta(hours=1)
+    phase.quota_week = Week.SLIDING
+    received(site, sunday)
+    (allowance,) = allowances(team_id=site.team.pk, phase=phase, now=sunday + since)
+    assert (allowance.used, allowance.left) == ((1, 0) if is_used else (0, 1))
+    assert allowance.resets_at == (sunday + timedelta(days=7) if is_used else None)
+
+
+def test_a_sliding_week_gives_more_once_the_oldest_that_fills_it_has_left(site: Scenario) -> None:
+    received(site, MONDAY, MONDAY + timedelta(days=1), MONDAY + timedelta(days=2))
+    phase = limits(site, week=2)
+    phase.quota_week = Week.SLIDING
+    (allowance,) = allowances(team_id=site.team.pk, phase=phase, now=MIDNIGHT)
+    assert allowance == Allowance("of the last seven days", 2, 3, MONDAY + timedelta(days=8))
+
+
+def test_a_submission_in_the_next_calendar_week_is_refused_while_the_week_slides(site: Scenario) -> None:
+    phase = limits(site, week=1)
+    phase.quota_week = Week.SLIDING
+    phase.save()
+    site.submit(at=MONDAY + timedelta(days=6))
+    with pytest.raises(QuotaUsed, match=r"last seven days\. The next can be made from 2030-05-12 00:00 UTC"):
+        site.submit(at=MONDAY + timedelta(days=8))
+    site.submit(at=MONDAY + timedelta(days=13))

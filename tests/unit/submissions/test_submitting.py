@@ -6,11 +6,13 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from competitions.catalog.models import Phase
 from competitions.catalog.services import rules_publish
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_begin
 from competitions.runs.models import Run
 from competitions.submissions import refusals
 from competitions.submissions.models import Submission
+from competitions.submissions.refusals import ImageMissing
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.refusals import NoTeam, NotRegistered, RulesChanged
@@ -189,3 +191,28 @@ def test_every_refusal_has_a_code_a_status_and_a_sentence(site: Scenario) -> Non
     assert refusal.value.stable_code == "quota_used"
     assert refusal.value.http_status == 429
     assert refusal.value.detail.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("images", "is_refused"),
+    [
+        ([["podium/runtime:1"]], True), ([["lab/model:2"]], False), ([["podium/runtime:1"], ["lab/model:2"]], False),
+        ([None], False), ([], False),
+    ],
+    ids=["on no host", "there", "on one of two hosts", "not known", "no worker"],
+)  # fmt: skip
+def test_an_image_that_no_worker_has_is_told_at_the_upload(
+    site: Scenario, images: list[list[str] | None], is_refused: bool
+) -> None:
+    site.competition.queue.pull_policy = "never"
+    site.competition.queue.save()
+    site.phase.docker_image = "lab/model:2"
+    site.phase.save()
+    for names in images:
+        worker = site.worker()
+        worker.images = names
+        worker.save()
+    phase = Phase.objects.get(pk=site.phase.pk)
+    with pytest.raises(ImageMissing, match="lab/model:2") if is_refused else contextlib.nullcontext():
+        site.submit(phase=phase)
+    assert Submission.objects.count() == (0 if is_refused else 1)

@@ -16,7 +16,7 @@ from competitions.submissions import refusals as submission_refusals
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.teams import refusals
-from competitions.teams.merging import merge_accept, merge_decline, merge_propose, merge_withdraw
+from competitions.teams.merging import merge_accept, merge_decline, merge_propose, merge_withdraw, merges_are_open
 from competitions.teams.models import MergeProposal, Team
 from competitions.teams.services import invitation_accept, invite, team_of
 from competitions.winners.models import Lane, Place
@@ -142,6 +142,31 @@ def test_nobody_merges_after_the_deadline(site: Scenario, other: Team) -> None:
     assert f"{late:%Y-%m-%d %H:%M} UTC" in text
     proposal.refresh_from_db()
     assert proposal.state == MergeProposal.State.OPEN, "the refusal used the proposal up"
+
+
+@pytest.mark.parametrize(
+    ("sealed_closed", "public_closes", "may_merge"),
+    [(False, True, True), (True, False, False), (False, False, True), (True, True, False)],
+    ids=["a public phase", "a sealed phase", "none", "the last phase"],
+)
+def test_merges_end_when_a_sealed_phase_or_the_last_one_closes(
+    site: Scenario, other: Team, sealed_closed: bool, public_closes: bool, may_merge: bool
+) -> None:
+    """Whatever the deadline for merges says: the results of that phase are to stand."""
+    later = site.now + timedelta(days=1)
+    for phase, is_closed in ((site.sealed, sealed_closed), (site.phase, public_closes)):
+        phase.closes_at = later if is_closed else later + timedelta(days=9)
+        phase.save()
+    site.competition.merges_close_at = later + timedelta(days=90)
+    site.competition.save()
+    assert merges_are_open(site.competition, later) == may_merge
+    assert merges_are_open(site.competition, later - timedelta(microseconds=1))
+    proposal = propose(site, other)
+    if may_merge:
+        assert merge_accept(proposal=proposal, by=other.captain, now=later) == site.team
+    else:
+        text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=later), refusals.ResultsStand)
+        assert "results stand" in text
 
 
 def test_a_merged_team_is_within_the_size_limit_counting_open_invitations(site: Scenario, other: Team) -> None:

@@ -42,7 +42,7 @@ class Claims:
 
 def worker_with(nvml: FakeNvml, claims: Claims) -> Worker:
     parts = SimpleNamespace(
-        gpus=NvmlGpus(nvml), stopping=threading.Event(), slot_faults={}, client=claims,
+        gpus=NvmlGpus(nvml), stopping=threading.Event(), slot_faults={}, images=None, client=claims,
         cache=SimpleNamespace(free_bytes=lambda: 1 << 40), engine=SimpleNamespace(ping=lambda: None),
     )  # fmt: skip
     return cast("Worker", parts)

@@ -52,6 +52,7 @@ class Claimer:
         asked = Claim(
             worker_id=self.worker_id, free_slots=1, free_gpus=slot.free_gpus(), claim_id=slot.claim_id,
             slot_faults=tuple(self._worker.slot_faults.values()),
+            images=self._worker.images,
         )  # fmt: skip
         try:
             body = self._worker.client.claim(asked)

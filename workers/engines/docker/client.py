@@ -101,6 +101,13 @@ class DockerEngine:
                 raise
             return None
 
+    def image_names(self) -> tuple[str, ...]:
+        """See `Engine`."""
+        with engine_errors("listing the engine's images"):
+            images = self.api.images()
+        names = {name for image in images for key in ("RepoTags", "RepoDigests") for name in image.get(key) or []}
+        return tuple(sorted(name for name in names if "<none>" not in name))
+
     def ensure_image(self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never) -> ImageFacts:
         """See `Engine`."""
         if policy == PullPolicy.NEVER:

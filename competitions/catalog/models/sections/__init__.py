@@ -4,7 +4,7 @@ from competitions.catalog.models.sections.budget import GIB, MIB, Budget, Budget
 from competitions.catalog.models.sections.growing import GrowthSection
 from competitions.catalog.models.sections.intake import IntakeSection, validate_prediction_format
 from competitions.catalog.models.sections.outputs import OutputsSection
-from competitions.catalog.models.sections.quota import Quota, QuotaSection
+from competitions.catalog.models.sections.quota import Quota, QuotaSection, Week
 from competitions.catalog.models.sections.schedule import ScheduleSection
 from competitions.catalog.models.sections.section import Section
 
@@ -14,5 +14,5 @@ SECTIONS: tuple[type[Section], ...] = (
 
 __all__ = [
     "GIB", "MIB", "SECTIONS", "Budget", "BudgetSection", "GrowthSection", "IntakeSection", "OutputsSection", "Quota", "QuotaSection",
-    "ScheduleSection", "Section", "validate_prediction_format",
+    "ScheduleSection", "Section", "Week", "validate_prediction_format",
 ]  # fmt: skip

@@ -9,12 +9,20 @@ from django.db import models
 from competitions.catalog.models.sections.section import Section
 
 
+class Week(models.TextChoices):
+    """What a week of a quota is."""
+
+    CALENDAR = "calendar", "from Monday 00:00 UTC"
+    SLIDING = "sliding", "any seven days in a row"
+
+
 @dataclass(frozen=True)
 class Quota:
-    """Submissions of a team; None: unlimited. Days and weeks are UTC, and weeks begin on Monday."""
+    """Submissions of a team; None: unlimited. Days are UTC."""
 
     max_submissions_per_day: int | None = None
     max_submissions_per_week: int | None = None
+    quota_week: Week = Week.CALENDAR
     max_submissions: int | None = None
 
 
@@ -23,6 +31,7 @@ class QuotaSection(Section):
         null=True, blank=True, default=5, help_text="Empty: unlimited."
     )
     max_submissions_per_week = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: unlimited.")
+    quota_week = models.CharField("a week is", max_length=8, choices=Week, default=Week.CALENDAR)
     max_submissions = models.PositiveIntegerField(
         "max submissions in total", null=True, blank=True, default=100, help_text="Empty: unlimited."
     )

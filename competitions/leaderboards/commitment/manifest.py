@@ -3,7 +3,10 @@
 At the close a digest is published. It covers one leaf for each thing that decides the board: its columns, each task's
 programs and data, and each counting submission with its exact scores. A leaf is an HMAC-SHA256 under a secret salt of 256 bits,
 so that nobody finds a score by guessing; the digest is the SHA-256 of the sorted leaves. At the reveal the manifest is published:
-salt, leaves, and the things themselves. `podium verify MANIFEST` makes every leaf again and rebuilds the board.
+salt, leaves, and the things themselves as they were at the close. `podium verify MANIFEST` makes every leaf again and rebuilds the board.
+
+What changes after the close is an amendment: its date, its reason and the change. Its digest, published at once, is an HMAC
+under the same salt over these and the digest before it, so that no amendment can be changed, left out or put in later.
 """
 
 import argparse
@@ -16,8 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-FORMAT: Final = "podium-commitment/1"
+FORMAT: Final = "podium-commitment/2"
 ENTRY_KEYS: Final = ("submission", "team", "sha256", "received_at", "is_baseline", "scores")
+AMENDMENT_KEYS: Final = ("number", "made_at", "reason", "changes")
 MAX_BYTES: Final = 1 << 30
 
 
@@ -103,20 +107,87 @@ def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, .
 
 
 def faults_of(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
-    """Everything that does not agree, in words; empty when the board is what was committed to.
+    """Everything that does not agree, in words; empty when the board is what was committed to, with its amendments.
 
-    `digest`: the one that was published at the close, from wherever it was noted down. `files`: programs or data that must be
-    among those committed to, byte for byte. Raises `ManifestInvalid`.
+    `digest`: one that was published, of the commitment or of an amendment, from wherever it was noted down. `files`: programs or
+    data that must be among those committed to, byte for byte. Raises `ManifestInvalid`.
     """
     try:
         return [
             *_leaf_faults(document),
             *_digest_faults(document, digest),
+            *_amendment_faults(document),
             *_board_faults(document),
             *_file_faults(document, files),
         ]
     except (KeyError, TypeError, ValueError, AttributeError, StopIteration, OverflowError) as error:
         raise ManifestInvalid(f"This is no manifest of the format {FORMAT}: {type(error).__name__} {error}.") from error
+
+
+def amendment_digest(salt: str, previous: str, amendment: Mapping[str, Any]) -> str:
+    """The digest of an amendment. `previous`: that of the amendment before it, or of the commitment."""
+    return leaf(salt, "amendment", [previous, *(amendment[key] for key in AMENDMENT_KEYS)])
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What changed, as an amendment holds it: board and tasks whole, entries that came or changed, submissions that left."""
+    old, new = ({entry["submission"]: entry for entry in one["entries"]} for one in (before, after))
+    changes: dict[str, Any] = {
+        key: after[key] for key in ("board", "tasks") if key in after and after[key] != before[key]
+    }
+    changes["entries"] = [
+        entry for number, entry in new.items() if _committed(entry) != _committed(old.get(number, {}))
+    ]
+    changes["removed"] = sorted(set(old) - set(new))
+    return {key: value for key, value in changes.items() if value}
+
+
+def _committed(entry: Mapping[str, Any]) -> list[object]:
+    return [entry.get(key) for key in ENTRY_KEYS]
+
+
+def amended(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The document after the changes."""
+    entries = {entry["submission"]: entry for entry in document["entries"]}
+    entries |= {entry["submission"]: entry for entry in changes.get("entries", [])}
+    left = set(changes.get("removed", []))
+    return {
+        "board": changes.get("board", document["board"]),
+        "tasks": changes.get("tasks", document["tasks"]),
+        "entries": [entries[number] for number in sorted(set(entries) - left)],
+    }
+
+
+def current(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What the commitment and all amendments give."""
+    result = amended(document, {})
+    for amendment in document["amendments"]:
+        result = amended(result, amendment["changes"])
+    return result
+
+
+def changes_in_words(changes: Mapping[str, Any]) -> list[str]:
+    """What changes, by name; tells no score."""
+    return [
+        *(["the leaderboard's columns or rule"] if "board" in changes else []),
+        *(["the programs or data of a task"] if "tasks" in changes else []),
+        *(
+            f"submission #{entry['submission']} of {entry.get('team_name', 'a team')!r}"
+            for entry in changes.get("entries", [])
+        ),
+        *(f"submission #{number} (no longer counts)" for number in changes.get("removed", [])),
+    ]
+
+
+def _amendment_faults(document: Mapping[str, Any]) -> list[str]:
+    faults, previous = [], document["digest"]
+    for number, amendment in enumerate(document["amendments"], start=1):
+        computed = amendment_digest(document["salt"], previous, amendment)
+        if amendment["number"] != number or not hmac.compare_digest(computed, amendment["digest"]):
+            faults.append(f"Amendment {number} is not the one whose digest {amendment['digest']} was published.")
+        previous = amendment["digest"]
+    unexplained = changes_in_words(document["unexplained"])
+    return faults + [f"Changed after the close, without an amendment: {change}." for change in unexplained]
 
 
 def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
@@ -140,20 +211,22 @@ def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
     computed, faults = digest_of(document["leaves"]), []
     if not hmac.compare_digest(computed, document["digest"]):
         faults.append(f"The leaves give the digest {computed}, the manifest says {document['digest']}.")
-    if digest and computed != digest.strip().lower():
+    published = {computed, *(amendment["digest"] for amendment in document["amendments"])}
+    if digest and digest.strip().lower() not in published:
         faults.append(f"The manifest is for the digest {computed}, published was {digest.strip()[:80]}.")
     return faults
 
 
 def _board_faults(document: Mapping[str, Any]) -> list[str]:
     stated = [{key: row[key] for key in ("rank", "submission", "team")} for row in document["rows"]]
-    computed = rebuilt(document)
+    computed = rebuilt(amended(current(document), document["unexplained"]))
     wrong = sum(one != other for one, other in zip(stated, computed, strict=False)) + abs(len(stated) - len(computed))
     return [f"{wrong} of {len(computed)} rows differ from the board that the entries give."] if wrong else []
 
 
 def _file_faults(document: Mapping[str, Any], files: Sequence[Path]) -> list[str]:
-    known = {value for task in document["tasks"] for value in task.values()}
+    tasks = [*document["tasks"], *current(document)["tasks"]]
+    known = {value for task in tasks for value in task.values()}
     faults = []
     for path in files:
         with path.open("rb") as opened:
@@ -186,7 +259,9 @@ def main(arguments: Sequence[str]) -> int:
         prog="podium verify", description="Rebuild a revealed leaderboard from its manifest and check every part of it."
     )
     parser.add_argument("manifest", type=Path)
-    parser.add_argument("--digest", default="", help="the digest published at the close, as you noted it down")
+    parser.add_argument(
+        "--digest", default="", help="a digest published at the close or with an amendment, as you noted it down"
+    )
     parser.add_argument("--file", type=Path, action="append", default=[], help="a program or data file to find in it")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     options = parser.parse_args(arguments)
@@ -202,14 +277,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def _report(document: Mapping[str, Any], faults: list[str], *, as_json: bool, has_digest: bool) -> None:
     if as_json:
-        print(json.dumps({"ok": not faults, "digest": document["digest"], "faults": faults}, indent=1))
+        told = {key: document[key] for key in ("digest", "committed_at", "amendments")}
+        print(json.dumps({"ok": not faults, **told, "faults": faults}, indent=1))
         return
     for fault in faults:
         print(f"FAULT: {fault}")
+    print(f"Committed on {document['committed_at']}: {len(document['leaves'])} parts, digest {document['digest']}")
+    for amendment in document["amendments"]:
+        changed = ", ".join(changes_in_words(amendment["changes"])) or "no row"
+        print(f"Amendment {amendment['number']} on {amendment['made_at']}: {amendment['reason']}")
+        print(f"  changed: {changed}; digest {amendment['digest']}")
     if not faults:
         rows = len(document["rows"])
-        print(f"OK: {rows} row{'s' if rows != 1 else ''}, rebuilt from {len(document['leaves'])} committed parts.")
-    print(f"digest {document['digest']}")
+        after = f" and {len(document['amendments'])} amendment(s)" if document["amendments"] else ""
+        print(f"OK: {rows} row{'s' if rows != 1 else ''}, rebuilt from the commitment{after}.")
     if not has_digest:
         print("Compare it with the digest that was published at the close, or give that with --digest.")
 

@@ -1,0 +1,138 @@
+"""Amendments: what changed on a board after its commitment, when and why; each with a digest that is published at once."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.commitment.documents import document_of, entries_of
+from competitions.leaderboards.commitment.manifest import (
+    FORMAT,
+    amended,
+    amendment_digest,
+    changes_in_words,
+    current,
+    difference,
+    rebuilt,
+)
+from competitions.leaderboards.models import Amendment, Commitment
+from competitions.teams.models import Team
+from core.refusals import Conflict, Refusal
+from core.text import printable
+
+
+class AmendmentReasonMissing(Refusal):
+    code, http_status = "amendment_reason_missing", 422
+
+    def __init__(self) -> None:
+        super().__init__("Give the reason for the change. It is published with the amendment.")
+
+
+class NothingChanged(Conflict):
+    code = "nothing_changed"
+
+    def __init__(self, board: Leaderboard) -> None:
+        super().__init__(f"“{board.title}” is as it was committed to and amended; there is nothing to publish.")
+
+
+@contextmanager
+def amending(boards: Sequence[Leaderboard], team: Team, *, reason: str, now: datetime) -> Iterator[None]:
+    """Publish what happens inside to the team's rows as an amendment of each board that is committed to.
+
+    It is published even where no row changes: before the reveal, that there is one must not tell which submission counts.
+    The boards' locks must be held. Without a reason nothing is published.
+    """
+    numbers = [board.pk for board in boards if board.was_sealed] if reason else []
+    commitments = Commitment.objects.filter(leaderboard__in=numbers).defer("document", "leaves") if numbers else []
+    by_number = {board.pk: board for board in boards}
+    affected = [(commitment, by_number[commitment.leaderboard_id]) for commitment in commitments]
+    before = [_rows(board, team) for _, board in affected]
+    yield
+    for (commitment, board), rows in zip(affected, before, strict=True):
+        _publish(commitment, difference(rows, _rows(board, team)), reason=reason, now=now)
+
+
+def _rows(board: Leaderboard, team: Team) -> dict[str, Any]:
+    """The rows that a change of this team may change: all of them where ranks are averaged over datasets."""
+    is_relative = any(column.is_relative for column in board.columns.all())
+    return {"entries": entries_of(board, None if is_relative else team)}
+
+
+def _publish(commitment: Commitment, changes: dict[str, Any], *, reason: str, now: datetime) -> Amendment:
+    last = commitment.amendments.last()
+    content = {
+        "number": last.number + 1 if last else 1,
+        "made_at": now.isoformat(),
+        "reason": printable(reason).strip()[:1000],
+        "changes": changes,
+    }
+    Leaderboard.objects.filter(pk=commitment.leaderboard_id).update(
+        version=F("version") + 1
+    )  # its pages are drawn anew
+    digest = amendment_digest(commitment.salt, last.digest if last else commitment.digest, content)
+    return Amendment.objects.create(commitment=commitment, digest=digest, **content | {"made_at": now})
+
+
+@transaction.atomic
+def board_amend(*, board: Leaderboard, reason: str, now: datetime) -> Amendment:
+    """Publish whatever differs from the commitment and its amendments. Raises `AmendmentReasonMissing` or `NothingChanged`."""
+    if not printable(reason).strip():
+        raise AmendmentReasonMissing
+    locked = Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk)
+    commitment = Commitment.objects.select_related("leaderboard__phase__competition").get(leaderboard=locked)
+    changes = unexplained(commitment)
+    if not changes:
+        raise NothingChanged(locked)
+    return _publish(commitment, changes, reason=reason, now=now)
+
+
+@transaction.atomic
+def decision_publish(*, board: Leaderboard, reason: str, now: datetime) -> None:
+    """Publish a decision that changes no row, for instance a winner who was not confirmed, where there is a commitment."""
+    Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk)
+    for commitment in Commitment.objects.filter(leaderboard=board):
+        _publish(commitment, {}, reason=reason, now=now)
+
+
+def unexplained(commitment: Commitment) -> dict[str, Any]:
+    """How the board of now differs from what the commitment and its amendments give; empty when it does not."""
+    return difference(current(_published(commitment)), document_of(commitment.leaderboard))
+
+
+def changed_since(commitment: Commitment) -> list[str]:
+    """What changed without an amendment. Names submissions, tells no score."""
+    return changes_in_words(unexplained(commitment))
+
+
+def manifest_of(commitment: Commitment) -> dict[str, Any]:
+    """The manifest: the board of then, every amendment, and the rows of now, so that whatever else changed shows."""
+    document, changes = _published(commitment), unexplained(commitment)
+    return {
+        "format": FORMAT,
+        "digest": commitment.digest,
+        "committed_at": commitment.made_at.isoformat(),
+        "salt": commitment.salt,
+        "leaves": commitment.leaves,
+        **document,
+        "unexplained": changes,
+        "rows": rebuilt(amended(current(document), changes)),
+    }
+
+
+def _published(commitment: Commitment) -> dict[str, Any]:
+    """The document of then with the amendments since."""
+    amendments = [
+        {
+            "number": one.number,
+            "made_at": one.made_at.isoformat(),
+            "reason": one.reason,
+            "changes": one.changes,
+            "digest": one.digest,
+        }
+        for one in commitment.amendments.all()
+    ]
+    return {**commitment.document, "amendments": amendments}

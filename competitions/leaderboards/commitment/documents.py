@@ -1,0 +1,67 @@
+"""What decides a board, as plain values: what a commitment covers and an amendment changes."""
+
+from typing import Any
+
+from competitions.catalog.models import Column, Leaderboard, Task
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.teams.models import Team
+
+
+def document_of(board: Leaderboard) -> dict[str, Any]:
+    """What decides the board, as it is in the database now: what it shows, and what it is ranked by."""
+    columns, primary = _columns(board), primary_column(list(board.columns.all()))
+    fields = ("key", "title", "unit", "kind", "sorting", "precision", "rank_by_shown", "is_relative")
+    return {
+        "board": {
+            "competition": board.phase.competition.slug, "phase": board.phase.slug, "key": board.key, "rule": board.rule,
+            "breaks_ties": board.breaks_ties,
+            "primary": primary.key if primary else "",
+            "columns": [{name: getattr(column, name) for name in fields} for column in columns],
+        },
+        "tasks": [_task(task) for task in board.phase.tasks.select_related(*PROGRAMS).order_by("pk")],
+        "entries": entries_of(board),
+    }  # fmt: skip
+
+
+def entries_of(board: Leaderboard, team: Team | None = None) -> list[dict[str, Any]]:
+    """The board's rows, or one team's, each as it is committed to."""
+    columns, rows = _columns(board), Entry.objects.filter(leaderboard=board)
+    rows = rows.filter(team=team) if team else rows
+    found = rows.select_related("team", "score__submission").order_by("score__submission")
+    return [_entry(entry, columns, shows_tasks=board.shows_tasks) for entry in found.iterator(chunk_size=5000)]
+
+
+def _columns(board: Leaderboard) -> list[Column]:
+    """Those that the board shows, and the one that it is ranked by."""
+    columns = list(board.columns.all())
+    primary = primary_column(columns)
+    return [column for column in columns if not column.is_hidden or column == primary]
+
+
+PROGRAMS = ("scoring_program", "reference_data", "ingestion_program", "input_data")
+
+
+def _task(task: Task) -> dict[str, str | None]:
+    files = {name: getattr(task, name) for name in PROGRAMS}
+    return {"name": task.name} | {
+        name: f"sha256:{resource.file_id}" if resource else None for name, resource in files.items()
+    }
+
+
+def _entry(entry: Entry, columns: list[Column], *, shows_tasks: bool) -> dict[str, Any]:
+    """One counting submission; the team's name may change and is not part of what is committed to."""
+    submission, keys = entry.score.submission, {column.key for column in columns}
+    return {
+        "submission": submission.pk,
+        "team": str(entry.team.key),
+        "team_name": entry.team.name,
+        "sha256": submission.file_id,
+        "received_at": submission.received_at.isoformat(),
+        "is_baseline": entry.is_baseline,
+        "scores": {
+            key: value
+            for key, value in entry.values.items()
+            if key in keys or (shows_tasks and key.partition("@")[0] in keys)
+        },
+    }
