@@ -59,10 +59,8 @@ def finding(place: Place, check: Run, plain: Run) -> Finding:
     facts = {"title": check.task.name, "kind": kind.label} | meters_of(check)
     if check.state != RunState.FINISHED:
         return Finding(facts, [f"the run failed, {Reason(check.reason).label}: {check.detail}".rstrip(": ")])
-    if kind == Check.HELD_OUT:
-        found = _held_out(place, check, plain)
-    else:
-        found = _row_by_row(place, check, plain)
+    judge = _held_out if kind == Check.HELD_OUT else _row_by_row
+    found = judge(place, check, plain)
     return replace(found, facts=facts | found.facts)
 
 

@@ -7,35 +7,66 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0001_initial'),
-        ('resources', '0001_initial'),
+        ("catalog", "0001_initial"),
+        ("resources", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='task',
-            name='check_kind',
-            field=models.CharField(blank=True, choices=[('permuted', 'rows permuted'), ('perturbed', 'input perturbed'), ('held_out', 'held-out part')], help_text='Permuted: the same rows in another order; rows.csv in the reference data says which row each is. Perturbed: the same rows, written otherwise. Held-out: rows that no team has seen.', max_length=10),
+            model_name="task",
+            name="check_kind",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("permuted", "rows permuted"),
+                    ("perturbed", "input perturbed"),
+                    ("held_out", "held-out part"),
+                ],
+                help_text="Permuted: the same rows in another order; rows.csv in the reference data says which row each is. Perturbed: the same rows, written otherwise. Held-out: rows that no team has seen.",
+                max_length=10,
+            ),
         ),
         migrations.AddField(
-            model_name='task',
-            name='check_tolerance',
-            field=models.FloatField(blank=True, help_text="Largest mean difference of predictions, or loss of score on a held-out part. Empty: that of the winners' lane; a held-out score is then shown and not judged.", null=True, validators=[django.core.validators.MinValueValidator(0)]),
+            model_name="task",
+            name="check_tolerance",
+            field=models.FloatField(
+                blank=True,
+                help_text="Largest mean difference of predictions, or loss of score on a held-out part. Empty: that of the winners' lane; a held-out score is then shown and not judged.",
+                null=True,
+                validators=[django.core.validators.MinValueValidator(0)],
+            ),
         ),
         migrations.AddField(
-            model_name='task',
-            name='checks',
-            field=models.ForeignKey(blank=True, help_text="Another task: this one is no phase's, a winner's code is run on it when its place is verified.", limit_choices_to={'checks': None}, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='checked_by', to='catalog.task'),
+            model_name="task",
+            name="checks",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="Another task: this one is no phase's, a winner's code is run on it when its place is verified.",
+                limit_choices_to={"checks": None},
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="checked_by",
+                to="catalog.task",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('checks', None), ('check_kind', '')), models.Q(('checks__isnull', False), models.Q(('check_kind', ''), _negated=True)), _connector='OR'), name='task_check_kind_iff_it_checks', violation_error_message='A task that checks another needs a kind of check, and only such a task has one.'),
+            model_name="task",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("checks", None), ("check_kind", "")),
+                    models.Q(("checks__isnull", False), models.Q(("check_kind", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="task_check_kind_iff_it_checks",
+                violation_error_message="A task that checks another needs a kind of check, and only such a task has one.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('checks', models.F('pk')), _negated=True), name='task_does_not_check_itself'),
+            model_name="task",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("checks", models.F("pk")), _negated=True), name="task_does_not_check_itself"
+            ),
         ),
     ]

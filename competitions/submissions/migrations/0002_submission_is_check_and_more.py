@@ -5,23 +5,29 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0002_task_check_kind_task_check_tolerance_task_checks_and_more'),
-        ('resources', '0001_initial'),
-        ('submissions', '0001_initial'),
-        ('teams', '0001_initial'),
+        ("catalog", "0002_task_check_kind_task_check_tolerance_task_checks_and_more"),
+        ("resources", "0001_initial"),
+        ("submissions", "0001_initial"),
+        ("teams", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='submission',
-            name='is_check',
-            field=models.BooleanField(default=False, editable=False, help_text="A winner's code on input that no team has seen: the organizers alone see its logs and files."),
+            model_name="submission",
+            name="is_check",
+            field=models.BooleanField(
+                default=False,
+                editable=False,
+                help_text="A winner's code on input that no team has seen: the organizers alone see its logs and files.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='submission',
-            constraint=models.CheckConstraint(condition=models.Q(('is_check', False), ('is_verification', True), _connector='OR'), name='submission_check_is_a_verification'),
+            model_name="submission",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("is_check", False), ("is_verification", True), _connector="OR"),
+                name="submission_check_is_a_verification",
+            ),
         ),
     ]

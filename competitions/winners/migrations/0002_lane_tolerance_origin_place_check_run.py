@@ -5,21 +5,31 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('submissions', '0002_submission_is_check_and_more'),
-        ('winners', '0001_initial'),
+        ("submissions", "0002_submission_is_check_and_more"),
+        ("winners", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='lane',
-            name='tolerance_origin',
-            field=models.TextField(blank=True, help_text='For instance: five runs of the baseline with other seeds differed by 0.003 eV on average. Shown with each comparison.', verbose_name='where the tolerances come from'),
+            model_name="lane",
+            name="tolerance_origin",
+            field=models.TextField(
+                blank=True,
+                help_text="For instance: five runs of the baseline with other seeds differed by 0.003 eV on average. Shown with each comparison.",
+                verbose_name="where the tolerances come from",
+            ),
         ),
         migrations.AddField(
-            model_name='place',
-            name='check_run',
-            field=models.ForeignKey(blank=True, help_text="The same code on the input of the tasks' checks.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='submissions.submission'),
+            model_name="place",
+            name="check_run",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="The same code on the input of the tasks' checks.",
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="submissions.submission",
+            ),
         ),
     ]
