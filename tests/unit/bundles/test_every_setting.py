@@ -102,6 +102,11 @@ def test_every_setting_of_every_row_travels(site: Scenario, tmp_path: Path) -> N
     varied(Question(competition=competition, phase=phase))
     varied(RegistrationQuestion(competition=competition))
     competition.tasks.exclude(phases=phase).delete()
+    plain = phase.tasks.get()
+    Task.objects.create(
+        competition=competition, name="Rows permuted", scoring_program=plain.scoring_program, checks=plain,
+        check_kind="permuted", check_tolerance=0.25,
+    )  # fmt: skip
     bundle_write(competition=competition, target=tmp_path / "bundle.zip", with_files=True)
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
     assert rows_of(copy) == rows_of(Competition.objects.get(pk=competition.pk))
