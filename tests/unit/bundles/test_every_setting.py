@@ -12,7 +12,7 @@ from django.db.models import Model
 
 from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.writer import bundle_write
-from competitions.catalog.models import Column, Competition, Leaderboard, Page, Phase
+from competitions.catalog.models import Column, Competition, Leaderboard, Page, Phase, Task
 from competitions.factsheets.models import Question
 from competitions.teams.models import RegistrationQuestion
 from tests.growing import grow, joined
