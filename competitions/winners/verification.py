@@ -40,7 +40,10 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     """Run the team's bundle on the phase's tasks, and on their checks. Raises `NotReady` or `NoCode`; then nothing is queued."""
     place = locked_place(key)
     if place.state == State.COMPARED:  # once more
-        place_move(place=place, source=State.COMPARED, target=State.HARDWARE, actor=_actor(by), now=now, comparison={})
+        place_move(
+            place=place, source=State.COMPARED, target=State.HARDWARE, actor=_actor(by), now=now,
+            comparison={"earlier": _with_this_run(place.comparison)},
+        )  # fmt: skip
     if place.state != State.HARDWARE:
         raise refusals.NotReady(place, "A verification run")
     if place.code is None:
@@ -60,6 +63,12 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
 
 def _actor(by: User) -> str:
     return f"user:{by.username}"
+
+
+def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the runs before and this one came to: how far repeated runs are apart is what a tolerance is set by."""
+    this = {key: comparison.get(key) for key in ("wall_s", "mae", "equal_share", "score_difference")}
+    return [*comparison.get("earlier", []), this]
 
 
 def compare_finished(*, now: datetime) -> int:
@@ -113,7 +122,7 @@ def comparison_of(place: Place, verification: Submission) -> dict[str, Any]:
     wall_s = sum(float(run.meters.get("wall_s", 0.0)) for run in runs)
     found: dict[str, Any] = {
         "wall_s": wall_s, "limit_s": verification.phase.time_limit_s, "runs": [_named_meters(run) for run in runs],
-        "tolerance": place.lane.tolerance, "tolerance_origin": place.lane.tolerance_origin,
+        "tolerance_origin": place.lane.tolerance_origin, "earlier": place.comparison.get("earlier", []),
     }  # fmt: skip
     if verification.status == RunState.FAILED:
         said = next((run.detail for run in runs if run.detail), "")

@@ -52,6 +52,12 @@ def check(site: Scenario, kind: Check, *, rows: str | None = None, **fields: Any
 def verified(site: Scenario, lane: Lane, made: Made, *, held_out_score: float = 0.1) -> Place:
     """The runs on the plain input and on all checks taken to their ends with these predictions, and compared."""
     place = verification_start(key=handed_in(site, lane).key, by=site.organizer, now=site.now)
+    taken_to_its_end(site, made, held_out_score)
+    return Place.objects.get(pk=place.pk)
+
+
+def taken_to_its_end(site: Scenario, made: Made, held_out_score: float) -> None:
+    """All runs that wait, and the comparison."""
     for _ in range(1 + len(checks_of(site.sealed))):
         run = site.claim(site.worker(gpus=1), free_gpus=1)
         content = zip_of({OFFICIAL: prediction_bytes(y_pred=made(run.task.check_kind))})
@@ -60,7 +66,6 @@ def verified(site: Scenario, lane: Lane, made: Made, *, held_out_score: float = 
         body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": 60.0}]}
         dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
     assert reconcile(now=site.now)["winners_compared"] == 1
-    return Place.objects.get(pk=place.pk)
 
 
 def honest(kind: str) -> Any:
@@ -172,6 +177,20 @@ def test_a_check_that_we_lost_puts_the_place_back_and_one_that_cannot_be_scored_
         place = Place.objects.get()
         assert place.state == state
     assert any("It broke." in fault for fault in place.comparison["faults"])
+
+
+def test_what_earlier_runs_of_the_code_came_to_is_shown_beside_the_newest(site: Scenario, wide: Lane) -> None:
+    place = verified(site, wide, honest)
+    for value in (2.0, 3.0):
+        place = verification_start(key=place.key, by=site.organizer, now=site.now)
+        page = client_of(site.organizer).get(reverse("web:winners-place", args=[place.key]))
+        assert "Runs of the code" not in page.content.decode()  # the newest is on its way
+        taken_to_its_end(site, lambda kind, value=value: np.full(ROWS, value, np.float32), 0.1)
+        place = Place.objects.get()
+    assert [round(one["mae"], 6) for one in place.comparison["earlier"]] == [0.5, 1.0]
+    assert place.comparison["mae"] == 2.0
+    page = client_of(site.organizer).get(reverse("web:winners-place", args=[place.key]))
+    assert "Earlier runs of the same code" in page.content.decode()
 
 
 def test_a_check_belongs_to_one_task_of_its_competition_and_to_no_phase(site: Scenario) -> None:
