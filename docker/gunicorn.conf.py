@@ -3,11 +3,13 @@
 import os
 
 from core.logs import WebLogger, logging_config
+from core.patient import KEEP_ALIVE_S
 
 bind = "0.0.0.0:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
 worker_class = "core.patient.PatientWorker"  # threads, with limits on how long a client keeps one waiting
 threads = int(os.environ.get("WEB_THREADS", "16"))
+keepalive = KEEP_ALIVE_S
 timeout = 120  # seconds without a sign of life from a process; a long upload keeps its thread, not its process
 graceful_timeout = 30
 worker_tmp_dir = "/dev/shm"  # the heartbeat file must not wait for a disk

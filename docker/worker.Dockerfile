@@ -19,7 +19,8 @@ COPY constraints.txt /
 COPY --from=list /requirements.txt /
 RUN python3 -m venv /opt/podium \
  && if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
- && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /requirements.txt
+ && /opt/podium/bin/pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /requirements.txt \
+ || { echo "The package index cannot be reached from this build. Run make wheels, which asks with the host's pip, and build again." >&2; exit 1; }
 
 # Name, version and commands of the distribution, as an installation has them; its code is copied below.
 FROM packages AS project

@@ -19,8 +19,11 @@ def competition_clone(
     progress: Progress = quiet,
     record: Callable[[Imported], None] = unrecorded,
 ) -> Competition:
-    """An equal competition, a draft of `by`, with files of its own that cost no space; without participants and submissions."""
+    """An equal competition, a draft of `by`, with files of its own that cost no space; without participants and submissions.
+
+    Tasks of others that it uses are shared with the original.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = bundle_write(competition=competition, target=Path(folder) / "clone.zip", with_files=True)
+        path = bundle_write(competition=competition, target=Path(folder) / "clone.zip", with_files=True, by=by)
         made = bundle_import(source=path, owner=by, queue=competition.queue, now=now, progress=progress, record=record)
     return made.competition

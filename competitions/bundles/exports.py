@@ -54,7 +54,7 @@ def waiting_exports() -> QuerySet[BundleExport]:
 def export_perform(pk: int) -> None:
     """Write the bundle; nothing when it is there, nobody wants it any more, or another process writes it."""
     claim_id = claim(waiting_exports(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-    export = BundleExport.objects.select_related("competition").filter(pk=pk, claim_id=claim_id).first()
+    export = BundleExport.objects.select_related("competition", "owner").filter(pk=pk, claim_id=claim_id).first()
     if claim_id is None or export is None:
         return
     if export.attempts > settings.BACKGROUND_ATTEMPTS:
@@ -83,7 +83,7 @@ def _written(export: BundleExport) -> StoredFile:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="export-") as scratch:
         target = Path(scratch) / "bundle.zip"
-        bundle_write(competition=export.competition, target=target, with_files=export.with_files)
+        bundle_write(competition=export.competition, target=target, with_files=export.with_files, by=export.owner)
         return store_path(target, link=True)
 
 

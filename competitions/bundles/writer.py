@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 from django.db.models import Q
 
+from accounts.models import User
 from competitions.bundles.codabench_gaps import CODABENCH_QUESTIONS, codabench_gaps
 from competitions.bundles.importing.creation import SAME_FIELDS, SAME_PHASE_FIELDS
 from competitions.bundles.reading.archive import ZIP_TIME
@@ -30,12 +31,13 @@ ASKED: Final = ("key", "title", "help_text", "kind", "choices", "is_required")
 FACTS: Final = (*ASKED, "is_public", "is_on_board", "compared_with")
 
 
-def bundle_write(*, competition: Competition, target: Path, with_files: bool) -> Path:
+def bundle_write(*, competition: Competition, target: Path, with_files: bool, by: User) -> Path:
     """Write the bundle as a zip. `with_files` says whether programs and data are inside or named by key.
 
     A bundle with files is complete for any server; one with keys is for this one, and for those who may use the files.
+    A task that `by` may use and not read, such as another organizer's public one, is named by its key in both.
     """
-    writer = _Writer(competition, with_files=with_files)
+    writer = _Writer(competition, with_files=with_files, by=by)
     text = _comment(competition) + yaml.safe_dump(
         writer.competition_yaml(), sort_keys=False, allow_unicode=True, width=120
     )
@@ -70,8 +72,9 @@ def _member(archive: zipfile.ZipFile, name: str, chunks: Any) -> None:
 class _Writer:
     """Collects the files that the YAML names while the YAML is made."""
 
-    def __init__(self, competition: Competition, *, with_files: bool) -> None:
+    def __init__(self, competition: Competition, *, with_files: bool, by: User) -> None:
         self.competition, self.with_files = competition, with_files
+        self.readable = set(Task.objects.readable_by(by).values_list("pk", flat=True))
         self.texts: dict[str, str] = {}
         self.stored: dict[str, StoredFile] = {}
 
@@ -79,7 +82,8 @@ class _Writer:
         one = self.competition
         phases = list(one.phases.prefetch_related("tasks", "leaderboards__columns"))
         used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
-        tasks = list(Task.objects.filter(used | Q(checks__phases__in=phases)).distinct().order_by("pk"))
+        used |= Q(checks__phases__in=phases, competition=one)
+        tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
         shared = self._shared_board(phases)
         return {
             "version": 2,
@@ -147,6 +151,8 @@ class _Writer:
         return {name: self._file(resource) for name in names if (resource := getattr(owner, name)) is not None}
 
     def _task(self, index: int, task: Task, tasks: list[Task]) -> dict[str, Any]:
+        if task.pk not in self.readable:
+            return {"index": index, "key": str(task.key)}
         return {
             "index": index,
             "name": task.name,
@@ -177,6 +183,7 @@ class _Writer:
         extra = {
             "slug": phase.slug, "visibility": phase.visibility, "accepts": None if phase.as_on_codabench else phase.accepted_kinds,
             "budget": {name: getattr(phase, name) for name in BUDGET}, "prediction_format": phase.prediction_format,
+            "text_files": list(phase.text_patterns),
             "max_submissions_per_week": phase.max_submissions_per_week, "allow_network": phase.allow_network,
             "docker_image": phase.docker_image, "scoring_time_limit": phase.scoring_time_limit_s,
             "reveal": _instant(phase.reveal_at), "accepts_late": phase.accepts_late,

@@ -10,6 +10,7 @@ from itertools import pairwise
 from django.db.models import Q
 
 from competitions.catalog.models import Competition, Phase
+from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.models import ComputeWorker
 from competitions.resources.images import image_name, image_sources
 from workers.protocol.images import ImageNameInvalid, parse_image
@@ -73,6 +74,8 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
             "quota_zero", phase.name, "A quota of 0 lets nobody submit. Leave it empty for unlimited."
         )
     for task in tasks:
+        if has_foreign_image(task, phase):
+            yield ReadinessWarning("image_of_task", f"{phase.name}, {task.name}", foreign_image_text(task, phase))
         if task.reference_data_id is None:
             yield ReadinessWarning(
                 "no_reference", f"{phase.name}, {task.name}", "The task has no reference data to score against."

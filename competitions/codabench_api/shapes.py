@@ -120,8 +120,8 @@ def task_row(task: Task) -> dict[str, Any]:
     return {"id": task.pk, "key": str(task.key), "name": task.name, "description": task.description}
 
 
-def task_shape(task: Task) -> dict[str, Any]:
-    """A task with its programs and data, by key."""
+def task_shape(task: Task, *, with_files: bool = True) -> dict[str, Any]:
+    """A task with its programs and data, by key; participants have no use for these."""
     return task_row(task) | {
         "created_by": task.owner.username if task.owner else None,
         "created_when": None,
@@ -130,7 +130,7 @@ def task_shape(task: Task) -> dict[str, Any]:
         "validated": None,
         "shared_with": [],
         **{
-            name: dataset_shape(getattr(task, name))
+            name: dataset_shape(getattr(task, name)) if with_files else None
             for name in ("input_data", "ingestion_program", "reference_data", "scoring_program")
         },
     }
@@ -204,7 +204,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
         "has_children": len(runs) > 1,
         "parent": None,
         "children": [],
-        "task": task_shape(task) if task else None,
+        "task": task_shape(task, with_files=reader.organizes(submission.phase)) if task else None,
         "scores": scores_of(submission, board, visible_columns(reader, board), is_exact=is_exact),
         "fact_sheet_answers": submission.fact_sheet or None,
         "leaderboard": board.pk if sees and counting and board else None,

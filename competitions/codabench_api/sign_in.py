@@ -9,7 +9,9 @@ from allauth.mfa.utils import is_mfa_enabled
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
+from accounts.attempts import attempt_begin
 from accounts.models import TOKEN_PREFIX, ApiToken, Scope, User, token_create, token_digest
+from accounts.second_factor import SecondFactorRequired, lacks_second_factor
 from core.refusals import NotAllowed, Refusal
 
 TOKEN_NAME: Final = "Signed in with a password"
@@ -37,19 +39,27 @@ class SecondFactorNeeded(NotAllowed):
         )
 
 
-def sign_in(*, username: str, password: str, now: datetime) -> str:
-    """The account's token, the same one as long as it is valid for a day. Raises `WrongPassword` or `SecondFactorNeeded`.
+def sign_in(*, username: str, password: str, address: str, now: datetime) -> str:
+    """The account's token, the same one as long as it is valid for a day.
+
+    Raises `TooManyAttempts`, `WrongPassword`, `SecondFactorNeeded` or `SecondFactorRequired`.
 
     An account of a program (`is_robot`) signs in nowhere but here; a person's must have confirmed its address, as on the page.
     """
+    if not username or not password:
+        raise WrongPassword
+    attempt = attempt_begin(login=username, address=address)
     user = User.objects.filter(username=username).first()
     if user is None:
         User().set_password(password)  # takes as long as a wrong password of an account that exists
         raise WrongPassword
     if not user.check_password(password) or not user.is_active or not _is_confirmed(user):
         raise WrongPassword
+    attempt.was_right()
     if is_mfa_enabled(user):
         raise SecondFactorNeeded
+    if lacks_second_factor(user):
+        raise SecondFactorRequired
     return _token(user, now)
 
 

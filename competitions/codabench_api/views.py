@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import ApiToken, Scope
+from audit.middleware import address_of
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
@@ -61,7 +62,10 @@ class SignIn(RobotView):
     write_scope = Scope.READ
 
     def post(self, request: Request) -> Response:
-        token = sign_in(username=self.word("username"), password=self.word("password"), now=timezone.now())
+        address = address_of(cast("HttpRequest", request)) or ""
+        token = sign_in(
+            username=self.word("username"), password=self.word("password"), address=address, now=timezone.now()
+        )
         return Response({"token": token})
 
 

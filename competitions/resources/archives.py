@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.refusals import InvalidFile
+from workers.protocol.texts import fault_text, first_fault, is_text_name
 
 CHUNK_BYTES = 1024 * 1024
 MAX_DEPTH = 64
@@ -267,3 +268,14 @@ def _unpacks_to_more(limits: ArchiveLimits, what: str) -> InvalidFile:
     return InvalidFile(
         "zip_too_large", f"{what} unpacks to more than {limits.unpacked_bytes:,} bytes, which is the limit."
     )
+
+
+def text_fault(path: Path, names: list[str], patterns: Iterable[str]) -> str | None:
+    """What is wrong with the first file of a checked zip that its name calls text and that is none; None where all is well."""
+    with zipfile.ZipFile(path) as archive:
+        for name in names:
+            if is_text_name(name, patterns):
+                with archive.open(name) as file:
+                    if (position := first_fault(file)) is not None:
+                        return fault_text(f"The member {name[:200]!r}", position)
+    return None

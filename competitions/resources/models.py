@@ -55,9 +55,11 @@ class RemovalGuard(ClaimedRow):
 
 class ResourceQuerySet(models.QuerySet["Resource"]):
     def usable_by(self, user: "User") -> "ResourceQuerySet":
-        """Own ones, public ones and those shared with the person; all of them for an administrator."""
+        """An organizer's own ones, public ones and those shared with the person; all of them for an administrator."""
         if user.is_superuser:
             return self
+        if not user.is_staff:
+            return self.none()
         return self.filter(Q(owner=user) | Q(is_public=True) | Q(pk__in=user.shared_resources.values("pk")))
 
 
@@ -80,7 +82,9 @@ class Resource(models.Model):
     name = models.CharField(max_length=200)
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="resources")
     file_name = models.CharField(max_length=255, help_text="Name under which the file is downloaded.")
-    is_public = models.BooleanField(default=False, help_text="Any organizer may use it in a competition.")
+    is_public = models.BooleanField(
+        default=False, help_text="Any organizer may use it in a competition, and read it with a program of their own."
+    )
     shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_resources")
     replaces = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="replaced_by", editable=False,

@@ -19,7 +19,7 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Sum
 
 from accounts.models import User
 from competitions.resources.models import StoredFile, Upload, UploadFailures
@@ -56,6 +56,17 @@ class TooManyUploads(Refusal):
             "Resume those that are unfinished, or begin again later.",
             limit=limit,
         )
+
+
+class UploadRoomUsed(Refusal):
+    code, http_status = "upload_room_used", 413
+
+    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+        super().__init__(
+            f"Your uploads of the last day take {used:,} of {limit:,} bytes, and this one has {wanted:,}. Cancel those that you do not "
+            "need, or wait until they are over.",
+            used=used, limit=limit,
+        )  # fmt: skip
 
 
 class UploadIncomplete(Refusal):
@@ -102,8 +113,9 @@ def clean_file_name(name: str) -> str:
     return "".join(char for char in last if char.isprintable()).strip()[-255:] or "upload"
 
 
+@transaction.atomic
 def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime, is_bundle: bool = False) -> Upload:
-    """Announce an upload. Raises `EmptyUpload`, `UploadTooLarge` or `TooManyUploads`; then nothing is kept."""
+    """Announce an upload. Raises `EmptyUpload`, `UploadTooLarge`, `TooManyUploads` or `UploadRoomUsed`; then nothing is kept."""
     name = clean_file_name(file_name)
     if size_bytes <= 0:
         raise EmptyUpload(name)
@@ -112,6 +124,7 @@ def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime, 
     lately = Upload.objects.filter(user=user, began_at__gt=now - timedelta(hours=1))
     if lately.count() >= settings.UPLOADS_PER_HOUR:
         raise TooManyUploads(limit=settings.UPLOADS_PER_HOUR)
+    _require_room(user.pk, size_bytes)
     upload = Upload.objects.create(
         user=user, file_name=name, size_bytes=size_bytes, began_at=now, expires_at=Upload.default_expiry(now),
         is_bundle=is_bundle,
@@ -120,15 +133,26 @@ def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime, 
     return upload
 
 
+def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None:
+    """Raise `UploadRoomUsed` when the person's uploads would take too much with this one. Call inside a transaction."""
+    User.objects.select_for_update().get(pk=user_id)  # those that begin at once take turns
+    others = Upload.objects.filter(user=user_id).exclude(pk=except_for)
+    used = others.aggregate(total=Sum("size_bytes"))["total"] or 0
+    if used + size_bytes > settings.UPLOAD_ROOM_BYTES:
+        raise UploadRoomUsed(used=used, limit=settings.UPLOAD_ROOM_BYTES, wanted=size_bytes)
+
+
+@transaction.atomic
 def upload_resize(*, upload: Upload, size_bytes: int) -> Upload:
     """Announce another size for an upload that has no byte yet: what a client said before it opened the file may be wrong.
 
-    Raises `EmptyUpload` or `UploadTooLarge`. An upload that has begun is left as it is.
+    Raises `EmptyUpload`, `UploadTooLarge` or `UploadRoomUsed`. An upload that has begun is left as it is.
     """
     if size_bytes <= 0:
         raise EmptyUpload(upload.file_name)
     if size_bytes > settings.UPLOAD_MAX_BYTES:
         raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=settings.UPLOAD_MAX_BYTES)
+    _require_room(upload.user_id, size_bytes, except_for=upload.pk)
     Upload.objects.filter(pk=upload.pk, received_bytes=0, file=None).update(size_bytes=size_bytes)
     upload.refresh_from_db()
     return upload

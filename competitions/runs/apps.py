@@ -13,6 +13,7 @@ class RunsConfig(AppConfig):
         from competitions.runs.merging import submissions_follow_merge
         from competitions.runs.queue.ranking import turns_repair
         from competitions.runs.records.retention import remove_old
+        from competitions.runs.records.scoring_errors import organizers_notify
         from competitions.runs.services import queue_accepted
         from competitions.runs.upkeep import LEASES, expire_leases, wake_waiting_queues
         from competitions.submissions.signals import submission_accepted
@@ -25,5 +26,6 @@ class RunsConfig(AppConfig):
         reconciler_step("queues_woken", wake_waiting_queues)
         reconciler_step("turns_repaired", turns_repair, every=timedelta(minutes=1))
         reconciler_step("old_removed", remove_old, every=timedelta(minutes=10))
+        reconciler_step("scoring_errors_told", organizers_notify, every=timedelta(minutes=10))
         submission_accepted.connect(queue_accepted, dispatch_uid="runs.queue_accepted")
         teams_merged.connect(submissions_follow_merge, dispatch_uid="runs.submissions_follow_merge")

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from competitions.catalog.sealed_keys import sealed_keys_record
+from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.resources.models import Resource
 from competitions.runs.disclosed_results import disclosed_heartbeat, disclosed_result
@@ -104,7 +105,7 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
 
 
 def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
-    """Whether the run was ended, because its image is none that a worker of this queue may have."""
+    """Whether the run was ended, because its image is none that a worker of this queue may have, or that may read its labels."""
     image = run.submission.phase.image_name
     if not queue.allows_image(image):
         detail = (
@@ -116,6 +117,9 @@ def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
         parse_image(image)
     except ImageNameInvalid as error:
         _not_on_this_queue(run, "image_invalid", str(error), now)
+        return True
+    if has_foreign_image(run.task, run.submission.phase):
+        _not_on_this_queue(run, "image_of_task", foreign_image_text(run.task, run.submission.phase), now)
         return True
     return False
 

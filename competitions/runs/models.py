@@ -7,7 +7,7 @@ from typing import Final
 from django.db import models
 from django.db.models import Q
 
-from competitions.catalog.models import Task
+from competitions.catalog.models import Phase, Task
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.disclosure.streams import LogStream
 from competitions.resources.models import StoredFile
@@ -203,3 +203,13 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.attempt}: {self.outcome}"
+
+
+class ScoringErrorNotice(models.Model):
+    """When a phase's organizers were last told whose submissions their scoring program had failed on."""
+
+    phase = models.OneToOneField(Phase, on_delete=models.CASCADE, related_name="+")
+    sent_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.phase}: told at {self.sent_at}"

@@ -5,12 +5,12 @@ touches neither the database nor anything but the file.
 """
 
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from competitions.catalog.models import Phase
-from competitions.resources.archives import ArchiveLimits, check_zip, look_at_zip
+from competitions.resources.archives import ArchiveLimits, check_zip, look_at_zip, text_fault
 from competitions.resources.plain_yaml import MAX_BYTES, NotPlainYaml, read_plain_yaml
 from competitions.submissions.layouts import check_folders
 from competitions.submissions.models import Program
@@ -34,6 +34,7 @@ class Contract:
     needs_command: bool
     prediction_format: dict[str, Any] | None
     grows: bool
+    text_patterns: tuple[str, ...]
 
     @property
     def is_prediction_file(self) -> bool:
@@ -55,6 +56,7 @@ def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
     return Contract(
         kind=kind, file_name=file_name, as_on_codabench=phase.as_on_codabench, accepts=tuple(phase.accepted_kinds),
         has_ingestion=any(programs), needs_command=not all(programs), prediction_format=phase.prediction_format, grows=phase.grows,
+        text_patterns=phase.text_patterns,
     )  # fmt: skip
 
 
@@ -75,7 +77,9 @@ def inspect(contract: Contract, path: Path) -> Recognised:
     if contract.is_prediction_file:
         _check_prediction(contract, path, values=True)
     else:
-        _check_names(contract, _read_zip(contract, path))
+        names = _read_zip(contract, path)
+        _check_names(contract, names)
+        _check_text(contract, path, names)
     return Recognised(contract.kind, Program.NONE)
 
 
@@ -85,7 +89,8 @@ def _read_zip(contract: Contract, path: Path) -> list[str]:
 
 def _recognised(contract: Contract, path: Path) -> Recognised:
     """On Codabench's rules nobody says what a file is: the zip and the tasks do."""
-    program = _program(path, _read_zip(contract, path))
+    names = _read_zip(contract, path)
+    program = _program(path, names)
     is_run = program == Program.COMMAND or (contract.has_ingestion and "code" in contract.accepts)
     kind = Kind.CODE if is_run else Kind.PREDICTION
     if kind not in contract.accepts:
@@ -94,6 +99,7 @@ def _recognised(contract: Contract, path: Path) -> Recognised:
             "kind_not_accepted",
             f"The file {contract.file_name!r} is a {kind} submission, which this phase does not accept. It accepts {accepted}.",
         )
+    _check_text(replace(contract, kind=kind), path, names)
     return Recognised(kind, program)
 
 
@@ -123,6 +129,12 @@ def _check_names(contract: Contract, names: list[str]) -> None:
             f"The submission {contract.file_name!r} has no metadata.yaml at its top level, so it says no command to run. "
             "Add one with a line such as `command: python $program/predict.py`; do not pack the files into a folder.",
         )
+
+
+def _check_text(contract: Contract, path: Path, names: list[str]) -> None:
+    """Predictions go to the scoring program as they are; of code, what it writes is looked at by the worker."""
+    if contract.kind == Kind.PREDICTION and (fault := text_fault(path, names, contract.text_patterns)) is not None:
+        raise InvalidFile("not_utf8", fault)
 
 
 def _check_prediction(contract: Contract, path: Path, *, values: bool) -> None:

@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Q
+from django.conf import settings
+from django.db.models import Count, Q, Sum
 
 from competitions.catalog.models import Phase
+from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
+from competitions.submissions.refusals import TeamStorageUsed, TooManyScoringErrors
+from competitions.submissions.states import Reason
+from competitions.teams.models import Team
 
 
 @dataclass(frozen=True)
@@ -49,3 +54,38 @@ def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     return [
         Allowance(period, limit, count, resets_at) for limit, period, count, resets_at in periods if limit is not None
     ]
+
+
+def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
+    """Raise `TooManyScoringErrors` when scoring programs failed on too many of the team's submissions today.
+
+    They cost no quota, because it may be the organizers' fault; without a limit, who makes the program fail would run for nothing.
+    """
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    failed = Submission.objects.filter(
+        team=team, reason=Reason.SCORING_ERROR, is_charged=False, created_at__gte=midnight
+    )
+    if failed.count() >= settings.SCORING_ERRORS_PER_DAY:
+        raise TooManyScoringErrors(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))
+
+
+@dataclass(frozen=True)
+class TeamStorage:
+    """Room for the files that a team submits, which are kept as long as its submissions."""
+
+    used_bytes: int
+    limit_bytes: int
+
+
+def team_storage(team_id: int) -> TeamStorage:
+    """What a team's submitted files take; the same content counts once."""
+    files = StoredFile.objects.filter(pk__in=Submission.objects.filter(team=team_id).values("file"))
+    return TeamStorage(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_STORAGE_BYTES)
+
+
+def require_team_storage(*, team: Team, file: StoredFile) -> None:
+    """Raise `TeamStorageUsed` when there is no room for one more file; one that was submitted before takes none."""
+    storage = team_storage(team.pk)
+    has_room = storage.used_bytes + file.size_bytes <= storage.limit_bytes
+    if not has_room and not Submission.objects.filter(team=team, file=file).exists():
+        raise TeamStorageUsed(used=storage.used_bytes, limit=storage.limit_bytes, wanted=file.size_bytes)

@@ -80,6 +80,30 @@ class TooManyRefusedFiles(Refusal):
         )
 
 
+class TooManyScoringErrors(Refusal):
+    code, http_status = "too_many_scoring_errors", 429
+
+    def __init__(self, *, limit: int, resets_at: datetime) -> None:
+        super().__init__(
+            f"The scoring program failed on {limit} of your team's submissions today, and no more are taken until "
+            f"{resets_at:%Y-%m-%d %H:%M} UTC. Compare your files with the form that the competition asks for. If they are right, write to "
+            "the organizers, who can mend the scoring program and run your submissions again.",
+            limit=limit,
+            resets_at=resets_at.isoformat(),
+        )
+
+
+class TeamStorageUsed(Refusal):
+    code, http_status = "team_storage_used", 413
+
+    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+        super().__init__(
+            f"The files that your team has submitted take {used:,} of {limit:,} bytes, and this one has {wanted:,}. They are kept. "
+            "Leave out of yours what is not needed, or ask the organizers, who can have the administrators give you more room.",
+            used=used, limit=limit,
+        )  # fmt: skip
+
+
 class IdempotencyKeyReused(Refusal):
     code, http_status = "idempotency_key_reused", 422
 

@@ -17,7 +17,7 @@ from competitions.submissions.check_requests import require_checks_left
 from competitions.submissions.datasets import require_place, tasks_for
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.preflight import contract_of, look
-from competitions.submissions.quota import allowances
+from competitions.submissions.quota import allowances, require_scoring_errors_left, require_team_storage
 from competitions.submissions.signals import submission_accepted, submission_settled
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
@@ -42,8 +42,9 @@ def submission_create(
     With `tasks` it runs on those of the phase's alone, and stands on no board.
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
-    `FactSheetInvalid`, `InvalidFile`, `QuotaUsed`, `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload
-    is still there. The same idempotency key gives the same submission again.
+    `FactSheetInvalid`, `InvalidFile`, `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
+    `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload is still there.
+    The same idempotency key gives the same submission again.
     """
     idempotency_key = printable(idempotency_key)
     require_registration(user=user, competition=phase.competition)
@@ -62,6 +63,7 @@ def submission_create(
     answers = read_fact_sheet(questions_of(phase), fact_sheet if fact_sheet is not None else {})
     _require_quota(team, phase, received_at)  # before the file is read: the cheap answer first
     require_checks_left(team=team, now=now)
+    require_scoring_errors_left(team=team, now=now)
     with local_copy(stored) as path:
         look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)
     return _accept(team, user, phase, upload, kind, received_at, now, description, idempotency_key, answers, tasks)
@@ -89,6 +91,8 @@ def _accept(
     if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
         return made
     _require_quota(team, phase, received_at)
+    assert upload.file is not None, "looked at before"
+    require_team_storage(team=team, file=upload.file)
     if kind == Kind.DATASET:
         require_place(team=team, phase=phase)
     every = tasks_for(phase, kind)

@@ -10,6 +10,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from accounts.attempts import TooManyAttempts, attempt_begin
 from accounts.models import User
 
 ROBOT_SIGNS_IN = ValidationError(
@@ -29,11 +30,21 @@ class PeopleBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
-    """Says why a robot's right password is refused; allauth itself would take the account for a deactivated person's."""
+    """Limits guesses, and says why a robot's right password is refused; for allauth itself its account would be deactivated."""
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Without allauth's own limit, by which anybody can lock a user name for everybody."""
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> AbstractBaseUser | None:
-        """Raises `ValidationError`, which the sign-in page shows, for a robot."""
+        """Raises `ValidationError`, which the sign-in page shows, for a robot and after too many wrong passwords."""
+        login = str(credentials.get("email") or credentials.get("username") or "")
+        try:
+            attempt = attempt_begin(login=login, address=self.get_client_ip(request))
+        except TooManyAttempts as refusal:
+            raise ValidationError(refusal.detail, code=refusal.code) from refusal
         user: AbstractBaseUser | None = super().authenticate(request, **credentials)
+        if user is not None:
+            attempt.was_right()
         if is_robot(user):
             raise ROBOT_SIGNS_IN
         return user

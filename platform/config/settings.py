@@ -103,6 +103,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "accounts.second_factor.SecondFactorMiddleware",
     "audit.middleware.AuditMiddleware",
     "competitions.web.middleware.RefusalMiddleware",
 ]
@@ -158,6 +159,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 UPLOAD_MAX_BYTES = env.int("PODIUM_UPLOAD_MAX_BYTES", default=10 * 1024**3)
 UPLOADS_PER_HOUR = env.int("PODIUM_UPLOADS_PER_HOUR", default=300)  # of one person
+UPLOAD_ROOM_BYTES = env.int("PODIUM_UPLOAD_ROOM_BYTES", default=50 * 1024**3)  # of one person's uploads of a day
+TEAM_STORAGE_BYTES = env.int("PODIUM_TEAM_STORAGE_BYTES", default=100 * 1024**3)  # of one team's submitted files
 ORGANIZER_STORAGE_BYTES = env.int("PODIUM_ORGANIZER_STORAGE_BYTES", default=200 * 1024**3)
 UPLOAD_EXPIRES_S = env.int("PODIUM_UPLOAD_EXPIRES_S", default=24 * 3600)
 
@@ -187,6 +190,8 @@ ACCOUNT_SESSION_REMEMBER = None
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Podium"
+# Organizers and administrators must sign in with a second factor.
+REQUIRE_STAFF_MFA = env.bool("PODIUM_REQUIRE_STAFF_MFA", default=not EMBEDDED)
 EMAIL_CONFIG = env.email_url("PODIUM_EMAIL_URL", default=f"filemail:///{DATA_DIR / 'mail'}")
 vars().update(EMAIL_CONFIG)
 EMAIL_DELIVERY_BACKEND = EMAIL_CONFIG["EMAIL_BACKEND"]  # what background processes deliver with
@@ -212,6 +217,7 @@ CHECKS_PER_TEAM = env.int(
     "PODIUM_CHECKS_PER_TEAM", default=1
 )  # at once; the others wait while other teams have their turn
 REFUSED_FILES_PER_DAY = env.int("PODIUM_REFUSED_FILES_PER_DAY", default=20)  # of one team
+SCORING_ERRORS_PER_DAY = env.int("PODIUM_SCORING_ERRORS_PER_DAY", default=20)  # of one team: they cost no quota
 
 # --- runs -----------------------------------------------------------------------------------------------------------
 LEASE_S = env.int("PODIUM_LEASE_S", default=90)

@@ -15,6 +15,7 @@ from django.db.models import JSONField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from core.numbers import is_number
 from core.refusals import Refusal
 
 COMPARED_BY: Final = ("exact", "isnull", "gte", "lt")  # what the admin's own filters put into an address
@@ -59,7 +60,9 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
     formfield_overrides: ClassVar[Any] = {JSONField: {"form_class": EmptyJSONField}}
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        return lookup in set(self.declared_lookups(request))
+        """A number that no column holds is no value either: the database would fail over it."""
+        is_too_large = value.lstrip("+-").isdecimal() and not is_number(value.lstrip("+-"))
+        return lookup in set(self.declared_lookups(request)) and not is_too_large
 
     def declared_lookups(self, request: HttpRequest) -> Iterator[str]:
         """What the filters of the list, and the dates above it, put into its address."""

@@ -13,6 +13,9 @@ from typing import Any, Final
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 STALL_S: Final = 15.0
+# An idle connection costs no thread. It must outlast the pauses of compute workers, and the 60 s for which fronts usually keep theirs:
+# who sends a request just as the connection is closed gets no answer.
+KEEP_ALIVE_S: Final = 75
 ALLOWANCE_S: Final = 15.0
 BYTES_PER_S: Final = 1024
 
@@ -70,6 +73,6 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             super().enqueue_req(conn)
             return
         conn.sock.setblocking(False)
-        conn.timeout = time.monotonic() + self.cfg.keepalive
+        conn.timeout = time.monotonic() + STALL_S
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))

@@ -51,6 +51,7 @@ class BrowserSite:
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PODIUM_")} | {
             "DJANGO_SETTINGS_MODULE": "tests.browser.settings", "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'platform'}",
             "DATABASE_URL": database_url, "PODIUM_BROKER_URL": broker, "PODIUM_CACHE_URL": f"{redis}/6",
+            "PODIUM_REQUIRE_STAFF_MFA": "false",
             "PODIUM_SECRET_KEY": "the browser tests' key, which protects nothing and nobody", "PODIUM_DATA_DIR": str(folder),
             "PODIUM_ALLOWED_HOSTS": "127.0.0.1", "PODIUM_SITE_URL": self.url, "PODIUM_HEARTBEAT_S": "1",
             "PODIUM_EMAIL_URL": f"filemail:///{folder / 'mail'}", "PODIUM_RECONCILE_S": "2",

@@ -251,7 +251,7 @@ class Cluster:
             left[:] = self.leftovers()
             return not left
 
-        wait_for(clean, 20, f"nothing is left; there is {left}", 0.2)
+        wait_for(clean, 20, lambda: f"nothing is left; there is {left}", 0.2)
 
     def whole(self) -> None:
         """Everything runs and is welcome again, whatever the last fault did."""

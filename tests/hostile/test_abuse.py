@@ -193,6 +193,7 @@ OUTPUTS = {
     "a unix socket": Case(outputs.UNIX_SOCKET, "output_invalid", "special_file"),
     "a newline in a name": Case(outputs.NEWLINE_NAME, "output_invalid", "bad_name"),
     "a name that is not UTF-8": Case(outputs.NON_UTF8_NAME, "output_invalid", "bad_name"),
+    "text that is not UTF-8": Case(outputs.NON_UTF8_TEXT, "output_invalid", "not_utf8", check=stages_run("ingestion")),
     "a name that turns the text around": Case(outputs.BIDI_NAME, "output_invalid", "bad_name"),
     "a name with backslashes": Case(outputs.BACKSLASH_NAME, "output_invalid", "bad_name"),
     "markup in a name": Case(outputs.HTML_NAME, check=lambda o: "<script>alert(1)<script>" in o.archived()),

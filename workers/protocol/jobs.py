@@ -103,6 +103,7 @@ class Job(Lease):
     stages: tuple[Stage, ...]
     columns: tuple[str, ...]
     detailed_results: bool = False
+    text_files: tuple[str, ...] = ()  # patterns of predictions that must be UTF-8 text
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

@@ -12,12 +12,13 @@ import os
 import stat
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from workers.errors import OutputRefused, SandboxError
+from workers.protocol.texts import fault_text, first_fault, is_text_name
 
 MAX_DEPTH = 32
 MAX_PATH_BYTES = 1024
@@ -159,6 +160,15 @@ def _check_file(path: str, facts: os.stat_result) -> None:
         raise OutputRefused(
             "output_invalid", "link_in_output", f"{shown(path)} is a hard link; write a file of its own."
         )
+
+
+def require_text(root: Path, listing: Listing, patterns: Sequence[str]) -> None:
+    """Raise `OutputRefused` for a file that its name calls text and that is none: it would end the scoring program."""
+    for file in listing.files:
+        if is_text_name(file.path, patterns):
+            with open_regular(root, file.path) as stream:
+                if (position := first_fault(stream)) is not None:
+                    raise OutputRefused("output_invalid", "not_utf8", fault_text(shown(file.path), position))
 
 
 def shown(path: str) -> str:

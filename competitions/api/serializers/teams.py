@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from competitions.submissions.quota import team_storage
 from competitions.teams.models import Invitation, MergeProposal, Registration, Team
 
 
@@ -29,10 +30,15 @@ class TeamIn(serializers.Serializer[Any]):
 class TeamOut(serializers.ModelSerializer[Team]):
     captain = serializers.CharField(source="captain.username")
     members = serializers.SerializerMethodField()
+    storage = serializers.SerializerMethodField(help_text="Room for submitted files, in bytes.")
 
     class Meta:
         model = Team
-        fields = ["key", "name", "captain", "members"]
+        fields = ["key", "name", "captain", "members", "storage"]
+
+    def get_storage(self, team: Team) -> dict[str, int]:
+        storage = team_storage(team.pk)
+        return {"used_bytes": storage.used_bytes, "limit_bytes": storage.limit_bytes}
 
     def get_members(self, team: Team) -> list[str]:
         return [member.user.username for member in team.memberships.select_related("user")]

@@ -18,10 +18,12 @@ from competitions.bundles.reading.schema import (
     CompetitionSpec,
     FactQuestionSpec,
     Index,
+    PhaseExtra,
     PhaseSpec,
     TaskSpec,
 )
 from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, PageImage, Phase, Task
+from competitions.catalog.models.sections.intake import TEXT_FILES
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
 from competitions.factsheets.models import Question
@@ -204,7 +206,7 @@ class Maker:
             accepts_datasets=kinds is not None and "dataset" in kinds, as_on_codabench=kinds is None,
             reveal_at=extra.reveal, accepts_late=extra.accepts_late,
             upload_grace_minutes=extra.upload_grace_minutes, priority=extra.priority,
-            show_output_while_sealed=extra.show_output_while_sealed,
+            show_output_while_sealed=extra.show_output_while_sealed, text_files=_text_files(extra),
             allow_network=extra.allow_network, docker_image=extra.docker_image, prediction_format=extra.prediction_format,
             public_data=self._resource(spec.public_data, "public_data", spec.name),
             starting_kit=self._resource(spec.starting_kit, "starting_kit", spec.name),
@@ -237,6 +239,13 @@ class Maker:
 
 def _counted(parts: Sequence[object], name: str) -> str:
     return f"{len(parts)} {name}{'' if len(parts) == 1 else 's'}"
+
+
+def _text_files(extra: PhaseExtra) -> str:
+    """As the bundle says; else what is usual here, and nothing in a phase that runs as on Codabench."""
+    if extra.text_files is not None:
+        return " ".join(extra.text_files)
+    return "" if extra.accepts is None else TEXT_FILES
 
 
 def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task | int]:

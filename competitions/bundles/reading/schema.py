@@ -152,6 +152,7 @@ class PhaseExtra(Spec):
     preset: str | None = None
     budget: BudgetSpec | None = None
     prediction_format: dict[str, Any] | None = None
+    text_files: list[str] | None = None
     max_submissions_per_week: int | None = Field(None, ge=0)
     allow_network: bool = False
     docker_image: Image = ""

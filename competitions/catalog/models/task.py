@@ -21,8 +21,16 @@ class TaskQuerySet(models.QuerySet["Task"]):
         """Those that this organizer may put into a competition: own ones, shared ones, those of competitions organized."""
         if user.is_superuser:
             return self
-        mine = Q(owner=user) | Q(is_public=True) | Q(pk__in=user.shared_tasks.values("pk"))
-        return self.filter(mine | Q(competition__in=Competition.objects.managed_by(user)))
+        if not user.is_staff:
+            return self.none()
+        shared = Q(is_public=True) | Q(pk__in=user.shared_tasks.values("pk"))
+        return self.filter(shared | Q(pk__in=self.model.objects.readable_by(user).values("pk")))
+
+    def readable_by(self, user: "User") -> "TaskQuerySet":
+        """Those whose programs and data this organizer may have. Whoever may use a shared task does not get its labels."""
+        if user.is_superuser:
+            return self
+        return self.filter(Q(owner=user) | Q(competition__in=Competition.objects.managed_by(user)))
 
 
 class Check(models.TextChoices):
@@ -44,7 +52,9 @@ class Task(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tasks", null=True, blank=True, editable=False
     )
-    is_public = models.BooleanField(default=False, help_text="Any organizer may use it in a competition.")
+    is_public = models.BooleanField(
+        default=False, help_text="Any organizer may use it in a competition. Its files stay with you."
+    )
     shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_tasks")
     name = models.CharField(max_length=256)
     description = models.TextField(blank=True)
@@ -85,7 +95,7 @@ class Task(models.Model):
 
     checks = models.ForeignKey(
         "self", on_delete=models.CASCADE, related_name="checked_by", null=True, blank=True, limit_choices_to={"checks": None},
-        help_text="Another task: this one is no phase's, a winner's code is run on it when its place is verified.",
+        help_text="Another task: this one is no phase's; winners' code is run on it when it is verified in this competition.",
     )  # fmt: skip
     check_kind = models.CharField(
         max_length=10, choices=Check, blank=True,
@@ -118,8 +128,8 @@ class Task(models.Model):
         super().clean()
         if self.checks is None:
             return
-        if self.checks.checks_id is not None or self.checks.competition_id != self.competition_id:
-            raise ValidationError({"checks": "Choose a task of the same competition that checks no other task."})
+        if self.checks.checks_id is not None:
+            raise ValidationError({"checks": "Choose a task that checks no other task."})
         if self.pk and self.phases.exists():
             raise ValidationError(
                 {"checks": "Take this task out of its phases first: a check is run on winners' code alone."}

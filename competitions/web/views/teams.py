@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from competitions.submissions.models import Submission
+from competitions.submissions.quota import team_storage
 from competitions.teams import merging, services
 from competitions.teams.models import Invitation, MergeProposal, Team
 from competitions.web.forms import HandOverForm, InvitationForm, MergeForm, TeamNameForm, cleaned
@@ -40,6 +41,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         if mine
         else [],
         "waiting": waiting,
+        "storage": team_storage(mine.pk) if mine else None,
         "is_captain": bool(mine and mine.captain_id == request.user.pk),
         **(_merges(mine, visited) if mine else {}),
     }

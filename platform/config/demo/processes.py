@@ -14,6 +14,8 @@ from typing import Final, Self
 
 from django.conf import settings
 
+from core.patient import KEEP_ALIVE_S
+
 
 def web_command(port: int) -> list[str]:
     """The web server of a site that has no front: threads enough that slow clients do not hold them all."""
@@ -28,7 +30,7 @@ def web_command(port: int) -> list[str]:
         "platform",
     ]
     command += ["--bind", f"127.0.0.1:{port}", "--workers", "1", "--threads", "64", "--worker-tmp-dir", "/dev/shm"]
-    return [*command, "--worker-class", "core.patient.PatientWorker"]
+    return [*command, "--worker-class", "core.patient.PatientWorker", "--keep-alive", str(KEEP_ALIVE_S)]
 
 
 def background_command(concurrency: int = 1) -> list[str]:

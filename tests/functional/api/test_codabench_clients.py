@@ -19,6 +19,7 @@ from accounts.models import ApiToken, User
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.codabench_api.shapes import log_name
 from competitions.leaderboards.models import Entry
+from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
@@ -410,6 +411,22 @@ def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, ph
     assert {
         "logs", "data_file", "prediction_result", "detailed_result", "scoring_result", "leaderboards", "fact_sheet_answers",
     } <= set(details)  # fmt: skip
+
+
+def test_participants_learn_no_keys_of_data(site: Scenario, phase: Phase, robot: Script) -> None:
+    Task.objects.update(is_public=True)
+    Resource.objects.update(is_public=True)
+    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    task = robot.get(f"/api/submissions/{made['id']}/").json()["task"]
+    assert {task[kind] for kind in ("scoring_program", "reference_data", "input_data", "ingestion_program")} == {None}
+    assert robot.get("/api/tasks/").json()["count"] == 0, "nothing there is for those who organize nothing"
+    organizer = Script(site.organizer)
+    EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
+    assert organizer.sign_in() == 200
+    keys = {str(key) for key in Resource.objects.values_list("key", flat=True)}
+    assert {row["reference_data"]["key"] for row in organizer.get("/api/tasks/").json()["results"]} < keys
+    row = organizer.get(f"/api/submissions/{made['id']}/").json()
+    assert row["task"]["reference_data"]["key"] in keys
 
 
 def test_pages_are_given_where_they_are_asked_for(site: Scenario, phase: Phase, robot: Script) -> None:

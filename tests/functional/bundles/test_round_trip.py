@@ -17,7 +17,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accounts.models import Scope, token_create
+from accounts.models import Scope, User, token_create
 from competitions.bundles import cli
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import bundle_import
@@ -45,12 +45,13 @@ from tests.background import run_background
 from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second, write
 from tests.integration.workers import codabench
 from tests.permissions import body_of, client_of
-from tests.scenario import NOON, Scenario
+from tests.scenario import NOON, Scenario, person
 
 
-def parts(competition: Competition, *, with_files: bool = True) -> dict[str, bytes]:
+def parts(competition: Competition, *, with_files: bool = True, by: User | None = None) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
-        path = bundle_write(competition=competition, target=Path(folder) / "a.zip", with_files=with_files)
+        who = by or competition.organizers.first() or person(is_superuser=True)
+        path = bundle_write(competition=competition, target=Path(folder) / "a.zip", with_files=with_files, by=who)
         with zipfile.ZipFile(path) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
 
@@ -303,6 +304,29 @@ def test_the_form_that_the_command_sends_is_read_piece_by_piece_and_says_its_len
     assert (answer.status_code, answer.json()["file_name"]) == (202, "bundle.zip")
     run_background()
     assert Competition.objects.get(slug="small").queue == site.queue
+
+
+@pytest.mark.parametrize("with_files", [True, False])
+def test_another_organizers_task_is_used_and_its_labels_are_not_handed_out(
+    site: Scenario, tmp_path: Path, with_files: bool
+) -> None:
+    task = site.phase.tasks.get()
+    task.is_public = True
+    task.save()
+    other = person(is_staff=True)
+    data = changed("tasks.0", {"index": 0, "key": str(task.key)})
+    competition = bundle_import(source=write(tmp_path / "b", data), owner=other, queue=site.queue, now=NOON).competition
+    files = parts(competition, with_files=with_files, by=other)
+    described = yaml.safe_load(files["competition.yaml"])["tasks"]
+    assert {"index": 0, "key": str(task.key)} in described
+    labels = task.reference_data
+    assert labels is not None
+    assert not any(labels.file_id[:16] in name for name in files)
+    assert str(labels.key) not in files["competition.yaml"].decode()
+    copy = competition_clone(competition=competition, by=other, now=NOON)
+    assert task in copy.phases.earliest("index").tasks.all(), "a clone goes on using it"
+    theirs = parts(competition, by=person(is_superuser=True))
+    assert any(labels.file_id[:16] in name for name in theirs), "control: those who may read it get it"
 
 
 def test_an_import_that_broke_off_says_so_to_a_robot(site: Scenario) -> None:

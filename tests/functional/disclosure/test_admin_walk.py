@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.apps import apps
 from django.contrib import admin
 from django.db import models, transaction
@@ -113,10 +114,11 @@ def person_of(permissions: PermissionSite, letter: str) -> Any:
 
 
 def walked(permissions: PermissionSite, letter: str) -> dict[str, str]:
-    """What every page of the admin says to this person, by address."""
+    """What every page of the admin says to this person, by address. The clock stands, because pages say what time it is."""
     client, request = permissions.people[letter], request_of(person_of(permissions, letter))
-    pages = {url: body_of(client.get(url)) for url in addresses(request)}
-    pages |= dict(after_actions(client, request))
+    with time_machine.travel(permissions.site.now + timedelta(hours=1), tick=False):
+        pages = {url: body_of(client.get(url)) for url in addresses(request)}
+        pages |= dict(after_actions(client, request))
     return {url: CHANGING.sub("", text) for url, text in pages.items()}
 
 

@@ -16,6 +16,7 @@ from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import RunOutput
 from competitions.submissions.access import submissions_of
+from competitions.submissions.models import Submission
 from competitions.winners import refusals, services
 from competitions.winners.checks import checks_of
 from competitions.winners.code_facts import code_facts
@@ -170,9 +171,10 @@ def test_a_check_that_we_lost_puts_the_place_back_and_one_that_cannot_be_scored_
     place = verified(site, wide, honest)
     for reason, state in (("infrastructure", State.HARDWARE), ("scoring_error", State.COMPARED)):
         Place.objects.update(state=State.VERIFYING)
-        assert place.check_run is not None
-        place.check_run.runs.update(state="failed", reason=reason, detail="It broke.")
-        type(place.check_run).objects.filter(pk=place.check_run_id).update(status="failed", reason=reason)
+        checks = place.check_run
+        assert checks is not None
+        checks.runs.update(state="failed", reason=reason, detail="It broke.")
+        Submission.objects.filter(pk=checks.pk).update(status="failed", reason=reason)
         reconcile(now=site.now)
         place = Place.objects.get()
         assert place.state == state
@@ -185,7 +187,8 @@ def test_what_earlier_runs_of_the_code_came_to_is_shown_beside_the_newest(site: 
         place = verification_start(key=place.key, by=site.organizer, now=site.now)
         page = client_of(site.organizer).get(reverse("web:winners-place", args=[place.key]))
         assert "Runs of the code" not in page.content.decode()  # the newest is on its way
-        taken_to_its_end(site, lambda kind, value=value: np.full(ROWS, value, np.float32), 0.1)
+        predictions = np.full(ROWS, value, np.float32)
+        taken_to_its_end(site, {"": predictions}.__getitem__, 0.1)
         place = Place.objects.get()
     assert [round(one["mae"], 6) for one in place.comparison["earlier"]] == [0.5, 1.0]
     assert place.comparison["mae"] == 2.0

@@ -51,6 +51,7 @@ socket.socket(socket.AF_UNIX).bind('/app/output/sock')
 )
 NEWLINE_NAME = ANSWER + "open('/app/output/a\\nb.txt', 'w').write('x')\n"
 NON_UTF8_NAME = ANSWER + "open(b'/app/output/\\xff\\xfe.txt', 'w').write('x')\n"
+NON_UTF8_TEXT = "open('/app/output/answer.txt', 'wb').write(b'0.5\\xff')\n"
 BIDI_NAME = ANSWER + "open('/app/output/\\u202etxt.exe', 'w').write('x')\n"
 BACKSLASH_NAME = ANSWER + "open('/app/output/..\\\\..\\\\x', 'w').write('x')\n"
 HTML_NAME = ANSWER + "open('/app/output/<script>alert(1)<script>', 'w').write('x')\n"

@@ -140,7 +140,7 @@ class Bench:
         """A job of the protocol."""
         return {
             "run_id": str(uuid.uuid4()), "attempt": 1, "lease_id": str(uuid.uuid4()), "token": "t", "lease_s": 90,
-            "heartbeat_s": 15, "gpus": 0, "stages": stages, "columns": list(columns),
+            "heartbeat_s": 15, "gpus": 0, "stages": stages, "columns": list(columns), "text_files": ["answer.*"],
         }  # fmt: skip
 
     def code_job(self, source: str, **limits: float) -> dict[str, Any]:

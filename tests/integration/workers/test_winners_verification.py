@@ -163,7 +163,7 @@ class WinnersSite:
         phase_reveal(phase=self.phase, now=now)
         (place,) = services.invite_next(lane=Lane.objects.get(), actor="test", now=now)
         who: dict[str, Any] = {"key": place.key, "by": self.site.user, "now": now}
-        files = {"main.py": source, "metadata.yaml": METADATA, "predictions.bin": submitted()}
+        files: dict[str, str | bytes] = {"main.py": source, "metadata.yaml": METADATA, "predictions.bin": submitted()}
         bundle = self.upload(zipped(files), "code.zip")
         services.code_hand_in(**who, repository_url="https://example.org/r", commit="0123abcd", upload=bundle)
         services.report_hand_in(**who, report_url="https://example.org/report.pdf")

@@ -16,7 +16,9 @@ from allauth.account.models import EmailAddress
 from django.conf import settings as site_settings
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.sessions.models import Session
+from django.core import mail
 from django.core.cache import cache
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -77,6 +79,26 @@ def test_the_session_of_an_account_that_becomes_a_robots_ends() -> None:
     assert client.get(reverse("accounts:profile")).status_code == 200
     User.objects.filter(pk=user.pk).update(is_robot=True)
     assert client.get(reverse("accounts:profile")).status_code == 302
+
+
+def test_an_administrator_made_at_the_command_line_signs_in_without_mail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "a long enough secret")
+    call_command("createsuperuser", interactive=False, username="root1", email="root1@example.org")
+    client = Client()
+    assert sign_in(User(username="root1"), "a long enough secret", client=client).status_code == 302
+    assert client.get("/admin/").status_code == 200
+    assert mail.outbox == []
+
+
+def test_an_administrator_takes_an_address_as_confirmed() -> None:
+    client, known = Client(), person()
+    assert sign_in(known, client=client)["Location"] == reverse("account_email_verification_sent")
+    administrator = Client()
+    administrator.force_login(person(is_staff=True, is_superuser=True))
+    chosen = {"action": "confirm_addresses", ACTION_CHECKBOX_NAME: [str(known.pk)]}
+    administrator.post(reverse("admin:accounts_user_changelist"), chosen)
+    assert sign_in(known, client=client)["Location"] == "/"
+    assert EmailAddress.objects.filter(user=known, verified=True).count() == 1
 
 
 def profile_status(client: Client) -> int:

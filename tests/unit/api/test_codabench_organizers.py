@@ -21,11 +21,12 @@ from competitions.codabench_api.waiting import LENT, THREADS, wait_until_over
 from competitions.resources.models import Resource
 from competitions.teams.models import Registration
 from competitions.teams.services import register
+from tests.images import png_of
 from tests.permissions import named_patterns
 from tests.scenario import Scenario, person, zip_of
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "codabench.md"
-PNG = base64.b64encode(b"\x89PNG").decode()
+PNG = base64.b64encode(png_of()).decode()
 
 
 def client_of(site: Scenario, user: User, *scopes: Scope) -> Client:
@@ -216,7 +217,7 @@ def test_one_token_is_given_again_while_it_is_valid(site: Scenario) -> None:
     robot = person(is_robot=True)
 
     def token(now: Any = site.now) -> str:
-        return sign_in(username=robot.username, password="x", now=now)
+        return sign_in(username=robot.username, password="x", address="192.0.2.1", now=now)
 
     first = token()
     assert token() == first
@@ -228,7 +229,7 @@ def test_one_token_is_given_again_while_it_is_valid(site: Scenario) -> None:
     assert another != first
     robot.set_password("y")
     robot.save()
-    assert sign_in(username=robot.username, password="y", now=site.now) not in (first, another)
+    assert sign_in(username=robot.username, password="y", address="192.0.2.1", now=site.now) not in (first, another)
     assert LEAST_LEFT.days < TOKEN_DAYS
 
 

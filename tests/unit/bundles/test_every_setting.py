@@ -71,7 +71,10 @@ def test_how_a_board_grows_travels_and_the_data_sets_of_teams_do_not(site: Scena
     site.sealed.delete()
     joined(site)
     bundle_write(
-        competition=Competition.objects.get(pk=site.competition.pk), target=tmp_path / "bundle.zip", with_files=True
+        competition=Competition.objects.get(pk=site.competition.pk),
+        target=tmp_path / "bundle.zip",
+        with_files=True,
+        by=site.organizer,
     )
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
     made = copy.phases.get()
@@ -107,6 +110,6 @@ def test_every_setting_of_every_row_travels(site: Scenario, tmp_path: Path) -> N
         competition=competition, name="Rows permuted", scoring_program=plain.scoring_program, checks=plain,
         check_kind="permuted", check_tolerance=0.25,
     )  # fmt: skip
-    bundle_write(competition=competition, target=tmp_path / "bundle.zip", with_files=True)
+    bundle_write(competition=competition, target=tmp_path / "bundle.zip", with_files=True, by=site.organizer)
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
     assert rows_of(copy) == rows_of(Competition.objects.get(pk=competition.pk))

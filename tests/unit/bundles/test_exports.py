@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import time_machine
 
+from accounts.models import User
 from competitions.bundles import exports
 from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import KEPT, export_begin, export_perform, export_recent, remove_old_exports
@@ -79,7 +80,7 @@ def test_an_export_that_breaks_off_again_and_again_is_given_up(site: Scenario) -
 
 
 def test_a_fault_while_it_is_written_is_told_and_logged(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*, competition: Competition, target: Path, with_files: bool) -> Path:
+    def broken(*, competition: Competition, target: Path, with_files: bool, by: User) -> Path:
         raise RuntimeError("a fault of ours")
 
     monkeypatch.setattr(exports, "bundle_write", broken)

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bundle_files import FILES, changed, second, write
 
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition, PageImage
 from competitions.resources.storage import open_stored, store_bytes
+from tests.bundle_files import FILES, changed, second, write
 from tests.images import gif_of, png_of
 from tests.scenario import NOON, Scenario
 
@@ -105,5 +105,5 @@ def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_pa
     assert images_of(copy) == images_of(made)
     assert len(images_of(copy)) == 2
     assert copy.logo == made.logo
-    bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True)
+    bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True, by=site.organizer)
     assert b"logo.gif" in (tmp_path / "out.zip").read_bytes()

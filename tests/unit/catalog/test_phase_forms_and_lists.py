@@ -11,10 +11,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from tests.admin_forms import fields_of, save_form
 
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, SealedUse
 from competitions.submissions.services import submission_disqualify
+from tests.admin_forms import fields_of, save_form
 from tests.permissions import client_of
 from tests.scenario import Scenario, scenario
 

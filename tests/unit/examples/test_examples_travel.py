@@ -50,7 +50,7 @@ def sent_by_the_first_site(bundle: Path, target: Path) -> dict[str, Any]:
     """Import and export; then nothing of this site is left but the exported file and the rows that it had."""
     with transaction.atomic():
         rows = rows_of(made(bundle))
-        bundle_write(competition=Competition.objects.get(), target=target, with_files=True)
+        bundle_write(competition=Competition.objects.get(), target=target, with_files=True, by=User.objects.get())
         transaction.set_rollback(True)
     return rows
 

@@ -8,11 +8,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
-from tests.admin_forms import fields_of
 
 from competitions.catalog.models import Announcement, Competition, Page, PageImage
 from competitions.catalog.services import rules_publish
 from competitions.resources.storage import store_bytes
+from tests.admin_forms import fields_of
 from tests.images import gif_of, jpeg_head, png_of
 from tests.permissions import body_of, client_of
 from tests.scenario import Scenario

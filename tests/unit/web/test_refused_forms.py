@@ -9,13 +9,13 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
-from tests.admin_forms import save_form
 
 from competitions.catalog.models import Phase
 from competitions.factsheets.models import Question
 from competitions.resources import storage
 from competitions.resources.models import Resource
 from competitions.teams.models import Team
+from tests.admin_forms import save_form
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
 from tests.stores import MemoryStore

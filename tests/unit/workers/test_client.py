@@ -94,6 +94,11 @@ def cut_off(handler: Handler) -> None:
     handler.close_connection = True
 
 
+def lost(handler: Handler) -> None:
+    """The request arrives; its answer does not."""
+    handler.close_connection = True
+
+
 def other_content(handler: Handler) -> None:
     handler.answer(200, b"x" * len(CONTENT))
 
@@ -195,6 +200,41 @@ def test_an_upload_carries_its_digest_and_starts_from_its_first_byte_each_time(s
     assert site.seen[0][2]["X-Content-SHA256"] == DIGEST
 
 
+def test_calls_in_step_with_the_loss_of_answers_get_through(site: Site) -> None:
+    """Claims and heartbeats take turns, and so does the loss: without a second try each heartbeat would be the one that is lost."""
+    answers = {"claim": status(204), "heartbeat": status(200, {"action": "continue"})}
+    for _ in range(5):
+        site.will(lost, answers["heartbeat"])
+        site.client.heartbeat("r", "run-token", Heartbeat(state=Activity.SCORING))
+        site.will(lost, answers["claim"])
+        assert site.client.claim(Claim(claim_id="c")) is None
+    bodies = [body for _, path, _, body in site.seen if path.endswith("claim")]
+    assert len(bodies) == 10
+    assert len(set(bodies)) == 1, "the same claim, so that no run is handed out to nobody"
+
+
+def test_a_connection_that_the_site_has_just_closed_costs_no_call(site: Site) -> None:
+    site.will(status(204), lost, status(204))
+    assert site.client.claim(Claim()) is None
+    assert site.client.claim(Claim()) is None, "a new connection took it"
+
+
+def test_a_site_that_stays_away_is_given_up_soon_so_that_the_loop_goes_on(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "BRIEF_PATIENCE_S", 0.05)
+    site.will(*[lost] * 100)
+    with pytest.raises(SiteUnreachable):
+        site.client.claim(Claim())
+    assert 2 <= len(site.seen) < 100
+
+
+def test_loops_do_not_keep_step() -> None:
+    pauses = [clients.jittered(2.0) for _ in range(50)]
+    assert len(set(pauses)) > 40
+    assert all(1.5 <= pause <= 2.0 for pause in pauses), "never longer than was promised"
+
+
 def test_a_site_that_is_not_there_is_unreachable_and_names_no_token() -> None:
     client = SiteClient("http://127.0.0.1:1", "queue-token")
     with pytest.raises(SiteUnreachable) as error:
@@ -225,3 +265,28 @@ def test_a_redirect_is_not_followed_with_the_token(site: Site) -> None:
     with pytest.raises(SiteError):
         site.client.claim(Claim())
     assert len(site.seen) == 1
+
+
+def test_a_lost_answer_is_asked_for_again_soon_also_after_many_losses(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(site.client._stop, "wait", waited.append)
+    site.will(*[lost] * 12, status(200, {"state": "finished"}))
+    site.client.complete("r", "token", RESULT, patience_s=60)
+    assert len(waited) == 12
+    assert max(waited) <= clients.LONGEST_PAUSE_AFTER_A_LOSS_S
+
+
+def test_a_site_that_is_down_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = SiteClient("http://127.0.0.1:9", "t")
+    waited: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        return len(waited) == 8
+
+    monkeypatch.setattr(client._stop, "wait", wait)
+    with pytest.raises(SiteUnreachable):
+        client.complete("r", "token", RESULT, patience_s=600)
+    assert max(waited) > 5

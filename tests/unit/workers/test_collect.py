@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from workers.errors import OutputRefused
-from workers.sandbox.collect import list_output, open_regular, read_bounded, zip_output
+from workers.sandbox.collect import list_output, open_regular, read_bounded, require_text, zip_output
 
 
 def listed(root: Path, *, max_files: int = 100, max_bytes: int = 1 << 20) -> list[str]:
@@ -168,3 +168,22 @@ def test_a_pipe_is_refused_at_once_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "scores.json")
     with pytest.raises(OutputRefused):
         read_bounded(tmp_path, "scores.json", 100)
+
+
+@pytest.mark.parametrize("size", [0, (1 << 20) - 1, 1 << 20])
+def test_an_output_that_its_name_calls_text_must_be_text(tmp_path: Path, size: int) -> None:
+    (tmp_path / "a.csv").write_bytes(b"x" * size + "é".encode() + b"\xef\xbb\xbf")
+    (tmp_path / "b.bin").write_bytes(b"\xff")
+    listing = list_output(tmp_path, max_files=9, max_bytes=1 << 22)
+    require_text(tmp_path, listing, ["*.csv", "*.txt"])
+    (tmp_path / "a.csv").write_bytes(b"x" * size + "é".encode() + b"\xff")
+    with pytest.raises(OutputRefused, match=rf"'a.csv' is not UTF-8 text \(from byte {size + 2} on\)") as error:
+        require_text(tmp_path, listing, ["*.csv", "*.txt"])
+    assert (error.value.reason, error.value.code) == ("output_invalid", "not_utf8")
+    require_text(tmp_path, listing, [])
+
+
+def test_text_that_ends_within_a_character_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("né".encode()[:-1])
+    with pytest.raises(OutputRefused, match="from byte 1 on"):
+        require_text(tmp_path, list_output(tmp_path, max_files=9, max_bytes=99), ["*.txt"])

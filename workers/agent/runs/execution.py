@@ -18,11 +18,12 @@ from workers.agent.runs.report import endings, stage_record
 from workers.agent.runs.staging import Staged, Stager, Unrunnable
 from workers.agent.runs.state import RunFolder
 from workers.agent.site.outbox import Outbox
-from workers.errors import SandboxError
+from workers.errors import OutputRefused, SandboxError
 from workers.protocol.calls import Activity, Meters, Progress
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
 from workers.protocol.stages import Step
+from workers.sandbox.collect import require_text
 from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion_verdict, scoring_verdict
@@ -121,7 +122,15 @@ class RunExecution:
         may_be_empty = self._is_tolerant(stages[0]) and "scoring" in self.staged.stages
         if refused is None and not self.outbox.listings[stages[0].name].files and not may_be_empty:
             return failed("output_invalid", "no_output", "The program ended without writing a file into /app/output.")
-        return refused
+        return refused or self._text_verdict(stages[0])
+
+    def _text_verdict(self, stage: StageRun) -> Verdict | None:
+        """Predictions that their names call text are looked at before a scoring program would fail over them."""
+        try:
+            require_text(stage.volume.path, self.outbox.listings[stage.name], self.job.text_files)
+        except OutputRefused as error:
+            return failed(error.reason, error.code, error.detail)
+        return None
 
     def _program_verdict(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
         """The verdict on a participant's side. An exit code that the job tolerates is remembered for the case that scoring fails."""

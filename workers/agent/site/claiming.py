@@ -8,7 +8,7 @@ import structlog
 
 from workers.agent.context import Worker
 from workers.agent.host.slots import Slot
-from workers.agent.site.client import NotWelcome, SiteError, SiteUnreachable
+from workers.agent.site.client import NotWelcome, SiteError, SiteUnreachable, jittered
 from workers.agent.site.wakeups import Wakeups
 from workers.errors import SandboxError
 from workers.protocol.calls import Claim
@@ -39,7 +39,7 @@ class Claimer:
             job = self._try(slot)
             if job is not None:
                 return job
-            self._wakeups.wait(seen, self._poll_s)
+            self._wakeups.wait(seen, jittered(self._poll_s))
         return None
 
     def _try(self, slot: Slot) -> Job | None:

@@ -14,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import ProtocolError
 
 from workers import __version__
 from workers.errors import SandboxError
@@ -27,6 +28,9 @@ TRANSFER_TIMEOUT_S = 300.0
 CHUNK_BYTES = 1 << 20
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 15.0
+LONGEST_PAUSE_AFTER_A_LOSS_S = 1.5
+BRIEF_PATIENCE_S = 1.0  # for calls that are made again and again: two more tries, then the next one
+JITTER = 0.25
 POOL_CONNECTIONS = 32
 NOT_WELCOME = ("worker_quarantined", "self_test_required", "role_required")
 T = TypeVar("T")
@@ -46,12 +50,21 @@ class SiteUnreachable(Exception):
     """No answer that counts: no connection, a time-out, 5xx or 429. Trying again may help."""
 
 
+class AnswerLost(SiteUnreachable):
+    """The connection broke before an answer came. The call may have arrived: each of the protocol's may be sent again."""
+
+
 class LeaseLost(SiteError):
     """Another attempt owns the run: drop everything of it."""
 
 
 class NotWelcome(SiteError):
     """The queue token is unknown or revoked, the worker is quarantined, or its protocol is too old."""
+
+
+def jittered(pause_s: float) -> float:
+    """At most as long. Loops that keep exact time fall into step, with each other and with whatever loses their calls."""
+    return pause_s * random.uniform(1 - JITTER, 1)
 
 
 def _backoff() -> Callable[[], float]:
@@ -91,13 +104,19 @@ class SiteClient:
         return _read(Registered, self._json(self._post("register", self._queue_token, message)))
 
     def claim(self, message: Claim) -> dict[str, Any] | None:
-        """The next job as it came, or None. Raises `NotWelcome`, `SiteUnreachable`."""
-        answer = self._post("claim", self._queue_token, message)
+        """The next job as it came, or None; an answer that is lost is asked for again. Raises `NotWelcome`, `SiteUnreachable`."""
+        answer = self._insist(
+            BRIEF_PATIENCE_S, lambda: self._post("claim", self._queue_token, message), only=AnswerLost
+        )
         return None if answer.status_code == 204 else self._json(answer)
 
     def heartbeat(self, run_id: str, token: str, message: Heartbeat) -> HeartbeatAnswer:
-        """Renew the lease; one try. Raises `LeaseLost`, `SiteUnreachable`."""
-        return _read(HeartbeatAnswer, self._json(self._post(f"runs/{run_id}/heartbeat", token, message)))
+        """Renew the lease; an answer that is lost is asked for again. Raises `LeaseLost`, `SiteUnreachable`."""
+
+        def beat() -> HeartbeatAnswer:
+            return _read(HeartbeatAnswer, self._json(self._post(f"runs/{run_id}/heartbeat", token, message)))
+
+        return self._insist(BRIEF_PATIENCE_S, beat, only=AnswerLost)
 
     def complete(self, run_id: str, token: str, message: Complete, *, patience_s: float) -> dict[str, Any]:
         """Report the result, again and again for `patience_s`. Raises `LeaseLost`, `SiteUnreachable`."""
@@ -155,14 +174,16 @@ class SiteClient:
                 "digest_mismatch", f"an input file is not the one that the job names (sha256 {sha256[:12]}...)"
             )
 
-    def _insist(self, patience_s: float, call: Callable[[], T]) -> T:
+    def _insist(self, patience_s: float, call: Callable[[], T], *, only: type[SiteUnreachable] = SiteUnreachable) -> T:
         until = time.monotonic() + patience_s
         pause = _backoff()
         while True:
             try:
                 return call()
-            except SiteUnreachable:
+            except only as error:
                 wait = pause()
+                if isinstance(error, AnswerLost):  # the site is there: what waits for this answer goes on soon
+                    wait = min(wait, LONGEST_PAUSE_AFTER_A_LOSS_S * random.uniform(0.5, 1.0))
                 if time.monotonic() + wait > until or self._stop.wait(wait):
                     raise
 
@@ -185,7 +206,8 @@ class SiteClient:
             )
         except requests.RequestException as error:
             # Never the whole address: that of a file is a secret while it is valid.
-            raise SiteUnreachable(f"{type(error).__name__} when calling {urlsplit(self._base).netloc}") from error
+            failure = AnswerLost if _broke(error) else SiteUnreachable
+            raise failure(f"{type(error).__name__} when calling {urlsplit(self._base).netloc}") from error
         if 200 <= answer.status_code < 300:
             return answer
         refusal = _refusal(answer)
@@ -203,6 +225,12 @@ class SiteClient:
         if not isinstance(body, dict):
             raise SiteUnreachable("the site's answer is no JSON object")
         return body
+
+
+def _broke(error: requests.RequestException) -> bool:
+    """Whether there was a connection, which ended before the answer; requests tells it by what it wraps alone."""
+    wraps = error.args[0] if error.args else None
+    return isinstance(error, requests.ReadTimeout) or isinstance(wraps, ProtocolError | ConnectionError)
 
 
 def _read(model: type[M], body: dict[str, Any]) -> M:

@@ -11,14 +11,14 @@ import structlog
 from workers.agent.context import Worker
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.logs import about
-from workers.agent.site.client import SiteError, SiteUnreachable
+from workers.agent.site.client import SiteError, SiteUnreachable, jittered
 from workers.protocol import calls
 from workers.protocol.calls import Activity, LogPiece, LogStream
 
 log = structlog.get_logger(__name__)
 
 TICK_S = 1.0  # the protocol: not more than once a second, and when a stage begins
-RETRY_S = 3.0
+RETRY_S = 2.0
 FIRST_BEAT_S = 3.0  # a cancel that came before the claim's end, or a long staging, is seen by then
 MAX_TEXT_BYTES = 48_000  # of one log piece; the site takes 64,000 characters
 MAX_PIECES = 16
@@ -36,7 +36,8 @@ class Heartbeat(threading.Thread):
         self._done = threading.Event()
         self._sending = threading.Lock()
         self._sent_state = Activity.PREPARING  # the claim has said as much, and renewed the lease
-        self._due = time.monotonic() + min(FIRST_BEAT_S, execution.job.heartbeat_s)
+        self._due = time.monotonic() + jittered(min(FIRST_BEAT_S, execution.job.heartbeat_s))
+        self._not_before = 0.0  # after a failure: ticks are as regular as what may lose the calls
         self._unsent: list[LogPiece] = []
         self.lost = threading.Event()
 
@@ -59,12 +60,9 @@ class Heartbeat(threading.Thread):
         self._execution.state_changed.set()
 
     def _wanted(self) -> bool:
-        execution = self._execution
-        return (
-            time.monotonic() >= self._due
-            or execution.state != self._sent_state
-            or bool(self._unsent)
-            or self._has_text()
+        execution, now = self._execution, time.monotonic()
+        return now >= self._not_before and (
+            now >= self._due or execution.state != self._sent_state or bool(self._unsent) or self._has_text()
         )
 
     def _has_text(self) -> bool:
@@ -87,7 +85,7 @@ class Heartbeat(threading.Thread):
             try:
                 answer = self._worker.client.heartbeat(execution.job.run_id, execution.job.token, self._message(state))
             except SiteUnreachable as error:
-                self._due = time.monotonic() + RETRY_S
+                self._due = self._not_before = time.monotonic() + jittered(RETRY_S)
                 log.warning("heartbeat_failed", detail=str(error)[:200], **about(execution.job))
                 return False
             except SiteError as error:
@@ -95,13 +93,13 @@ class Heartbeat(threading.Thread):
                 return False
             self._unsent = []
             self._sent_state = state
-            self._due = time.monotonic() + execution.job.heartbeat_s
+            self._due = time.monotonic() + jittered(execution.job.heartbeat_s)
         self._obey(answer)
         return True
 
     def _refused(self, error: SiteError) -> None:
         job = self._execution.job
-        self._due = time.monotonic() + RETRY_S
+        self._due = time.monotonic() + jittered(RETRY_S)
         self._unsent = []  # whatever was refused would be refused again
         log.warning("heartbeat_refused", code=error.code, detail=error.detail[:200], **about(job))
         if error.status in GONE:

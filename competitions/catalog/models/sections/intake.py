@@ -1,7 +1,7 @@
 """What is submitted, and as what it is run."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -25,6 +25,9 @@ def validate_prediction_format(value: object) -> None:
         raise ValidationError(str(error)) from error
 
 
+TEXT_FILES: Final = "*.csv *.tsv *.txt *.json *.jsonl"
+
+
 class IntakeSection(Section):
     accepts_predictions = models.BooleanField("accepts prediction files", default=True)
     accepts_code = models.BooleanField("accepts code", default=False)
@@ -45,15 +48,34 @@ class IntakeSection(Section):
         '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}. Empty: any zip.',
     )
 
+    text_files = models.CharField(
+        max_length=200,
+        blank=True,
+        default=TEXT_FILES,
+        help_text="Names of prediction files that must be UTF-8 text, as patterns. One that is not is refused before it is scored. "
+        "Empty: nothing is checked.",
+    )
+
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "What is submitted": (
-            "accepts_predictions", "accepts_code", "accepts_datasets", "as_on_codabench", "prediction_format", "tasks",
+            "accepts_predictions", "accepts_code", "accepts_datasets", "as_on_codabench", "prediction_format", "text_files", "tasks",
         )
     }  # fmt: skip
-    api: ClassVar[tuple[str, ...]] = ("accepts_predictions", "accepts_code", "accepts_datasets", "prediction_format")
+    api: ClassVar[tuple[str, ...]] = (
+        "accepts_predictions",
+        "accepts_code",
+        "accepts_datasets",
+        "prediction_format",
+        "text_files",
+    )
 
     class Meta:
         abstract = True
+
+    @property
+    def text_patterns(self) -> tuple[str, ...]:
+        """Patterns of the names of prediction files that must be text."""
+        return tuple(self.text_files.split())
 
     @property
     def accepted_kinds(self) -> list[str]:

@@ -1,0 +1,29 @@
+"""What keeps the labels of a shared task from organizers who may use it and not read it."""
+
+from django.conf import settings
+
+from competitions.catalog.models import Phase, Task
+
+
+def has_foreign_image(task: Task, phase: Phase) -> bool:
+    """Whether the phase would run another organizer's task, labels included, in an image that its owner did not choose.
+
+    An image is a program: it starts before the scoring program, and can copy what that may read. The site's own image and
+    those of the task's own competition are its owner's choice.
+    """
+    if task.competition_id == phase.competition_id or phase.image_name == settings.DEFAULT_IMAGE:
+        return False
+    if task.competition is not None:
+        chosen = task.competition.phases.select_related("competition")
+        if phase.image_name in {task.competition.image_name, *(each.image_name for each in chosen)}:
+            return False
+    organizers = phase.competition.organizers.all()
+    return not all(Task.objects.readable_by(user).filter(pk=task.pk).exists() for user in organizers)
+
+
+def foreign_image_text(task: Task, phase: Phase) -> str:
+    """What is wrong, and what to do."""
+    return (
+        f"The task {task.name} belongs to another organizer, and its programs may not run in the image {phase.image_name}: "
+        f"an image can copy the labels. Use {settings.DEFAULT_IMAGE} or an image of its own competition, or ask for its files."
+    )

@@ -1,0 +1,54 @@
+"""The second factor that organizers and administrators need: until they have one, the site shows them how to get it."""
+
+from collections.abc import Callable
+from typing import Final
+
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+
+from accounts.models import User
+from core.refusals import NotAllowed
+
+ACCOUNT_PAGES: Final = "/accounts/"  # where it is turned on, and signed out
+API: Final = "/api/"
+
+
+class SecondFactorRequired(NotAllowed):
+    code = "second_factor_required"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Organizers and administrators of this site sign in with a second factor. Turn it on with an authenticator app, then go on."
+        )
+
+
+def lacks_second_factor(user: object) -> bool:
+    """Whether this account may do nothing before it has a second factor. Robots have tokens alone."""
+    is_staff = isinstance(user, User) and user.is_staff and not user.is_robot
+    return settings.REQUIRE_STAFF_MFA and is_staff and not is_mfa_enabled(user, types=[Authenticator.Type.TOTP])
+
+
+class SecondFactorMiddleware:
+    """Leads staff without a second factor to the page where they turn it on. API tokens need no session, and pass."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
+        if has_session and not request.path.startswith(ACCOUNT_PAGES) and lacks_second_factor(request.user):
+            return _led_to_it(request)
+        return self.get_response(request)
+
+
+def _led_to_it(request: HttpRequest) -> HttpResponse:
+    refusal = SecondFactorRequired()
+    if request.path.startswith(API):
+        body = {"status": refusal.http_status, "code": refusal.code, "detail": refusal.detail}
+        return JsonResponse(body, status=refusal.http_status, content_type="application/problem+json")
+    messages.warning(request, refusal.detail)
+    return redirect("mfa_activate_totp")

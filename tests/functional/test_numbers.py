@@ -1,0 +1,184 @@
+"""A number that no database column holds is refused or leads to nothing wherever it is written: it is never a fault of the site."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, reverse
+
+from competitions.runs.worker_api import jobs
+from competitions.submissions.states import Kind
+from tests.functional.disclosure.test_admin_walk import admins, name_of, request_of
+from tests.permissions import PAGES, PermissionSite, named_patterns, url_of
+from tests.scenario import Scenario
+from tests.services import REPOSITORY
+
+HUGE = (2**31, 2**63, 10**30)
+READ_BY_NAME = re.compile(
+    r"""(?:\.get|\.getlist|\.word|is_number|GET|POST|data|query_params)[\[(]+\s*["']([a-z_]{1,40})["']"""
+)
+DECLARED = re.compile(r"^    ([a-z_]+) = (?:serializers|forms)\.\w+\(", re.MULTILINE)
+OF_EVERY_LIST = ("page", "page_size", "cursor", "phase", "limit", "offset")
+BODIES = ("post", "put", "patch")
+
+
+@pytest.fixture
+def clients(permissions: PermissionSite) -> list[Client]:
+    """A member, the organizer and the administrator, whose clients answer faults with 500 instead of raising them."""
+    chosen = [permissions.people[letter] for letter in "MOR"]
+    for client in chosen:
+        client.raise_request_exception = False
+    return chosen
+
+
+def module_of(pattern: URLPattern) -> Path:
+    view: Any = getattr(pattern.callback, "view_class", None) or inspect.unwrap(pattern.callback)
+    return Path(inspect.getfile(view)).resolve()
+
+
+def names_read_by(pattern: URLPattern) -> set[str]:
+    """Names of values that the view's module reads by name."""
+    return set(READ_BY_NAME.findall(module_of(pattern).read_text()))
+
+
+def names_declared_for(pattern: URLPattern) -> set[str]:
+    """Names of the fields of the forms and serializers beside the view's module."""
+    module = module_of(pattern)
+    folder = module.parent.parent if module.parent.name == "views" else module.parent
+    declared = [*folder.glob("forms.py"), *folder.glob("serializers/*.py")]
+    return {name for path in declared for name in DECLARED.findall(path.read_text())}
+
+
+def asked(client: Client, method: str, url: str, **arguments: Any) -> int:
+    """The status; whatever it did is taken back."""
+    with transaction.atomic():
+        response = getattr(client, method)(url, **arguments)
+        if response.streaming:
+            list(
+                response.streaming_content
+            )  # the client closes it then; closing it once more would close the connection
+        transaction.set_rollback(True)
+    return int(response.status_code)
+
+
+def addresses_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> Iterator[str]:
+    """The address with each number in it replaced by each huge one."""
+    plain = url_of(permissions, name, pattern)
+    kinds = {key: type(converter).__name__ for key, converter in pattern.pattern.converters.items()}
+    for key in (key for key, kind in kinds.items() if kind == "IntConverter"):
+        arguments = {other: permissions.arguments[other] for other in kinds}
+        yield from (reverse(name, kwargs=arguments | {key: number}) for number in HUGE)
+    yield plain
+
+
+def test_addresses_with_huge_numbers_lead_to_nothing(permissions: PermissionSite, clients: list[Client]) -> None:
+    wrong = []
+    for name, pattern in named_patterns():
+        if name not in PAGES:
+            continue
+        *huge, _ = addresses_of(permissions, name, pattern)
+        wrong += [
+            (url, status) for url in huge for client in clients if (status := asked(client, PAGES[name][0], url)) >= 500
+        ]
+    assert wrong == []
+
+
+def test_huge_numbers_in_queries_are_refused_or_lead_to_nothing(
+    permissions: PermissionSite, clients: list[Client]
+) -> None:
+    wrong = []
+    for name, pattern in named_patterns():
+        if name not in PAGES or PAGES[name][0] != "get":
+            continue
+        url = url_of(permissions, name, pattern)
+        for parameter in sorted(names_read_by(pattern) | set(OF_EVERY_LIST)):
+            status = asked(clients[1], "get", url, data={parameter: HUGE[-1]})
+            if status >= 500:
+                wrong.append((name, parameter, status))
+    assert wrong == []
+
+
+def test_huge_numbers_in_bodies_are_refused(permissions: PermissionSite, clients: list[Client]) -> None:
+    wrong = []
+    for name, pattern in named_patterns():
+        if name not in PAGES or PAGES[name][0] not in BODIES or name.startswith("worker-"):
+            continue
+        url, method = url_of(permissions, name, pattern), PAGES[name][0]
+        read = sorted(names_read_by(pattern))
+        together = [*read, *names_declared_for(pattern)]
+        alone = [{name: HUGE[-1]} for name in read]
+        for fields in (*(dict.fromkeys(together, number) for number in HUGE), *alone):
+            statuses = [asked(clients[1], method, url, data=json.dumps(fields), content_type="application/json")]
+            if method == "post":
+                statuses.append(asked(clients[0], method, url, data=fields))
+            if max(statuses) >= 500:
+                wrong.append((name, list(fields)[:3], statuses))
+    assert wrong == []
+
+
+def admin_addresses(request: Any) -> Iterator[str]:
+    for model, model_admin in admins().items():
+        changelist = reverse(name_of(model, "changelist"))
+        filters = [item[0] if isinstance(item, tuple) else item for item in model_admin.get_list_filter(request)]
+        named = [one if isinstance(one, str) else getattr(one, "parameter_name", "") for one in filters]
+        for number in HUGE:
+            yield from (f"{changelist}?{key}={number}" for key in ("p", "o"))
+            yield from (f"{changelist}?{key}{end}={number}" for key in named for end in ("", "__exact", "__id__exact"))
+            yield from (reverse(name_of(model, page), args=[number]) for page in ("change", "history", "delete"))
+            yield f"{reverse(name_of(model, 'add'))}?competition={number}&phase={number}&queue={number}"
+
+
+def test_the_admin_refuses_huge_numbers(permissions: PermissionSite, clients: list[Client]) -> None:
+    from django.contrib.auth import get_user
+
+    administrator = clients[-1]
+    request = request_of(get_user(administrator))
+    wrong = [(url, status) for url in admin_addresses(request) if (status := asked(administrator, "get", url)) >= 500]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("call", ["register", "claim", "heartbeat", "complete_failed", "complete_finished", "release"])
+def test_the_worker_api_refuses_huge_numbers(site: Scenario, call: str) -> None:
+    message = json.loads((REPOSITORY / "tests" / "data" / "protocol" / "2" / f"{call}.json").read_text())
+    site.submit(kind=Kind.CODE)
+    run = site.claim()
+    own = {
+        "lease_id": str(run.lease_id),
+        "attempt": run.attempt,
+        "worker_id": str(run.worker.key) if run.worker else "",
+    }
+    message |= {key: value for key, value in own.items() if key in message}
+    name = call.partition("_")[0]
+    arguments = [] if name in ("register", "claim") else [run.pk]
+    headers = {"Authorization": f"Bearer {jobs.run_token(run) if arguments else site.token}"}
+    client = Client(raise_request_exception=False)
+    wrong = []
+    for number in (*HUGE, 1e300):
+        for changed in changed_numbers(message, number):
+            url = reverse(f"worker-{name}", args=arguments)
+            status = asked(
+                client, "post", url, data=json.dumps(changed), content_type="application/json", headers=headers
+            )
+            if status >= 500:
+                wrong.append((changed, status))
+    assert wrong == []
+
+
+def changed_numbers(value: Any, number: float) -> Iterator[Any]:
+    """The message with each of its numbers replaced in turn."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from (value | {key: changed} for changed in changed_numbers(inner, number))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from ([*value[:index], changed, *value[index + 1 :]] for changed in changed_numbers(inner, number))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield number

@@ -1,0 +1,16 @@
+"""The walk with huge numbers on PostgreSQL, whose columns hold less than those of SQLite and which says so in other ways."""
+
+from __future__ import annotations
+
+from tests.fixtures import permissions, site, wakeups
+from tests.functional.test_numbers import (
+    clients,
+    test_addresses_with_huge_numbers_lead_to_nothing,
+    test_huge_numbers_in_queries_are_refused_or_lead_to_nothing,
+    test_the_worker_api_refuses_huge_numbers,
+)
+
+__all__ = [
+    "clients", "permissions", "site", "test_addresses_with_huge_numbers_lead_to_nothing",
+    "test_huge_numbers_in_queries_are_refused_or_lead_to_nothing", "test_the_worker_api_refuses_huge_numbers", "wakeups",
+]  # fmt: skip
