@@ -82,6 +82,7 @@ class _Writer:
         one = self.competition
         phases = list(one.phases.prefetch_related("tasks", "leaderboards__columns"))
         used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
+        used |= Q(checks__phases__in=phases, competition=one)
         tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
         shared = self._shared_board(phases)
         return {
@@ -96,7 +97,7 @@ class _Writer:
             **({"fact_sheet": fact_sheet} if (fact_sheet := fact_sheet_yaml(one)) else {}),
             "podium": self._extra(),
             "pages": list(self._pages()),
-            "tasks": [self._task(index, task) for index, task in enumerate(tasks)],
+            "tasks": [self._task(index, task, tasks) for index, task in enumerate(tasks)],
             "phases": [self._phase(index, phase, tasks, shared) for index, phase in enumerate(phases)],
             "leaderboards": [shared] if shared else [],
         }
@@ -149,7 +150,7 @@ class _Writer:
     def _files(self, owner: Task | Phase, names: tuple[str, ...]) -> dict[str, str]:
         return {name: self._file(resource) for name in names if (resource := getattr(owner, name)) is not None}
 
-    def _task(self, index: int, task: Task) -> dict[str, Any]:
+    def _task(self, index: int, task: Task, tasks: list[Task]) -> dict[str, Any]:
         if task.pk not in self.readable:
             return {"index": index, "key": str(task.key)}
         return {
@@ -159,6 +160,7 @@ class _Writer:
             **self._files(task, TASK_FILES),
             "ingestion_only_during_scoring": task.ingestion_only_during_scoring,
             "is_public": task.is_public,
+            **_check(task, tasks),
         }
 
     def _phase(self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
@@ -208,6 +210,14 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
         }
         for one in questions
     }  # fmt: skip
+
+
+def _check(task: Task, tasks: list[Task]) -> dict[str, Any]:
+    """What a task of a winners' verification checks."""
+    if task.checks is None:
+        return {}
+    check = {"checks": tasks.index(task.checks), "check": task.check_kind, "tolerance": task.check_tolerance}
+    return {"podium": {key: value for key, value in check.items() if value is not None}}
 
 
 def _growth(phase: Phase, tasks: list[Task]) -> dict[str, int] | None:

@@ -37,16 +37,23 @@ def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime
 
 @transaction.atomic
 def verification_create(
-    *, phase: Phase, team: Team, by: User, file: StoredFile, file_name: str, now: datetime
+    *,
+    phase: Phase,
+    team: Team,
+    by: User,
+    file: StoredFile,
+    file_name: str,
+    now: datetime,
+    checks: Collection[Task] = (),
 ) -> Submission:
-    """Run a winner's code on the phase's tasks in the phase's budget, by an organizer's wish: it costs the team nothing,
-    stands on no board, and no deadline holds it. Raises `NothingToRun`."""
-    tasks = list(phase.tasks.all())
+    """Run a winner's code on the phase's tasks, or on these `checks`, in the phase's budget, by an organizer's wish: it costs the
+    team nothing, stands on no board, and no deadline holds it. Raises `NothingToRun`."""
+    tasks = checks or list(phase.tasks.all())
     if not tasks:
         raise NothingToRun(phase)
     submission = Submission.objects.create(
         phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
-        description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True,
+        description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True, is_check=bool(checks),
     )  # fmt: skip
     runs_queue(submission=submission, tasks=tasks, now=now)
     return submission

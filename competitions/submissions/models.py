@@ -56,6 +56,10 @@ class Submission(models.Model):
     is_verification = models.BooleanField(
         default=False, editable=False, help_text="A winner's code, run by the organizers: stands on no board."
     )
+    is_check = models.BooleanField(
+        default=False, editable=False,
+        help_text="A winner's code on input that no team has seen: the organizers alone see its logs and files.",
+    )  # fmt: skip
     verified_at = models.DateTimeField(null=True, blank=True, editable=False)
     verified_s = models.FloatField(
         null=True, blank=True, editable=False, help_text="Measured time of the verification run."
@@ -78,6 +82,9 @@ class Submission(models.Model):
             models.CheckConstraint(
                 name="submission_reason_iff_failed",
                 condition=(Q(status=State.FAILED) & ~Q(reason="")) | (~Q(status=State.FAILED) & Q(reason="")),
+            ),
+            models.CheckConstraint(
+                name="submission_check_is_a_verification", condition=Q(is_check=False) | Q(is_verification=True)
             ),
         ]
         indexes = [

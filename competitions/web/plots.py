@@ -1,4 +1,5 @@
-"""The score-over-time plot as inline SVG: no script, themed by the page's style, read from the table beside it."""
+"""Scores over time, and predictions against each other, as inline SVG: no script, themed by the page's style, read from the
+table beside it."""
 
 import math
 from collections.abc import Sequence
@@ -54,6 +55,38 @@ class Plot:
     own: list[Mark]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
+
+
+@dataclass(frozen=True)
+class PairPlot:
+    """Expected against made predictions on one scale; what is equal lies on the diagonal."""
+
+    title: str
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+    dots: list[Mark]
+    x_ticks: list[Tick]
+    y_ticks: list[Tick]
+
+
+def pair_plot(title: str, pairs: Sequence[Sequence[float]]) -> PairPlot | None:
+    """Lay out pairs of an expected and a made prediction; None where there is none."""
+    if not pairs:
+        return None
+    values = [value for pair in pairs for value in pair]
+    ticks = round_ticks(*_padded(values, pad=abs(values[0]) * 0.05 if abs(values[0]) > 1e-9 else 1.0))
+    x, y = (_Scale((ticks[0], ticks[-1]), *ends) for ends in ((LEFT, WIDTH - RIGHT), (HEIGHT - BOTTOM, TOP)))
+    labels = number_labels(ticks)
+    return PairPlot(
+        title=title, width=WIDTH, height=HEIGHT, left=LEFT, right=WIDTH - RIGHT, top=TOP, bottom=HEIGHT - BOTTOM,
+        dots=[Mark(x(expected), y(made), f"{expected:.6g}, made {made:.6g}") for expected, made in pairs],
+        x_ticks=[Tick(x(value), label) for value, label in zip(ticks, labels, strict=True)],
+        y_ticks=[Tick(y(value), label) for value, label in zip(ticks, labels, strict=True)],
+    )  # fmt: skip
 
 
 def score_plot(best: Sequence[Point], own: Sequence[Point], column: Column, *, until: datetime) -> Plot | None:

@@ -97,7 +97,7 @@ def page_of(*, team: int, statuses: Sequence[str], before: int, phases: Iterable
 
     `phases` are the competition's, with their boards. Runs are read only of submissions that their status does not explain.
     """
-    rows = Submission.objects.filter(team=team, status__in=statuses, pk__lt=before).order_by("-pk")
+    rows = Submission.objects.filter(team=team, is_check=False, status__in=statuses, pk__lt=before).order_by("-pk")
     found = list(rows[: PAGE_SIZE + 1])
     by_pk = {phase.pk: phase for phase in phases}
     for submission in found:

@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
+from competitions.runs.models import Run, RunOutput
+from competitions.winners.models import Place
 from scoring import ScoringInputError
 from scoring.formats import submissions
 from scoring.formats.layouts import official_filename
 
 MAX_TEXT_BYTES: Final = 256 * 1024 * 1024
+MAX_PAIRS: Final = 400  # of a plot
 UNREADABLE: Final = (
     zipfile.BadZipFile,
     zlib.error,
@@ -106,6 +109,29 @@ def _apart_in_text(made: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64
             elif one != other:
                 return None
     return np.frombuffer(found, dtype=np.float64)
+
+
+def sampled_pairs(made: Arrays, expected: Arrays) -> list[list[float]]:
+    """Expected and made prediction of some rows, evenly spread, for a plot; none where nothing holds real numbers.
+
+    >>> sampled_pairs({"y": np.array([1.0, 2.5])}, {"y": np.array([1.0, 2.0])})
+    [[1.0, 1.0], [2.0, 2.5]]
+    """
+    name = next((name for name, array in made.items() if np.issubdtype(array.dtype, np.floating)), None)
+    if name is None:
+        return []
+    xs, ys = (np.asarray(one[name], dtype=np.float64).ravel() for one in (expected, made))
+    both = np.stack([xs, ys], axis=1)[:: max(1, -(-len(xs) // MAX_PAIRS))]
+    return [[float(x), float(y)] for x, y in both if np.isfinite(x) and np.isfinite(y)]
+
+
+def made_by(run: Run | None, place: Place) -> Arrays:
+    """The predictions that a run left. Raises `CannotCompare`."""
+    outputs = RunOutput.objects.filter(run=run, name="predictions.zip").select_related("file")
+    output = outputs.order_by("-attempt").first()
+    if output is None:
+        raise CannotCompare("The run left no predictions.")
+    return predictions_of(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)
 
 
 def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[str, Any] | None) -> Arrays:

@@ -3,6 +3,7 @@
 import uuid
 from datetime import datetime
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -37,10 +38,20 @@ class Lane(models.Model):
         validators=[MinValueValidator(0)],
         help_text="Largest difference of the score in the primary column.",
     )
+    tolerance_origin = models.TextField(
+        "where the tolerances come from", blank=True,
+        help_text="For instance: five runs of the baseline with other seeds differed by 0.003 eV on average. Shown with each comparison.",
+    )  # fmt: skip
     instructions = models.TextField(blank=True, help_text="Markdown, shown to invited teams.")
 
     def __str__(self) -> str:
         return f"Winners of {self.leaderboard}"
+
+    def clean(self) -> None:
+        super().clean()
+        if (self.tolerance or self.score_tolerance) and not self.tolerance_origin.strip():
+            text = "Say how the tolerance was found, best by repeated runs with other seeds; without one, leave the tolerances at 0."
+            raise ValidationError({"tolerance_origin": text})
 
 
 class Place(models.Model):
@@ -73,6 +84,10 @@ class Place(models.Model):
         related_name="verifies",
         help_text="The newest run of the code.",
     )
+    check_run = models.ForeignKey(
+        Submission, on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        help_text="The same code on the input of the tasks' checks.",
+    )  # fmt: skip
     comparison = models.JSONField(default=dict, blank=True)
     reason = models.CharField(max_length=1000, blank=True)
 

@@ -6,17 +6,28 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
+from django.db.models import Q
 
 from accounts.models import User
 from competitions.leaderboards.models import Score
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.runs.models import Run, RunOutput
+from competitions.runs.models import Run
 from competitions.runs.services import verification_create
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, REASONS, Blame, Kind, Reason
 from competitions.submissions.states import State as RunState
 from competitions.winners import refusals
-from competitions.winners.comparison import Arrays, CannotCompare, Difference, compare, predictions_of
+from competitions.winners.checks import Finding, checks_of, finding, meters_of
+from competitions.winners.code_facts import code_facts
+from competitions.winners.comparison import (
+    Arrays,
+    CannotCompare,
+    Difference,
+    compare,
+    made_by,
+    predictions_of,
+    sampled_pairs,
+)
 from competitions.winners.models import Lane, Place
 from competitions.winners.services import locked_place, place_move
 from competitions.winners.states import State
@@ -26,20 +37,26 @@ log = structlog.get_logger(__name__)
 
 @transaction.atomic
 def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
-    """Run the team's bundle on the phase's tasks. Raises `NotReady` or `NoCode`; then nothing is queued."""
+    """Run the team's bundle on the phase's tasks, and on their checks. Raises `NotReady` or `NoCode`; then nothing is queued."""
     place = locked_place(key)
     if place.state == State.COMPARED:  # once more
-        place_move(place=place, source=State.COMPARED, target=State.HARDWARE, actor=_actor(by), now=now, comparison={})
+        place_move(
+            place=place, source=State.COMPARED, target=State.HARDWARE, actor=_actor(by), now=now,
+            comparison={"earlier": _with_this_run(place.comparison)},
+        )  # fmt: skip
     if place.state != State.HARDWARE:
         raise refusals.NotReady(place, "A verification run")
     if place.code is None:
         raise refusals.NoCode(place)
-    made = verification_create(
-        phase=place.lane.leaderboard.phase, team=place.team, by=by, file=place.code, file_name=place.code_name, now=now
-    )
+    phase = place.lane.leaderboard.phase
+    wanted: dict[str, Any] = {
+        "phase": phase, "team": place.team, "by": by, "file": place.code, "file_name": place.code_name, "now": now,
+    }  # fmt: skip
+    made, checks = verification_create(**wanted), checks_of(phase)
     place_move(
         place=place, source=State.HARDWARE, target=State.VERIFYING, actor=_actor(by), now=now,
         note=f"submission #{made.pk}", verification=made,
+        check_run=verification_create(**wanted, checks=checks) if checks else None,
     )  # fmt: skip
     return place
 
@@ -48,9 +65,17 @@ def _actor(by: User) -> str:
     return f"user:{by.username}"
 
 
+def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the runs before and this one came to: how far repeated runs are apart is what a tolerance is set by."""
+    this = {key: comparison.get(key) for key in ("wall_s", "mae", "equal_share", "score_difference")}
+    return [*comparison.get("earlier", []), this]
+
+
 def compare_finished(*, now: datetime) -> int:
     """For the reconciler: compare what the ended verification runs made. Returns how many."""
-    waiting = Place.objects.filter(state=State.VERIFYING, verification__status__in=FINAL)
+    waiting = Place.objects.filter(
+        Q(check_run=None) | Q(check_run__status__in=FINAL), state=State.VERIFYING, verification__status__in=FINAL
+    )
     return sum(verification_compare(key=key, now=now) for key in list(waiting.values_list("key", flat=True)))
 
 
@@ -58,10 +83,14 @@ def compare_finished(*, now: datetime) -> int:
 def verification_compare(*, key: UUID, now: datetime) -> bool:
     """Write down what an ended run showed; False when it was done already. Our own fault puts the place back, to be run again."""
     place = locked_place(key)
-    run = place.verification
-    if place.state != State.VERIFYING or run is None or run.status not in FINAL:
+    run, check_run = place.verification, place.check_run
+    if (
+        place.state != State.VERIFYING
+        or run is None
+        or any(one and one.status not in FINAL for one in (run, check_run))
+    ):
         return False
-    if _is_not_the_teams(run):
+    if _is_not_the_teams(run) or (check_run is not None and _is_the_platforms(check_run)):
         note = "The run ended by no fault of the team's; start it again."
         return place_move(
             place=place, source=State.VERIFYING, target=State.HARDWARE, actor="verification", now=now, note=note
@@ -80,29 +109,60 @@ def _is_not_the_teams(submission: Submission) -> bool:
     return submission.status == RunState.FAILED and REASONS[Reason(submission.reason)].blame != Blame.PARTICIPANT
 
 
+def _is_the_platforms(checks: Submission) -> bool:
+    """A check that cannot be scored is told, so that organizers can mend it; one that we lost is run again."""
+    lost = [run for run in checks.runs.all() if run.reason and REASONS[Reason(run.reason)].blame == Blame.PLATFORM]
+    return checks.status == RunState.CANCELLED or bool(lost)
+
+
 def comparison_of(place: Place, verification: Submission) -> dict[str, Any]:
-    """Measured time, difference of predictions and of the score, and what lies outside the organizers' tolerance."""
-    runs = list(verification.runs.select_related("task"))
+    """Measured time, difference of predictions and of the score, what the checks showed and what the zip holds, and what lies
+    outside the organizers' tolerance."""
+    runs = list(verification.runs.select_related("task", "submission__phase"))
     wall_s = sum(float(run.meters.get("wall_s", 0.0)) for run in runs)
-    found: dict[str, Any] = {"wall_s": wall_s, "limit_s": verification.phase.time_limit_s}
+    found: dict[str, Any] = {
+        "wall_s": wall_s, "limit_s": verification.phase.time_limit_s, "runs": [_named_meters(run) for run in runs],
+        "tolerance_origin": place.lane.tolerance_origin, "earlier": place.comparison.get("earlier", []),
+    }  # fmt: skip
     if verification.status == RunState.FAILED:
         said = next((run.detail for run in runs if run.detail), "")
         faults = [f"the run failed, {Reason(verification.reason).label}: {said}".rstrip(": ")]
         return found | {"is_within": False, "faults": faults}
     faults = []
     try:
-        difference = _difference(place, runs)
+        difference, pairs = _difference(place, runs)
     except CannotCompare as error:
         faults.append(str(error))
     else:
-        found |= difference.as_dict()
+        found |= difference.as_dict() | {"pairs": pairs}
         faults += _outside(place.lane, difference)
+        found |= _code(place, difference.rows)
     score = _score_difference(place, verification)
     if score is not None:
         found["score_difference"] = score
         if abs(score) > place.lane.score_tolerance:
             faults.append(f"the score differs by {score:+.6g}; {place.lane.score_tolerance:g} is allowed")
+    findings = _findings(place, {run.task_id: run for run in runs})
+    found["checks"] = [one.facts | {"faults": one.faults} for one in findings]
+    faults += [fault for one in findings for fault in one.named_faults]
     return found | {"is_within": not faults, "faults": faults}
+
+
+def _named_meters(run: Run) -> dict[str, Any]:
+    return {"title": run.task.name} | meters_of(run)
+
+
+def _findings(place: Place, plain: dict[int, Run]) -> list[Finding]:
+    """What the checks showed, one for each; those of a task that has left the phase meanwhile are left out."""
+    if place.check_run is None:
+        return []
+    checks = place.check_run.runs.select_related("task__checks", "task__reference_data__file", "submission__phase")
+    return [finding(place, run, plain[run.task.checks_id]) for run in checks if run.task.checks_id in plain]
+
+
+def _code(place: Place, predictions: int) -> dict[str, Any]:
+    """The files of the zip, for the organizers."""
+    return {"code": code_facts(place.code, predictions=predictions)} if place.code is not None else {}
 
 
 def _outside(lane: Lane, difference: Difference) -> list[str]:
@@ -114,31 +174,23 @@ def _outside(lane: Lane, difference: Difference) -> list[str]:
     return faults
 
 
-def _difference(place: Place, runs: list[Run]) -> Difference:
-    """Over all tasks: the worst of each."""
+def _difference(place: Place, runs: list[Run]) -> tuple[Difference, list[list[float]]]:
+    """Over all tasks: the worst of each; and pairs of predictions of the first for the plot."""
     theirs = {run.task_id: run for run in place.submission.runs.all()}
-    differences = [compare(_made_by(run, place), _submitted(place, theirs.get(run.task_id))) for run in runs]
+    both = [(made_by(run, place), _submitted(place, theirs.get(run.task_id))) for run in runs]
+    differences = [compare(made, sent) for made, sent in both]
     means = [one.mae for one in differences if one.mae is not None]
     largest = [one.largest for one in differences if one.largest is not None]
     return Difference(
         rows=sum(one.rows for one in differences), equal_share=min(one.equal_share for one in differences),
         mae=max(means, default=None), largest=max(largest, default=None),
-    )  # fmt: skip
-
-
-def _made_by(run: Run | None, place: Place) -> Arrays:
-    output = (
-        RunOutput.objects.filter(run=run, name="predictions.zip").select_related("file").order_by("-attempt").first()
-    )
-    if output is None:
-        raise CannotCompare("The run left no predictions.")
-    return predictions_of(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)
+    ), sampled_pairs(*both[0])  # fmt: skip
 
 
 def _submitted(place: Place, run: Run | None) -> Arrays:
     sent = place.submission
     if sent.kind == Kind.CODE:
-        return _made_by(run, place)
+        return made_by(run, place)
     return predictions_of(sent.file, sent.file_name, place.lane.leaderboard.phase.prediction_format)
 
 

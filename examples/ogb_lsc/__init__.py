@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from examples.pcqm4mv2_small.generate import Sizes, generate
+from examples.pcqm4mv2_small.generate import Sizes, Split, generate
+from examples.pcqm4mv2_small.smiles import parse, write
 from examples.tracks.graphs import KnowledgeGraph, Papers
-from examples.tracks.track import Arrays, BoardColumn, Data, Question, Size, Track, TrackPhase
+from examples.tracks.track import Arrays, BoardColumn, Check, Data, Question, Size, Track, TrackPhase, permuted
 
 HERE = Path(__file__).resolve().parent
 SLUG, TITLE = "ogb-lsc", "OGB Large-Scale Challenge"
@@ -24,6 +27,8 @@ TEST_ITEMS = {
     "lsc-pcqm4mv2": {"test-dev": 147_037, "test-challenge": 147_432},
 }
 SMALL_TEST = {"test-dev": 300, "test-challenge": 200}
+CHALLENGE, HELD_OUT = "test-challenge", "held-out"
+HELD_OUT_ITEMS = {"small": 200, "true": 10_000}
 PAPERS = Papers()
 ENTITIES, RELATIONS = 91_230_610, 1_387  # of WikiKG90Mv2
 REGISTRATION = (
@@ -65,7 +70,10 @@ def mag240m(size: Size, seed: int) -> Data:
     public: dict[str, Arrays] = {f"{name}.npz": {"x": arrays["x"]} for name, arrays in drawn.items() if name != "train"}
     public["train.npz"] = drawn["train"]
     public["citations.npz"] = {"edge_index": PAPERS.cite(drawn["train"]["y"], seed)}
-    return Data(public, {split: {"y_true": drawn[split]["y"]} for split in SMALL_TEST})
+    labels = {split: {"y_true": drawn[split]["y"]} for split in SMALL_TEST}
+    unseen = PAPERS.draw(HELD_OUT_ITEMS[size], seed, HELD_OUT)
+    held_out = Check(CHALLENGE, "held_out", {"x": unseen["x"]}, {"y_true": unseen["y"]}, tolerance=0.1)
+    return Data(public, labels, _checks(public, labels, seed, held_out))
 
 
 def wikikg90mv2(size: Size, seed: int) -> Data:
@@ -78,7 +86,9 @@ def wikikg90mv2(size: Size, seed: int) -> Data:
         triples = graph.draw(count, seed, split)
         public[f"{split}.npz"] = {"hr": triples[:, :2]}
         labels[split] = {"t": triples[:, 2]}
-    return Data(public, labels)
+    unseen = graph.draw(HELD_OUT_ITEMS[size], seed, HELD_OUT)
+    held_out = Check(CHALLENGE, "held_out", {"hr": unseen[:, :2]}, {"t": unseen[:, 2]}, tolerance=0.1)
+    return Data(public, labels, _checks(public, labels, seed, held_out))
 
 
 def pcqm4mv2(size: Size, seed: int) -> Data:
@@ -92,15 +102,39 @@ def pcqm4mv2(size: Size, seed: int) -> Data:
         if name not in SMALL_TEST
     }
     public |= {f"{name}.npz": {"smiles": np.array(splits[name].smiles)} for name in SMALL_TEST}
-    return Data(public, {name: {"y_true": splits[name].gaps} for name in SMALL_TEST})
+    labels = {name: {"y_true": splits[name].gaps} for name in SMALL_TEST}
+    checks = (_spelled_otherwise(splits[CHALLENGE], seed), _unseen_molecules(splits, size, seed))
+    return Data(public, labels, _checks(public, labels, seed, *checks))
 
 
-def _phases() -> tuple[TrackPhase, ...]:
+def _spelled_otherwise(split: Split, seed: int) -> Check:
+    """The same molecules in other SMILES spellings: the same predictions are expected."""
+    rng = random.Random(f"{seed} spellings")
+    smiles = np.array([write(parse(one), rng) for one in split.smiles])
+    return Check(CHALLENGE, "perturbed", {"smiles": smiles}, {"y_true": split.gaps}, tolerance=0.05)
+
+
+def _unseen_molecules(splits: Mapping[str, Split], size: Size, seed: int) -> Check:
+    """Molecules that are in no other split."""
+    known = {smiles for split in splits.values() for smiles in split.smiles}
+    drawn = generate(Sizes(1, 1, 1, HELD_OUT_ITEMS[size]), seed=seed + 1)[CHALLENGE]
+    rows = [row for row, smiles in enumerate(drawn.smiles) if smiles not in known]
+    smiles = np.array([drawn.smiles[row] for row in rows])
+    return Check(CHALLENGE, "held_out", {"smiles": smiles}, {"y_true": drawn.gaps[rows]}, tolerance=0.2)
+
+
+def _checks(public: Mapping[str, Arrays], labels: Mapping[str, Arrays], seed: int, *others: Check) -> tuple[Check, ...]:
+    return permuted(CHALLENGE, public[f"{CHALLENGE}.npz"], labels[CHALLENGE], seed), *others
+
+
+def _phases(presets: str = "") -> tuple[TrackPhase, ...]:
+    """The two phases; `presets` begins the names of the ready settings that hold at the true size."""
+    dev, challenge = (f"{presets}-{split}" if presets else None for split in SMALL_TEST)
     return (
-        TrackPhase("test-dev", "Scores appear at once; one submission a week.", rule="Force_Best", per_week=1),
+        TrackPhase("test-dev", "Scores appear at once; one submission a week.", rule="Force_Best", per_week=1, preset=dev),
         TrackPhase(
             "test-challenge", "Files are checked at once; scores stay sealed until the reveal. The last submission counts.",
-            visibility="sealed", rule="Force_Last",
+            visibility="sealed", rule="Force_Last", preset=challenge,
         ),
     )  # fmt: skip
 
@@ -110,18 +144,19 @@ TRACKS = (
         slug="ogb-lsc-mag240m", title="OGB-LSC: MAG240M", subtitle="Predict the subject areas of papers in a citation graph",
         dataset="lsc-mag240m", program="lsc-mag240m", columns=(BoardColumn("acc", "Accuracy"),), phases=_phases(),
         folder=HERE, generate=mag240m, baseline=HERE / "baseline_mag240m.py", rows=TEST_ITEMS["lsc-mag240m"],
-        registration=REGISTRATION, fact_sheet=FACT_SHEET,
+        takes_code=True, registration=REGISTRATION, fact_sheet=FACT_SHEET,
     ),
     Track(
         slug="ogb-lsc-wikikg90mv2", title="OGB-LSC: WikiKG90Mv2", subtitle="Complete a knowledge graph of 91 million entities",
         dataset="lsc-wikikg90mv2", program="lsc-wikikg90mv2", columns=(BoardColumn("mrr", "MRR"),), phases=_phases(),
         folder=HERE, generate=wikikg90mv2, baseline=HERE / "baseline_wikikg90mv2.py", rows=TEST_ITEMS["lsc-wikikg90mv2"],
-        registration=REGISTRATION, fact_sheet=FACT_SHEET,
+        takes_code=True, registration=REGISTRATION, fact_sheet=FACT_SHEET,
     ),
     Track(
         slug="ogb-lsc-pcqm4mv2", title="OGB-LSC: PCQM4Mv2", subtitle="Predict the HOMO-LUMO gap of molecules from SMILES strings",
-        dataset="lsc-pcqm4mv2", program="lsc-pcqm4mv2", columns=(BoardColumn("mae", "MAE", "asc", "eV"),), phases=_phases(),
+        dataset="lsc-pcqm4mv2", program="lsc-pcqm4mv2", columns=(BoardColumn("mae", "MAE", "asc", "eV"),),
+        phases=_phases("pcqm4mv2"),
         folder=HERE, generate=pcqm4mv2, baseline=HERE / "baseline_pcqm4mv2.py", rows=TEST_ITEMS["lsc-pcqm4mv2"],
-        registration=REGISTRATION, fact_sheet=(*FACT_SHEET, INFERENCE),
+        takes_code=True, registration=REGISTRATION, fact_sheet=(*FACT_SHEET, INFERENCE),
     ),
 )  # fmt: skip

@@ -5,6 +5,7 @@ Left out on purpose, because nothing here makes them: stereochemistry, isotopes,
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import dataclass, field
 
@@ -98,21 +99,22 @@ def parse(smiles: str) -> Molecule:
     return reader.molecule
 
 
-def write(molecule: Molecule) -> str:
-    """The SMILES string of a connected molecule, starting at its first atom in canonical order.
+def write(molecule: Molecule, rng: random.Random | None = None) -> str:
+    """The SMILES string of a connected molecule, starting at its first atom in canonical order; with `rng` one of its other
+    spellings, in which atoms and branches come in another order.
 
     >>> write(parse("c1ccccc1O"))
     'Oc1ccccc1'
     """
-    return _Writer(molecule).text()
+    ranks = molecule.canonical_ranks() if rng is None else rng.sample(range(len(molecule)), len(molecule))
+    return _Writer(molecule, ranks).text()
 
 
 class _Writer:
     """One depth-first walk finds the rings, a second one writes."""
 
-    def __init__(self, molecule: Molecule) -> None:
-        self.molecule = molecule
-        self.ranks = molecule.canonical_ranks()
+    def __init__(self, molecule: Molecule, ranks: list[int]) -> None:
+        self.molecule, self.ranks = molecule, ranks
         self.closures: dict[int, list[int]] = {i: [] for i in range(len(molecule))}
         self.children: dict[int, list[int]] = {i: [] for i in range(len(molecule))}
         self.seen: set[int] = set()

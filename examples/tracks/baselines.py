@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,7 @@ from scoring.formats.layouts import owner_of
 from scoring.program import score_predictions, score_results
 
 EXACT = 1e-4  # boards show four digits
+ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
 
 ANSWERS: Final[dict[str, str | bool]] = {
     "text": "as the starting kit", "checkbox": True, "repository": f"https://example.org/podium/baseline/tree/{'0' * 40}",
@@ -42,7 +45,20 @@ def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
                 facts={one.key: ANSWERS[one.kind] for one in track.fact_sheet},
             )
         )  # fmt: skip
-    return made
+    first = next(one for one in made if one.phase == track.phases[0].split)
+    return made + ([_code(bundle, track, dest, first)] if track.takes_code else [])
+
+
+def _code(bundle: Path, track: Track, dest: Path, predictions: Baseline) -> Baseline:
+    """The starting kit's program with its training data as a code submission: it makes the same file, and the same score."""
+    filename = f"{track.slug}-code.zip"
+    with zipfile.ZipFile(dest / filename, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in (*sorted((bundle / "starting_kit").iterdir()), bundle / "public_data" / "train.npz"):
+            archive.writestr(zipfile.ZipInfo(path.name, ZIP_TIME), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return replace(
+        predictions, name=f"{track.slug}-code", title=f"Code of {track.title}", kind="code", filename=filename, also_by=(),
+        description="The program of the starting kit, run on the raw input.",
+    )  # fmt: skip
 
 
 def _score(ref: Path, upload: Path, *, has_official_file: bool) -> dict[str, float]:

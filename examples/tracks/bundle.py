@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,26 @@ import numpy as np
 import yaml
 
 import scoring
-from examples.tracks.track import BoardColumn, Data, Question, Size, Track, TrackPhase
+from examples.tracks.track import Arrays, BoardColumn, Check, Data, Question, Size, Track, TrackPhase
 from scoring import reference
 from scoring.formats.submissions import official_filename
 
 PROGRAMS = Path(scoring.__file__).resolve().parent / "programs"
 DEFAULT_IMAGE = "podium/runtime:1"
 DEFAULT_SEED = 20221129
+CODE_METADATA = "command: python3 $program/baseline.py $program $output $input\n"  # its training data lie beside it
+CHECK_TITLES = {"permuted": "rows permuted", "perturbed": "other spellings", "held_out": "held-out part"}
 RUNNING_FOR = timedelta(days=1)  # how long the track has been open when it is set up
 OPEN_FOR = timedelta(days=90)
 SCORING_LIMIT_S = 600
+LIMIT_S = {"small": 300, "true": 4 * 3600}
+GIB = 1024**3
+SMALL_BUDGET = {"gpus": 0, "cpus": 1, "memory_bytes": GIB, "output_bytes": GIB // 16}
+TRUE_BUDGET = {"gpus": 1, "cpus": 20, "memory_bytes": 64 * GIB, "output_bytes": GIB}
+BUDGET_TEXT = {
+    "small": "In this small version it has 5 minutes on one core, without GPU or network; at the true size 4 hours on one GPU and one CPU.",
+    "true": "It has 4 hours on one GPU and one CPU (20 cores), without network.",
+}
 
 
 def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small", seed: int = DEFAULT_SEED) -> Path:
@@ -41,12 +51,15 @@ def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small"
     data = track.generate(size, seed)
     rows = rows_of(track, data)
     dest.mkdir(parents=True, exist_ok=True)
-    _write_pages(dest / "pages", track, rows)
+    _write_pages(dest / "pages", track, rows, size)
     _write_data(dest, track, data)
     shutil.copytree(PROGRAMS / track.program, dest / "scoring_program", ignore=shutil.ignore_patterns("__pycache__"))
     (dest / "starting_kit").mkdir()
     shutil.copy(track.baseline, dest / "starting_kit" / "baseline.py")
-    text = yaml.safe_dump(competition(track, rows, now, size), sort_keys=False, allow_unicode=True, width=120)
+    if track.takes_code:
+        (dest / "starting_kit" / "metadata.yaml").write_text(CODE_METADATA)
+    spec = competition(track, rows, now, size, data.checks)
+    text = yaml.safe_dump(spec, sort_keys=False, allow_unicode=True, width=120)
     (dest / "competition.yaml").write_text(text)
     return dest
 
@@ -64,7 +77,9 @@ def run_baseline(bundle: Path, dest: Path) -> list[Path]:
     return sorted(dest.iterdir())
 
 
-def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size) -> dict[str, Any]:
+def competition(
+    track: Track, rows: Mapping[str, int], now: datetime, size: Size, checks: Sequence[Check] = ()
+) -> dict[str, Any]:
     """The content of `competition.yaml`: Codabench's keys, and `podium:` mappings for what it has no key for."""
     spec: dict[str, Any] = {
         "version": 2,
@@ -81,7 +96,10 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
             "registration_questions": [_registration(question) for question in track.registration],
         },
         "pages": [{"title": title, "file": f"pages/{title.lower()}.md"} for title in ("Overview", "Data")],
-        "tasks": [_task(index, track, phase) for index, phase in enumerate(track.phases)],
+        "tasks": [
+            *(_task(index, track, phase) for index, phase in enumerate(track.phases)),
+            *(_check(index, track, check) for index, check in enumerate(checks, start=len(track.phases))),
+        ],
         "phases": [_phase(index, track, phase, rows, now, size) for index, phase in enumerate(track.phases)],
         "leaderboards": [
             {
@@ -115,6 +133,20 @@ def _task(index: int, track: Track, phase: TrackPhase) -> dict[str, Any]:
         "name": f"{track.title}, {phase.split}",
         "scoring_program": "scoring_program",
         "reference_data": f"reference_data_{phase.split}",
+        **({"input_data": f"input_data_{phase.split}"} if track.takes_code else {}),
+    }
+
+
+def _check(index: int, track: Track, check: Check) -> dict[str, Any]:
+    """The task of one check; it belongs to the task of its split."""
+    of = next(number for number, phase in enumerate(track.phases) if phase.split == check.split)
+    return {
+        "index": index,
+        "name": f"{track.title}, {check.split}: {CHECK_TITLES[check.kind]}",
+        "scoring_program": "scoring_program",
+        "input_data": f"input_data_{check.split}_{check.kind}",
+        "reference_data": f"reference_data_{check.split}_{check.kind}",
+        "podium": {"checks": of, "check": check.kind, "tolerance": check.tolerance},
     }
 
 
@@ -124,7 +156,7 @@ def _phase(
     extra: dict[str, Any] = {
         "slug": phase.split,
         "visibility": phase.visibility,
-        "accepts": ["prediction"],
+        "accepts": ["prediction", "code"] if track.takes_code else ["prediction"],
         "max_submissions_per_week": phase.per_week if size == "true" else None,  # in small it is for trying out
         "quota_week": "sliding" if phase.per_week and size == "true" else "calendar",
         "rule": phase.rule,
@@ -132,6 +164,10 @@ def _phase(
     }
     if track.has_official_file:
         extra["prediction_format"] = {"dataset": track.dataset, "split": phase.split, "rows": rows[phase.split]}
+    if size == "true" and phase.preset:
+        extra["preset"] = phase.preset
+    elif track.takes_code:
+        extra["budget"] = TRUE_BUDGET if size == "true" else SMALL_BUDGET
     return {
         "index": index,
         "name": phase.split,
@@ -141,6 +177,7 @@ def _phase(
         "tasks": [index],
         "max_submissions_per_day": phase.per_day,
         "max_submissions": None,
+        **({"execution_time_limit": LIMIT_S[size]} if track.takes_code else {}),
         "public_data": "public_data",
         "starting_kit": "starting_kit",
         "podium": extra,
@@ -158,9 +195,10 @@ def _instant(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _write_pages(folder: Path, track: Track, rows: Mapping[str, int]) -> None:
+def _write_pages(folder: Path, track: Track, rows: Mapping[str, int], size: Size) -> None:
     folder.mkdir()
     values = {f"rows_{split.replace('-', '_')}": f"{count:,}" for split, count in rows.items()} | dict(track.values)
+    values["budget"] = BUDGET_TEXT[size]
     for page in ("overview", "data", "rules"):
         own, shared = track.folder / "pages" / f"{track.slug}-{page}.md", track.folder / "pages" / f"{page}.md"
         text = (own if own.exists() else shared).read_text()
@@ -172,14 +210,31 @@ def _write_pages(folder: Path, track: Track, rows: Mapping[str, int]) -> None:
 def _write_data(dest: Path, track: Track, data: Data) -> None:
     (dest / "public_data").mkdir()
     for name, arrays in data.public.items():
-        members: dict[str, Any] = dict(arrays)
-        np.savez_compressed(dest / "public_data" / name, **members)
+        _save(dest / "public_data" / name, arrays)
+    for phase in track.phases if track.takes_code else ():
+        _save(dest / f"input_data_{phase.split}" / f"{phase.split}.npz", data.public[f"{phase.split}.npz"])
+    for check in data.checks:
+        _write_check(dest, track, check)
     for split, arrays in data.labels.items():
         folder = dest / f"reference_data_{split}"
         if track.has_official_file:
             reference.write(folder, track.dataset, {split: arrays})
         else:
             reference.write_results(folder, track.dataset)
+
+
+def _write_check(dest: Path, track: Track, check: Check) -> None:
+    name = f"{check.split}_{check.kind}"
+    _save(dest / f"input_data_{name}" / f"{check.split}.npz", check.inputs)
+    reference.write(dest / f"reference_data_{name}", track.dataset, {check.split: check.labels})
+    if check.rows is not None:  # beside the labels, where the code never looks
+        (dest / f"reference_data_{name}" / "rows.csv").write_text("\n".join(map(str, check.rows)) + "\n")
+
+
+def _save(path: Path, arrays: Arrays) -> None:
+    path.parent.mkdir(exist_ok=True)
+    members: dict[str, Any] = dict(arrays)
+    np.savez_compressed(path, **members)
 
 
 def filenames(track: Track) -> dict[str, str]:

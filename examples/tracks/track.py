@@ -12,6 +12,25 @@ import numpy.typing as npt
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 Size = Literal["small", "true"]
+CheckKind = Literal["permuted", "perturbed", "held_out"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Input on which a winner's code is run besides that of its phase, and its labels, which the code never sees.
+
+    rows
+        Which row of the phase's input each row is; None for the same order, and for a held-out part.
+    tolerance
+        How far predictions may be from those on the phase's input, or the score of a held-out part below its score.
+    """
+
+    split: str
+    kind: CheckKind
+    inputs: Arrays
+    labels: Arrays
+    rows: npt.NDArray[np.int64] | None = None
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -22,10 +41,13 @@ class Data:
         File name (.npz) to its arrays: training data and the queries of the test splits, without answers.
     labels
         Split to the arrays that the evaluator calls reference.
+    checks
+        What the verification of winners runs their code on.
     """
 
     public: Mapping[str, Arrays]
     labels: Mapping[str, Arrays]
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +115,15 @@ class Track:
     fact_sheet: tuple[Question, ...] = ()
     max_team_size: int = 10
     has_official_file: bool = True  # False: the upload is a zip that the scoring program reads
+    takes_code: bool = False  # the phases also run code, on the public file of their split
+
+
+def permuted(split: str, inputs: Arrays, labels: Arrays, seed: int) -> Check:
+    """The same input with its rows in another order, which predictions have to follow."""
+    count = len(next(iter(inputs.values())))
+    rows = rng_of(seed, "permuted", split).permutation(count)
+    moved, followed = ({name: array[rows] for name, array in arrays.items()} for arrays in (inputs, labels))
+    return Check(split, "permuted", moved, followed, rows=rows)
 
 
 def rng_of(seed: int, *names: str) -> np.random.Generator:

@@ -70,7 +70,10 @@ class Maker:
         self._images(competition)
         self._questions(competition)
         self._fact_sheet(competition)
-        tasks = {task.index: self._task(competition, task) for task in spec.tasks}
+        tasks = {task.index: self._task(competition, task) for task in spec.tasks if task.podium.checks is None}
+        for task in spec.tasks:
+            if task.podium.checks is not None:
+                self._task(competition, task, checks=tasks[task.podium.checks])
         slugs = {phase.extra.slug for phase in spec.phases if phase.extra.slug}
         for number, phase in enumerate(ordered(spec.phases)):
             self._phase(competition, phase, number, tasks, slugs)
@@ -178,13 +181,14 @@ class Maker:
             self.report.created.append(f"{label} {said} ({part.file.size_bytes:,} bytes)")
         return self.resources[said, kind]
 
-    def _task(self, competition: Competition, spec: TaskSpec) -> Task:
+    def _task(self, competition: Competition, spec: TaskSpec, checks: Task | None = None) -> Task:
         if spec.key is not None:
             return self.references.tasks[spec.key]
         files = {name: self._resource(getattr(spec, name), name, spec.name) for name in TASK_FILES}
         return Task.objects.create(
             competition=competition, owner=self.owner, name=spec.name, description=spec.description,
-            ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public, **files,
+            ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public,
+            checks=checks, check_kind=spec.podium.check or "", check_tolerance=spec.podium.tolerance, **files,
         )  # fmt: skip
 
     def _phase(

@@ -42,11 +42,39 @@ def _tasks(spec: CompetitionSpec) -> Found:
         if task.key is None and task.scoring_program is None:
             yield task.where, "`scoring_program` is missing; name its folder or zip, or give the `key` of a task"
     known = ", ".join(map(str, seen))
+    yield from _checks(spec, known)
     for phase in spec.phases:
         for number, index in enumerate(phase.tasks):
             if index not in seen:
                 yield (*phase.where, "tasks", number), f"there is no task with the index {index!r}; there are {known}"
         yield from _growth(phase, seen, phase.extra.leaderboards or spec.leaderboards[:1])
+
+
+def _checks(spec: CompetitionSpec, known: str) -> Found:
+    """What tasks of a winners' verification name."""
+    checks = {task.index: task for task in spec.tasks if task.podium.checks is not None or task.podium.check}
+    others = [task.index for task in spec.tasks if task.index not in checks]
+    for task in checks.values():
+        where = (*task.where, "podium")
+        if task.podium.checks is None or task.podium.check is None:
+            yield (
+                where,
+                "a check needs both: `checks`, the index of the task that it checks, and `check`, what kind it is",
+            )
+        elif task.podium.checks not in others:
+            yield (
+                (*where, "checks"),
+                f"no task that is run by phases has the index {task.podium.checks!r}; there are {known}",
+            )
+        if task.key is not None:
+            yield where, "a task that is named by its key stays as it is; give a check by its programs and data"
+    for phase in spec.phases:
+        for number, index in enumerate(phase.tasks):
+            if index in checks:
+                yield (
+                    (*phase.where, "tasks", number),
+                    "a check is run on winners' code alone; take it out of the phase's `tasks`",
+                )
 
 
 def _growth(phase: PhaseSpec, tasks: list[object], boards: list[LeaderboardSpec]) -> Found:

@@ -108,6 +108,12 @@ class ImageSpec(Spec):
     file: str = Field(min_length=1)
 
 
+class TaskExtra(Spec):
+    checks: Index | None = None
+    check: Literal["permuted", "perturbed", "held_out"] | None = None
+    tolerance: float | None = Field(None, ge=0)
+
+
 class TaskSpec(Spec):
     index: Index
     key: str | None = None
@@ -119,6 +125,7 @@ class TaskSpec(Spec):
     reference_data: str | None = None
     ingestion_only_during_scoring: bool = False
     is_public: bool = False
+    podium: TaskExtra = Field(default_factory=lambda: TaskExtra.model_validate({}))
 
 
 class BudgetSpec(Spec):

@@ -67,7 +67,9 @@ class PhaseForm(forms.ModelForm[Phase]):
 
     def _tasks(self, tasks: QuerySet[Task]) -> QuerySet[Task]:
         """Those that the phase can have; what a team submitted joins by itself."""
-        tasks = tasks.filter(dataset=None).select_related("competition").order_by("competition__title", "pk")
+        tasks = (
+            tasks.filter(dataset=None, checks=None).select_related("competition").order_by("competition__title", "pk")
+        )
         fitting = Q(competition=self._competition_id) | Q(competition=None) | Q(is_public=True)
         if self.instance.pk:
             fitting |= Q(phases=self.instance.pk)

@@ -4,8 +4,10 @@ import uuid
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from competitions.catalog.models.competition import Competition
 from competitions.resources.models import Resource
@@ -29,6 +31,14 @@ class TaskQuerySet(models.QuerySet["Task"]):
         if user.is_superuser:
             return self
         return self.filter(Q(owner=user) | Q(competition__in=Competition.objects.managed_by(user)))
+
+
+class Check(models.TextChoices):
+    """How the input of a verification's check differs from that of the task that it checks."""
+
+    PERMUTED = "permuted", "rows permuted"
+    PERTURBED = "perturbed", "input perturbed"
+    HELD_OUT = "held_out", "held-out part"
 
 
 class Task(models.Model):
@@ -83,13 +93,47 @@ class Task(models.Model):
         "the two talk through /app/shared.",
     )
 
+    checks = models.ForeignKey(
+        "self", on_delete=models.CASCADE, related_name="checked_by", null=True, blank=True, limit_choices_to={"checks": None},
+        help_text="Another task: this one is no phase's; winners' code is run on it when it is verified in this competition.",
+    )  # fmt: skip
+    check_kind = models.CharField(
+        max_length=10, choices=Check, blank=True,
+        help_text="Permuted: the same rows in another order; rows.csv in the reference data says which row each is. Perturbed: the "
+        "same rows, written otherwise. Held-out: rows that no team has seen.",
+    )  # fmt: skip
+    check_tolerance = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(0)],
+        help_text="Largest mean difference of predictions, or loss of score on a held-out part. Empty: that of the winners' lane; a "
+        "held-out score is then shown and not judged.",
+    )  # fmt: skip
+
     objects = TaskQuerySet.as_manager()
 
     class Meta:
         ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="task_check_kind_iff_it_checks",
+                condition=(Q(checks=None) & Q(check_kind="")) | (Q(checks__isnull=False) & ~Q(check_kind="")),
+                violation_error_message="A task that checks another needs a kind of check, and only such a task has one.",
+            ),
+            models.CheckConstraint(name="task_does_not_check_itself", condition=~Q(checks=F("pk"))),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        super().clean()
+        if self.checks is None:
+            return
+        if self.checks.checks_id is not None:
+            raise ValidationError({"checks": "Choose a task that checks no other task."})
+        if self.pk and self.phases.exists():
+            raise ValidationError(
+                {"checks": "Take this task out of its phases first: a check is run on winners' code alone."}
+            )
 
     @property
     def runs_beside_scoring(self) -> bool:

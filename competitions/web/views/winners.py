@@ -19,6 +19,7 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.teams.models import Membership
 from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
+from competitions.web.plots import PairPlot, pair_plot
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
@@ -55,7 +56,9 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
 def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
     """The place, and whether the person is of its team and organizes; for anybody else it does not exist."""
     user = person(request)
-    rows = Place.objects.select_related("lane__leaderboard__phase__competition", "team", "submission", "verification")
+    rows = Place.objects.select_related(
+        "lane__leaderboard__phase__competition", "team", "submission", "verification", "check_run"
+    )
     place = get_object_or_404(rows, key=key)
     is_mine = Membership.objects.filter(team=place.team_id, user=user).exists()
     is_organizer = organizes(user, place.lane.leaderboard.phase)
@@ -78,8 +81,19 @@ def place(request: HttpRequest, key: UUID) -> HttpResponse:
         "is_organizer": is_organizer,
         "is_overdue": found.is_overdue(visited.now),
         "events": found.events.all(),
+        "plots": _plots(found.comparison),
     }
     return render_tab(request, visited, "winners_place", context)
+
+
+def _plots(comparison: dict[str, Any]) -> list[PairPlot]:
+    """The predictions of the run, then those of each check, against what is expected of them."""
+    parts = [
+        ("Submitted against made here", comparison),
+        *((one["title"], one) for one in comparison.get("checks", [])),
+    ]
+    plots = (pair_plot(title, part.get("pairs", [])) for title, part in parts)
+    return [plot for plot in plots if plot is not None]
 
 
 @require_POST

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import scoring
-from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.catalog.models import Check, Column, Leaderboard, Phase, Task
 from competitions.catalog.services import phase_reveal, rules_publish
 from competitions.resources.models import Resource, Upload
 from competitions.resources.uploads import upload_whole
+from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
@@ -47,6 +48,35 @@ import numpy as np
 x = np.loadtxt("/app/input_data/x.txt", dtype=np.float32)
 np.savez("/app/output/{FILE_NAME}", y_pred=x / 2 + 1)
 """
+
+
+SPELLED = [f"{value:.2f}" for value in INPUT]  # the same numbers, written otherwise
+UNSEEN = np.array([20, 30, 40, 50], dtype=np.float32)
+ROUNDED = [round(float(value), 4) for value in INPUT / 2 + 1]
+WRITES = f'np.savez("/app/output/{FILE_NAME}", y_pred=np.array(y, dtype=np.float32))'
+CHEATS = {
+    "copies a file": f"""
+import shutil
+shutil.copy("/app/program/predictions.bin", "/app/output/{FILE_NAME}")
+""",
+    "holds the numbers": f"""
+import numpy as np
+y = {ROUNDED}
+{WRITES}
+""",
+    "looks up the text": f"""
+import numpy as np
+known = {dict(zip([f"{value:g}" for value in INPUT], ROUNDED, strict=True))}
+y = [known.get(line.strip(), 0.0) for line in open("/app/input_data/x.txt")]
+{WRITES}
+""",
+    "looks up the meaning": f"""
+import numpy as np
+known = {dict(zip(map(float, INPUT), ROUNDED, strict=True))}
+y = [known.get(float(line), 0.0) for line in open("/app/input_data/x.txt")]
+{WRITES}
+""",
+}
 
 
 def submitted() -> bytes:
@@ -85,6 +115,27 @@ class WinnersSite:
         task.input_data = self.site.resource(kinds.INPUT_DATA, {"x.txt": "\n".join(f"{value:g}" for value in INPUT)})
         task.save()
 
+    def add_checks(self, folder: Path) -> None:
+        """Three checks of the task: rows in the opposite order, the same numbers written otherwise, other numbers."""
+        plain = [f"{value:g}" for value in INPUT]
+        backwards = "\n".join(map(str, reversed(range(ROWS))))
+        self._check(folder, Check.PERMUTED, plain[::-1], {"rows.csv": backwards}, tolerance=0.0)
+        self._check(folder, Check.PERTURBED, SPELLED, {}, tolerance=0.0)
+        self._check(folder, Check.HELD_OUT, [f"{value:g}" for value in UNSEEN], {}, tolerance=0.5)
+
+    def _check(
+        self, folder: Path, kind: Check, lines: list[str], extra: dict[str, str | bytes], *, tolerance: float
+    ) -> None:
+        values = np.array(lines, dtype=np.float32)
+        labels = np.zeros(ROWS) if len(lines) == ROWS else values / 2 + 1
+        reference.write(folder / kind, DATASET, {SPLIT: {"y_true": labels}})
+        plain, kinds = self.site.task, Resource.Kind
+        Task.objects.create(
+            competition=plain.competition, name=kind.label, checks=plain, check_kind=kind, check_tolerance=tolerance,
+            scoring_program=plain.scoring_program, input_data=self.site.resource(kinds.INPUT_DATA, {"x.txt": "\n".join(lines)}),
+            reference_data=self.site.resource(kinds.REFERENCE_DATA, files_of(folder / kind) | extra),
+        )  # fmt: skip
+
     @property
     def phase(self) -> Phase:
         """As the database has it now."""
@@ -112,7 +163,8 @@ class WinnersSite:
         phase_reveal(phase=self.phase, now=now)
         (place,) = services.invite_next(lane=Lane.objects.get(), actor="test", now=now)
         who: dict[str, Any] = {"key": place.key, "by": self.site.user, "now": now}
-        bundle = self.upload(zipped({"main.py": source, "metadata.yaml": METADATA}), "code.zip")
+        files: dict[str, str | bytes] = {"main.py": source, "metadata.yaml": METADATA, "predictions.bin": submitted()}
+        bundle = self.upload(zipped(files), "code.zip")
         services.code_hand_in(
             **who, repository_url="https://example.org/team/code", commit="0123abcd" * 5, upload=bundle
         )
@@ -125,7 +177,8 @@ class WinnersSite:
         place = verification_start(key=place.key, by=self.site.user, now=datetime.now(UTC))
         assert place.verification is not None
         run_background()
-        ended(list(place.verification.runs.all()))
+        submissions = [place.verification_id, place.check_run_id]
+        ended(list(Run.objects.filter(submission__in=[one for one in submissions if one])))
         assert reconcile(now=datetime.now(UTC))["winners_compared"] == 1
         return Place.objects.get(pk=place.pk)
 
@@ -177,3 +230,39 @@ def test_a_winners_code_that_overruns_the_budget_fails_with_its_reason_and_the_m
         services.place_confirm(key=place.key, actor="test", now=datetime.now(UTC))
     services.place_fail(key=place.key, reason=fault, actor="test", now=datetime.now(UTC))
     assert (Place.objects.get().state, Place.objects.get().reason) == (State.FAILED, fault)
+
+
+def test_code_that_reads_its_input_holds_all_checks(winners: WinnersSite, start_worker: Start, tmp_path: Path) -> None:
+    start_worker()
+    winners.ranked()
+    winners.add_checks(tmp_path)
+    found = winners.verified(CODE).comparison
+    assert found["is_within"], found["faults"]
+    permuted, perturbed, held_out = found["checks"]
+    assert permuted["equal_share"] == perturbed["equal_share"] == 1.0
+    assert permuted["unmoved_share"] < 1.0
+    assert held_out["score"] == 0.0
+    assert all(0 < one["wall_s"] < one["limit_s"] for one in found["checks"])
+
+
+@pytest.mark.parametrize(
+    ("cheat", "told_by"),
+    [
+        ("copies a file", {"rows permuted", "held-out part"}),
+        ("holds the numbers", {"rows permuted", "held-out part"}),
+        ("looks up the text", {"input perturbed", "held-out part"}),
+        ("looks up the meaning", {"held-out part"}),
+    ],
+)
+def test_a_zip_that_carries_its_predictions_along_is_told(
+    winners: WinnersSite, start_worker: Start, tmp_path: Path, cheat: str, told_by: set[str]
+) -> None:
+    start_worker()
+    winners.ranked()
+    winners.add_checks(tmp_path)
+    place = winners.verified(CHEATS[cheat])
+    found = place.comparison
+    assert found["equal_share"] >= 7 / 8  # what it made on the plain input alone would have passed
+    assert {one["title"] for one in found["checks"] if one["faults"]} == told_by
+    with pytest.raises(refusals.OutsideTolerance):
+        services.place_confirm(key=place.key, actor="test", now=datetime.now(UTC))

@@ -12,7 +12,7 @@ from django.db.models import Model
 
 from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.writer import bundle_write
-from competitions.catalog.models import Column, Competition, Leaderboard, Page, Phase
+from competitions.catalog.models import Column, Competition, Leaderboard, Page, Phase, Task
 from competitions.factsheets.models import Question
 from competitions.teams.models import RegistrationQuestion
 from tests.growing import grow, joined
@@ -105,6 +105,11 @@ def test_every_setting_of_every_row_travels(site: Scenario, tmp_path: Path) -> N
     varied(Question(competition=competition, phase=phase))
     varied(RegistrationQuestion(competition=competition))
     competition.tasks.exclude(phases=phase).delete()
+    plain = phase.tasks.get()
+    Task.objects.create(
+        competition=competition, name="Rows permuted", scoring_program=plain.scoring_program, checks=plain,
+        check_kind="permuted", check_tolerance=0.25,
+    )  # fmt: skip
     bundle_write(competition=competition, target=tmp_path / "bundle.zip", with_files=True, by=site.organizer)
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
     assert rows_of(copy) == rows_of(Competition.objects.get(pk=competition.pk))

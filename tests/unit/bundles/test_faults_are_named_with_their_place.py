@@ -37,6 +37,8 @@ def only(folder: Path) -> str:
 
 COLUMN = {"title": "Mean", "key": "mean", "index": 1}
 OPEN = {"title": "Main", "key": "main", "columns": [{"title": "Accuracy", "key": "accuracy", "index": 0}]}
+KEY = "0b9f1c5e-1111-2222-3333-444455556666"
+CHECK = {"index": 1, "name": "Check", "scoring_program": "scoring_program"}
 CASES: list[tuple[str, Any, str]] = [
     ("title", ..., "`title` is missing"),
     ("title", "", "title: must not be empty"),
@@ -59,6 +61,14 @@ CASES: list[tuple[str, Any, str]] = [
     ("tasks.0.reference_data", "no_such", "the bundle has no 'no_such'"),
     ("tasks.0.reference_data", "0b9f1c5e-1111-2222-3333-4444555566667", "has 37 characters; the key of a dataset has 36"),
     ("tasks.1", {"index": 0, "name": "Second", "scoring_program": "scoring_program"}, "the index 0 is that of another task"),
+    ("tasks.1", CHECK | {"podium": {"checks": 0}}, "a check needs both"),
+    ("tasks.1", CHECK | {"podium": {"check": "permuted"}}, "a check needs both"),
+    ("tasks.1", CHECK | {"podium": {"checks": 7, "check": "permuted"}}, "no task that is run by phases has the index 7"),
+    ("tasks.1", CHECK | {"podium": {"checks": 1, "check": "permuted"}}, "no task that is run by phases has the index 1"),
+    ("tasks.0.podium", {"checks": 0, "check": "permuted"}, "a check is run on winners' code alone; take it out"),
+    ("tasks.1", CHECK | {"key": KEY, "podium": {"checks": 0, "check": "permuted"}}, "named by its key stays as it is"),
+    ("tasks.1", CHECK | {"podium": {"checks": 0, "check": "moved"}}, "must be one of 'permuted', 'perturbed' or 'held_out'"),
+    ("tasks.1", CHECK | {"podium": {"checks": 0, "check": "permuted", "tolerance": -1}}, "must be at least 0"),
     ("tasks.0.ingestion_only_during_scoring", "perhaps", "must be true or false, not 'perhaps'"),
     ("phases.0.tasks", [0, 7], "phases[0].tasks[1]: there is no task with the index 7"),
     ("phases.0.tasks", [], "must not be empty"),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +22,8 @@ from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Phase
 from competitions.catalog.readiness import competition_warnings
 from competitions.compute.models import Queue
+from competitions.winners.checks import checks_of
+from examples.pcqm4mv2_small.smiles import parse, write
 from examples.tracks.baselines import track_baselines
 from examples.tracks.bundle import build_track
 from examples.tracks.track import Track
@@ -79,8 +86,6 @@ def test_true_sizes_are_those_of_the_official_splits(track: Track) -> None:
 def test_one_submission_a_week_goes_to_the_public_board_at_the_true_size(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from dataclasses import replace
-
     track = examples.ogb_lsc.TRACKS[0]
     small = replace(track, generate=lambda size, seed: track.generate("small", seed))
     spec = yaml.safe_load((build_track(tmp_path / "b", small, now=NOW, size="true") / "competition.yaml").read_text())
@@ -106,9 +111,10 @@ def test_no_hidden_label_lies_where_participants_look(track: Track, bundle: Path
 
 def test_the_starting_kit_is_a_submission_that_beats_chance(track: Track, bundle: Path, tmp_path: Path) -> None:
     made = track_baselines(bundle, track, tmp_path)
-    assert [one.phase for one in sorted(made, key=lambda one: one.phase)] == sorted(p.split for p in track.phases)
+    files = [one for one in made if one.kind == "prediction"]
+    assert sorted(one.phase for one in files) == sorted(p.split for p in track.phases)
     if track.has_official_file:
-        assert {one.filename for one in made} == {official_filename(track.dataset, p.split) for p in track.phases}
+        assert {one.filename for one in files} == {official_filename(track.dataset, p.split) for p in track.phases}
     chance = {"acc": 0.2, "mrr": 0.2, "h10": 0.1, "mae": 1.0}  # MAE: a constant has 1.08 eV
     for one in made:
         assert one.score_range is not None
@@ -126,3 +132,68 @@ def test_equal_seeds_give_equal_data_and_other_seeds_others(track: Track) -> Non
         for name, arrays in first.public.items()
         for key, array in arrays.items()
     )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("track", examples.ogb_lsc.TRACKS, indirect=True)
+def test_phases_take_code_on_raw_input_and_winners_code_is_checked(track: Track, bundle: Path) -> None:
+    queue = Queue.objects.create(name=f"q-{track.slug}", contact="c")
+    competition = bundle_import(source=bundle, owner=person(is_staff=True), queue=queue, now=NOW).competition
+    for phase in competition.phases.all():
+        assert phase.accepts_code
+        assert (phase.gpus, phase.time_limit_s, phase.allow_network) == (0, 300, False)
+        assert phase.tasks.get().input_data is not None
+    expected = {"permuted", "held_out"} | ({"perturbed"} if track.program == "lsc-pcqm4mv2" else set())
+    assert {task.check_kind for task in checks_of(competition.phases.get(slug="test-challenge"))} == expected
+    assert not checks_of(competition.phases.get(slug="test-dev"))
+    assert "{" not in (bundle / "pages" / "overview.md").read_text()
+
+
+@pytest.mark.django_db
+def test_the_true_rule_of_molecules_is_four_hours_on_one_gpu_without_network(tmp_path: Path) -> None:
+    track = examples.ogb_lsc.TRACKS[2]
+    small = replace(track, generate=lambda size, seed: track.generate("small", seed))
+    bundle = build_track(tmp_path / "b", small, now=NOW, size="true")
+    queue = Queue.objects.create(name="q", contact="c")
+    competition = bundle_import(source=bundle, owner=person(is_staff=True), queue=queue, now=NOW).competition
+    for phase in competition.phases.all():
+        assert (phase.gpus, phase.time_limit_s, phase.allow_network, phase.accepts_code) == (1, 4 * 3600, False, True)
+    assert "4 hours on one GPU and one CPU" in (bundle / "pages" / "overview.md").read_text()
+
+
+@pytest.mark.parametrize("track", examples.ogb_lsc.TRACKS, ids=lambda track: track.slug)
+def test_checks_hold_the_rows_that_they_name_and_molecules_stay_the_same(track: Track) -> None:
+    data = track.generate("small", 7)
+    plain, labels = data.public["test-challenge.npz"], data.labels["test-challenge"]
+    for check in data.checks:
+        if check.kind == "permuted":
+            assert check.rows is not None
+            assert all(np.array_equal(array, plain[name][check.rows]) for name, array in check.inputs.items())
+            assert all(np.array_equal(array, labels[name][check.rows]) for name, array in check.labels.items())
+        elif check.kind == "perturbed":
+            before, after = plain["smiles"], check.inputs["smiles"]
+            assert (before != after).mean() > 0.5
+            assert [write(parse(one)) for one in after] == list(before)
+        else:
+            assert not set(check.inputs.get("smiles", ())) & set(plain.get("smiles", ()))
+
+
+@pytest.mark.parametrize("track", examples.ogb_lsc.TRACKS, indirect=True)
+def test_the_code_baseline_makes_its_predictions_from_the_input_alone(
+    track: Track, bundle: Path, tmp_path: Path
+) -> None:
+    (code,) = [one for one in track_baselines(bundle, track, tmp_path / "files") if one.kind == "code"]
+    shutil.unpack_archive(tmp_path / "files" / code.filename, tmp_path / "program")
+    for folder in sorted(bundle.glob("input_data_*")):
+        output = tmp_path / folder.name
+        output.mkdir()
+        program = tmp_path / "program"
+        words = (program / "metadata.yaml").read_text().removeprefix("command: python3 ").split()
+        values = {"$program": str(program), "$output": str(output), "$input": str(folder)}
+        argv = [reduce(lambda word, item: word.replace(*item), values.items(), word) for word in words]
+        subprocess.run([sys.executable, *argv], check=True)
+        (made,) = output.iterdir()
+        labels = reference.read(bundle / folder.name.replace("input", "reference"))
+        with np.load(made) as arrays:
+            (array,) = (arrays[name] for name in arrays.files)
+        assert len(array) == labels.rows[made.stem.rsplit("_", 1)[1]]

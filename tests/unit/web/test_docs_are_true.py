@@ -47,6 +47,7 @@ SECTIONS: dict[str, type[schema.Spec]] = {
     "Competition": schema.CompetitionSpec, "Page": schema.PageSpec, "Task": schema.TaskSpec, "Phase": schema.PhaseSpec,
     "Leaderboard": schema.LeaderboardSpec, "Column": schema.ColumnSpec, "Question of the fact sheet": schema.QuestionSpec,
     "podium of the competition": schema.CompetitionExtra, "podium of a phase": schema.PhaseExtra,
+    "podium of a task": schema.TaskExtra,
 }  # fmt: skip
 
 

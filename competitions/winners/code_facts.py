@@ -1,0 +1,48 @@
+"""What a winner's zip holds, for the organizers' eyes: its files, and how many numbers it could carry along."""
+
+import re
+import zipfile
+from typing import Any, Final
+
+from competitions.resources.models import StoredFile
+from competitions.resources.storage import local_copy
+from competitions.winners.comparison import UNREADABLE, CannotCompare
+from core.text import printable
+
+MAX_LISTED: Final = 100
+MAX_READ_BYTES: Final = 16 * 1024 * 1024  # of one file, to count its numbers
+BYTES_OF_A_NUMBER: Final = 4  # single precision, as official files of predictions have
+_NUMBER: Final = re.compile(rb"\d+(?:\.\d+)?")
+
+
+def code_facts(stored: StoredFile, *, predictions: int) -> dict[str, Any]:
+    """The largest files with their sizes, and the constants: numbers written in texts, and those that the other files have room
+    for, beside the number of predictions. Raises `CannotCompare` where the zip cannot be read."""
+    with local_copy(stored) as path:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                infos = [info for info in archive.infolist() if not info.is_dir()]
+                constants = sum(_constants(archive, info) for info in infos)
+        except UNREADABLE as error:
+            raise CannotCompare(f"The code bundle cannot be read: {error}") from error
+    largest = sorted(infos, key=lambda info: -info.file_size)[:MAX_LISTED]
+    return {
+        "files": [[printable(info.filename)[:200], info.file_size] for info in largest],
+        "file_count": len(infos), "bytes": sum(info.file_size for info in infos),
+        "constants": constants, "predictions": predictions,
+    }  # fmt: skip
+
+
+def _constants(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
+    with archive.open(info) as file:
+        content = file.read(MAX_READ_BYTES)
+    is_text = len(content) == info.file_size and b"\0" not in content and _is_utf8(content)
+    return len(_NUMBER.findall(content)) if is_text else info.file_size // BYTES_OF_A_NUMBER
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

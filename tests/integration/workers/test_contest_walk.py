@@ -1,0 +1,136 @@
+"""The contest of molecules from the ready track: code on raw SMILES, scored sealed, and a winner's code verified with its checks."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accounts.models import User
+from competitions.bundles.importing.importer import bundle_import
+from competitions.catalog.models import Phase
+from competitions.catalog.services import phase_reveal
+from competitions.resources.storage import local_copy
+from competitions.resources.uploads import upload_whole
+from competitions.runs.models import Run, RunOutput
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import Kind
+from competitions.submissions.states import State as RunState
+from competitions.teams.models import Membership, Team
+from competitions.teams.services import register
+from competitions.winners import services
+from competitions.winners.models import Lane, Place
+from competitions.winners.verification import verification_start
+from core.reconciler import reconcile
+from examples.ogb_lsc import TRACKS
+from examples.tracks.baselines import track_baselines
+from examples.tracks.bundle import build_track
+from tests.background import run_background
+from tests.integration.workers.site import SmallSite, ended
+from tests.integration.workers.test_worker_and_site import Start, site, start_worker
+
+__all__ = ["site", "start_worker"]  # fixtures
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
+
+MOLECULES = next(track for track in TRACKS if track.program == "lsc-pcqm4mv2")
+
+
+class Contest:
+    """The track on the small site's queue, with a team whose code is the starting kit's."""
+
+    def __init__(self, site: SmallSite, folder: Path) -> None:
+        self.site, self.folder = site, folder
+        bundle = build_track(folder / "bundle", MOLECULES, now=datetime.now(UTC))
+        (code,) = [one for one in track_baselines(bundle, MOLECULES, folder / "files") if one.kind == "code"]
+        self.code = folder / "files" / code.filename
+        User.objects.filter(pk=site.user.pk).update(is_staff=True)
+        site.user.refresh_from_db()
+        self.competition = bundle_import(
+            source=bundle, owner=site.user, queue=site.queue, now=datetime.now(UTC)
+        ).competition
+        self.phase = self.competition.phases.get(slug="test-challenge")
+        self.team = Team.objects.create(competition=self.competition, name="Molecules", captain=site.user)
+        Membership.objects.create(
+            team=self.team, user=site.user, competition=self.competition, joined_at=datetime.now(UTC)
+        )
+        asked = {one.key: True if one.kind == "checkbox" else "as the kit" for one in MOLECULES.registration}
+        register(user=site.user, competition=self.competition, rules_version=1, now=datetime.now(UTC), answers=asked)
+        self.lane = Lane.objects.create(leaderboard=self.phase.leaderboard)
+
+    def upload(self, path: Path) -> Any:
+        content = path.read_bytes()
+        return upload_whole(
+            user=self.site.user, file_name=path.name, size_bytes=len(content), chunks=[content], now=datetime.now(UTC)
+        )
+
+    def ranked(self) -> Run:
+        """The run of the starting kit's code on the sealed phase, on raw SMILES."""
+        made = submission_create(
+            user=self.site.user, phase=self.phase, upload=self.upload(self.code), kind=Kind.CODE, now=datetime.now(UTC),
+            fact_sheet={one.key: True if one.kind == "checkbox" else "as the kit" for one in MOLECULES.fact_sheet},
+        )  # fmt: skip
+        run_background()
+        (run,) = ended(list(made.runs.all()))
+        assert (run.state, run.detail) == (RunState.FINISHED, "")
+        return run
+
+    def copying(self, run: Run) -> Path:
+        """A zip that copies the predictions which that run made."""
+        output = RunOutput.objects.get(run=run, name="predictions.zip")
+        stored = self.folder / "predictions.zip"
+        with local_copy(output.file) as path:
+            shutil.copy(path, stored)
+        path = self.folder / "copies.zip"
+        with zipfile.ZipFile(stored) as made, zipfile.ZipFile(path, "w") as archive:
+            name = next(one for one in made.namelist() if one.endswith(".npz"))
+            archive.writestr("predictions.bin", made.read(name))
+            name = name.rsplit("/", 1)[-1]
+            archive.writestr("metadata.yaml", f"command: cp $program/predictions.bin $output/{name}\n")
+        return path
+
+    def verified(self, code: Path) -> Place:
+        """The phase closed and revealed, this zip handed in, run with its checks, and compared."""
+        now = datetime.now(UTC)
+        Phase.objects.filter(pk=self.phase.pk).update(closes_at=now, upload_grace_minutes=0)
+        phase_reveal(phase=Phase.objects.get(pk=self.phase.pk), now=now)
+        (place,) = services.invite_next(lane=Lane.objects.get(), actor="test", now=now)
+        who: dict[str, Any] = {"key": place.key, "by": self.site.user, "now": now}
+        services.code_hand_in(
+            **who, repository_url="https://example.org/team/code", commit="0123abcd" * 5, upload=self.upload(code)
+        )
+        services.report_hand_in(**who, report_url="https://example.org/report.pdf")
+        services.hardware_hand_in(**who, hardware="2 cores of a laptop")
+        place = verification_start(key=place.key, by=self.site.user, now=now)
+        run_background()
+        ended(list(Run.objects.filter(submission__in=[place.verification, place.check_run])), 180)
+        assert reconcile(now=datetime.now(UTC))["winners_compared"] == 1
+        return Place.objects.get(pk=place.pk)
+
+
+@pytest.fixture
+def contest(site: SmallSite, tmp_path: Path) -> Contest:
+    return Contest(site, tmp_path)
+
+
+def test_code_that_predicts_from_raw_smiles_passes_every_check(contest: Contest, start_worker: Start) -> None:
+    start_worker()
+    contest.ranked()
+    found = contest.verified(contest.code).comparison
+    assert found["is_within"], found["faults"]
+    assert {one["kind"] for one in found["checks"]} == {"rows permuted", "input perturbed", "held-out part"}
+    assert all(0 < one["wall_s"] < one["limit_s"] == 300 for one in found["checks"])
+    assert found["code"]["constants"] > 0
+
+
+def test_a_zip_that_copies_the_predictions_is_told_by_every_check(contest: Contest, start_worker: Start) -> None:
+    start_worker()
+    copies = contest.copying(contest.ranked())
+    found = contest.verified(copies).comparison
+    assert found["equal_share"] == 1.0  # on the plain input it makes what was submitted, of course
+    assert not found["is_within"]
+    assert {one["kind"] for one in found["checks"] if one["faults"]} >= {"rows permuted", "held-out part"}
