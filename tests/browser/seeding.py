@@ -394,7 +394,7 @@ def finals(place: Place) -> None:
         key=second.key,
         by=second.team.captain,
         repository_url="https://example.org/team/code",
-        commit="0a1b2c3d",
+        commit="0a1b2c3d" * 5,
         now=place.now,
     )
 

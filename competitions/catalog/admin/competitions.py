@@ -206,6 +206,8 @@ class CompetitionAdmin(OrganizerAdmin):
 class SeriesAdmin(OrganizerAdmin):
     """Series of competitions. Whoever makes one owns it, edits it and takes competitions in: its page speaks for all tracks."""
 
+    competition_path = "tracks"
+
     list_display = ["title", "slug", "owner"]
     list_select_related = ["owner"]
     prepopulated_fields = {"slug": ["title"]}
