@@ -303,13 +303,13 @@ def test_the_profile_tls_answers_over_https_and_replaces_what_clients_say_of_the
     with_tls = replace(stack, environment=stack.environment | ports | {"PODIUM_TLS_OPTIONS": "local_certs"})
     with_tls.compose("--profile", "tls", "up", "--detach", "--no-recreate", "tls")
     host = urlsplit(stack.environment["PODIUM_SITE_URL"]).netloc
+    status, headers = over_tls(host, int(ports["PODIUM_HTTPS_PORT"]), "/accounts/login/")
+    assert status == 200
+    assert headers["Strict-Transport-Security"] == "max-age=31536000"
     plain = requests.get(
         f"http://127.0.0.1:{ports['PODIUM_HTTP_PORT']}/", headers={"Host": host}, timeout=20, allow_redirects=False
     )
     assert (plain.status_code, plain.headers["Location"]) == (308, f"https://{host}/")
-    status, headers = over_tls(host, int(ports["PODIUM_HTTPS_PORT"]), "/accounts/login/")
-    assert status == 200
-    assert headers["Strict-Transport-Security"] == "max-age=31536000"
     assert "203.0.113.9" not in stack.compose("logs", "--no-color", "--tail", "20", "web")
 
 

@@ -27,7 +27,7 @@ from competitions.winners.models import Lane, Place
 from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from examples.ogb_lsc import TRACKS
-from examples.tracks.baselines import track_baselines
+from examples.tracks.baselines import ANSWERS, track_baselines
 from examples.tracks.bundle import build_track
 from tests.background import run_background
 from tests.integration.workers.site import SmallSite, ended
@@ -72,7 +72,7 @@ class Contest:
         """The run of the starting kit's code on the sealed phase, on raw SMILES."""
         made = submission_create(
             user=self.site.user, phase=self.phase, upload=self.upload(self.code), kind=Kind.CODE, now=datetime.now(UTC),
-            fact_sheet={one.key: True if one.kind == "checkbox" else "as the kit" for one in MOLECULES.fact_sheet},
+            fact_sheet={one.key: ANSWERS[one.kind] for one in MOLECULES.fact_sheet},
         )  # fmt: skip
         run_background()
         (run,) = ended(list(made.runs.all()))
