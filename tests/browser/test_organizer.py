@@ -152,7 +152,7 @@ def act(page: Page, checkbox: Locator, action: str, reason: str = "") -> None:
         text for text in page.locator("select[name=action] option").all_inner_texts() if text.startswith(action)
     ))  # fmt: skip
     if reason:
-        page.get_by_label(re.compile("reason")).fill(reason)
+        page.get_by_label(re.compile("^Public reason")).fill(reason)
     page.get_by_role("button", name="Go").click()
 
 
