@@ -120,7 +120,7 @@ def _faults(place: Place, task: Task, difference: Difference, in_place: Differen
 
 
 def _moved(array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-    if sorted(rows) != list(range(len(array))):
+    if not np.array_equal(np.sort(rows), np.arange(len(array))):
         raise CannotCompare(f"{ROWS_FILE} must name each of the {len(array)} rows once, counted from 0.")
     return array[rows]
 

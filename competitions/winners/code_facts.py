@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+from collections.abc import Iterable
 from typing import Any, Final
 
 from competitions.resources.models import StoredFile
@@ -10,7 +11,7 @@ from competitions.winners.comparison import UNREADABLE, CannotCompare
 from core.text import printable
 
 MAX_LISTED: Final = 100
-MAX_READ_BYTES: Final = 16 * 1024 * 1024  # of one file, to count its numbers
+MAX_READ_BYTES: Final = 64 * 1024 * 1024  # of all files together, to count their numbers
 BYTES_OF_A_NUMBER: Final = 4  # single precision, as official files of predictions have
 _NUMBER: Final = re.compile(rb"\d+(?:\.\d+)?")
 
@@ -22,7 +23,7 @@ def code_facts(stored: StoredFile, *, predictions: int) -> dict[str, Any]:
         try:
             with zipfile.ZipFile(path) as archive:
                 infos = [info for info in archive.infolist() if not info.is_dir()]
-                constants = sum(_constants(archive, info) for info in infos)
+                constants = _constants(archive, infos)
         except UNREADABLE as error:
             raise CannotCompare(f"The code bundle cannot be read: {error}") from error
     largest = sorted(infos, key=lambda info: -info.file_size)[:MAX_LISTED]
@@ -33,11 +34,22 @@ def code_facts(stored: StoredFile, *, predictions: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _constants(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
-    with archive.open(info) as file:
-        content = file.read(MAX_READ_BYTES)
-    is_text = len(content) == info.file_size and b"\0" not in content and _is_utf8(content)
-    return len(_NUMBER.findall(content)) if is_text else info.file_size // BYTES_OF_A_NUMBER
+def _constants(archive: zipfile.ZipFile, infos: Iterable[zipfile.ZipInfo]) -> int:
+    """The smallest files are read for their numbers; what is beyond the bound counts by its size, as a file of numbers does."""
+    left, constants = MAX_READ_BYTES, 0
+    for info in sorted(infos, key=lambda info: info.file_size):
+        if info.file_size > left:
+            constants += info.file_size // BYTES_OF_A_NUMBER
+            continue
+        left -= info.file_size
+        constants += _constants_in(archive.read(info))
+    return constants
+
+
+def _constants_in(content: bytes) -> int:
+    if b"\0" in content or not _is_utf8(content):
+        return len(content) // BYTES_OF_A_NUMBER
+    return sum(1 for _ in _NUMBER.finditer(content))
 
 
 def _is_utf8(content: bytes) -> bool:

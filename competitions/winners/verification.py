@@ -131,12 +131,11 @@ def comparison_of(place: Place, verification: Submission) -> dict[str, Any]:
     faults = []
     try:
         difference, pairs = _difference(place, runs)
-    except CannotCompare as error:
-        faults.append(str(error))
-    else:
         found |= difference.as_dict() | {"pairs": pairs}
         faults += _outside(place.lane, difference)
         found |= _code(place, difference.rows)
+    except CannotCompare as error:
+        faults.append(str(error))
     score = _score_difference(place, verification)
     if score is not None:
         found["score_difference"] = score

@@ -227,3 +227,10 @@ def test_constants_are_counted_in_texts_and_by_size_in_other_files(db: None) -> 
     facts = code_facts(stored, predictions=100)
     assert facts["files"] == [["weights.bin", 400], ["main.py", 18]]
     assert (facts["constants"], facts["bytes"], facts["file_count"]) == (103, 418, 2)
+
+
+def test_what_is_read_to_count_constants_is_bounded_over_all_files(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("competitions.winners.code_facts.MAX_READ_BYTES", 30)
+    files: dict[str, str | bytes] = {f"part-{number}.txt": "1 2 3 4 5 6 " for number in range(4)}  # 12 bytes each
+    facts = code_facts(store_bytes(zip_of(files)), predictions=100)
+    assert facts["constants"] == 6 + 6 + 3 + 3, "two are read, two count by their size"
