@@ -10,9 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_handler
 
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
+from core.problems import CONTENT_TYPE, problem_document
 from core.refusals import Refusal
-
-CONTENT_TYPE = "application/problem+json"
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -38,8 +37,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 def problem(status: int, code: str, detail: str, **extra: Any) -> Response:
     """A problem document; `extra` are further JSON members."""
-    body = {"type": "about:blank", "title": code.replace("_", " "), "status": status, "code": code, "detail": detail}
-    return Response(body | extra, status=status, content_type=CONTENT_TYPE)
+    return Response(problem_document(status, code, detail, **extra), status=status, content_type=CONTENT_TYPE)
 
 
 def _describe(error: Exception) -> tuple[str, str, dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 import sys
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
+from core.problems import problem_response
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -13,7 +14,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         detail = (
             "There is nothing here, or it is not yours to see. The addresses of the API are listed at /api/v1/docs/."
         )
-        return JsonResponse({"status": 404, "code": "not_found", "detail": detail}, status=404)
+        return problem_response(404, "not_found", detail)
     return render(request, "web/404.html", status=404)
 
 
@@ -36,10 +37,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def _unavailable(request: HttpRequest) -> HttpResponse:
     answer: HttpResponse
     if request.path.startswith("/api/"):
-        answer = JsonResponse(
-            {"type": "about:blank", "title": "unavailable", "status": 503, "code": "unavailable", "detail": UNAVAILABLE},
-            status=503, content_type="application/problem+json",
-        )  # fmt: skip
+        answer = problem_response(503, "unavailable", UNAVAILABLE)
     else:
         answer = render(request, "web/503.html", status=503)
     answer.headers["Retry-After"] = str(RETRY_AFTER_S)

@@ -7,10 +7,11 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from accounts.models import User
+from core.problems import refusal_response
 from core.refusals import NotAllowed
 
 ACCOUNT_PAGES: Final = "/accounts/"  # where it is turned on, and signed out
@@ -48,7 +49,6 @@ class SecondFactorMiddleware:
 def _led_to_it(request: HttpRequest) -> HttpResponse:
     refusal = SecondFactorRequired()
     if request.path.startswith(API):
-        body = {"status": refusal.http_status, "code": refusal.code, "detail": refusal.detail}
-        return JsonResponse(body, status=refusal.http_status, content_type="application/problem+json")
+        return refusal_response(refusal)
     messages.warning(request, refusal.detail)
     return redirect("mfa_activate_totp")

@@ -32,6 +32,7 @@ from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.runs.worker_api.results import InvalidResult, read_result, understood
 from competitions.submissions.states import HELD, State
+from core.problems import refusal_response
 from core.refusals import Refusal
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered
 from workers.protocol.messages import M, Message
@@ -77,13 +78,6 @@ class OutputTooLarge(Refusal):
     code, http_status = "output_too_large", 413
 
 
-def problem(error: Refusal) -> JsonResponse:
-    """RFC 9457 problem details of a refusal."""
-    body = {"title": error.stable_code.replace("_", " "), "status": error.http_status, "code": error.stable_code}
-    body |= {"detail": error.detail} | error.extra
-    return JsonResponse(body, status=error.http_status, content_type="application/problem+json")
-
-
 def worker_view(method: str) -> Callable[[View], View]:
     """A view of the protocol: one method, no CSRF (no cookies are used), refusals as problem details."""
 
@@ -97,7 +91,7 @@ def worker_view(method: str) -> Callable[[View], View]:
                 return view(request, *args, **kwargs)
             except Refusal as error:
                 log.info("worker_refused", path=request.path, code=error.stable_code, detail=error.detail)
-                return problem(error)
+                return refusal_response(error)
 
         return wrapped
 
