@@ -64,7 +64,11 @@ class Counter:
         """Count so many more; returns how many there are."""
         key, kept_s = self._key, 2 * self.limit.period_s
         cache.add(key, 0, kept_s)
-        count = cache.incr(key, number)
+        try:
+            count = cache.incr(key, number)
+        except ValueError:  # Redis went away or came back between the two calls: counts begin anew
+            count = max(number, 0)
+            cache.set(key, count, kept_s)
         cache.touch(key, kept_s)  # not every cache's `incr` keeps the time
         return count
 

@@ -9,6 +9,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from kombu.exceptions import OperationalError as BrokerError
 
 from core.celery import app
+from core.shared_cache import RedisOrDatabaseCache
 
 ANSWERS_WITHIN_S: Final = 1
 RETRY_AFTER_S: Final = 10
@@ -38,8 +39,9 @@ def faults() -> list[str]:
 def degraded() -> list[str]:
     """What is away although the site serves without it, with what that costs."""
     away = []
-    caches["default"].get("health")
-    if getattr(caches["default"], "is_away", bool)():
+    shared = caches["default"]
+    shared.get("health")
+    if isinstance(shared, RedisOrDatabaseCache) and shared.is_away():
         away.append("cache: Redis does not answer; limits are counted in the database")
     if not _broker_answers():
         away.append("broker: does not answer; runs and background work start up to a minute later")

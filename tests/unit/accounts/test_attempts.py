@@ -112,3 +112,16 @@ def test_a_network_of_ipv6_counts_as_one_address() -> None:
 
 def test_counts_of_names_that_nobody_has_are_kept_too() -> None:
     assert sum(guess("192.0.2.1", "nobody") for _ in range(9)) == 5
+
+
+def test_counts_begin_anew_when_redis_goes_away_between_two_calls(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_gone(key: str, delta: int = 1) -> int:
+        raise ValueError(f"Key {key!r} not found")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cache, "incr", is_gone)
+        attempt_begin(login=ada.username, address="192.0.2.7")
+    for _ in range(4):
+        attempt_begin(login=ada.username, address="192.0.2.7")
+    with pytest.raises(TooManyAttempts):
+        attempt_begin(login=ada.username, address="192.0.2.7")
