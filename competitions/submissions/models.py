@@ -93,6 +93,9 @@ class Submission(models.Model):
             ),
             models.Index(fields=["team", "-id"], name="submission_of_team"),
             models.Index(fields=["phase", "-id"], name="submission_of_phase"),
+            models.Index(
+                fields=["finished_at"], condition=Q(reason=Reason.SCORING_ERROR), name="submission_scoring_error"
+            ),
         ]
 
     def __str__(self) -> str:

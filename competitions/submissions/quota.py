@@ -81,7 +81,7 @@ def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
 
     They cost no quota, because it may be the organizers' fault; without a limit, who makes the program fail would run for nothing.
     """
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = day_began_at(now)
     failed = Submission.objects.filter(
         team=team, reason=Reason.SCORING_ERROR, is_charged=False, created_at__gte=midnight
     )
