@@ -20,7 +20,9 @@ NOT_KEPT: Final = ("csrfmiddlewaretoken", "idempotency_key")
 
 def back_to_form(request: HttpRequest, refusal: Refusal, page: str) -> HttpResponse:
     """To the page of this site that the form is on, which says what was wrong and fills the form in again."""
-    values = {name: value for name, value in request.POST.dict().items() if name not in NOT_KEPT}
+    values = {
+        name: value for name, value in request.POST.dict().items() if name not in NOT_KEPT and "password" not in name
+    }
     if sum(len(str(value)) for value in values.values()) <= MAX_CHARS:
         request.session[KEY] = {"path": urlsplit(page).path, "values": values}
     messages.error(request, sentence_of(refusal))

@@ -15,6 +15,7 @@ from competitions.factsheets.models import Question
 from competitions.resources import storage
 from competitions.resources.models import Resource
 from competitions.teams.models import Team
+from competitions.web.refused_forms import KEY
 from tests.admin_forms import save_form
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
@@ -132,3 +133,11 @@ def test_a_full_store_is_said_on_the_form_of_a_file(site: Scenario, monkeypatch:
     assert answer.status_code == 200
     assert value_of(answer.content.decode(), "name") == "Mine"
     assert not Resource.objects.filter(name="Mine").exists()
+
+
+def test_a_password_is_never_kept(site: Scenario) -> None:
+    member, slug = client_of(site.member()), site.competition.slug
+    page = f"http://testserver{reverse('web:team', args=[slug])}"
+    fields = {"person": "nobody-at-all", "password": "secret", "old_password": "secret"}
+    member.post(reverse("web:team-invite", args=[slug]), fields, headers={"Referer": page})
+    assert member.session[KEY]["values"] == {"person": "nobody-at-all"}
