@@ -45,7 +45,7 @@ from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.sealing.commitments import commitment_of
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries, detailed_runs, details_response
-from competitions.web.plots import score_plot
+from competitions.web.presentation.charts import score_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 from core.numbers import is_number
@@ -209,7 +209,7 @@ def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpRes
 
 @require_safe
 def history(request: HttpRequest, slug: str) -> HttpResponse:
-    """Score over time: the board's best and, for a member, the team's own submissions; a plot and its table."""
+    """Score over time: the board's best and, for a member, the team's own submissions; a chart and its table."""
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
     board = visited.board(phase, request.GET.get("board"))
@@ -222,16 +222,13 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     best = [(one.received_at, one.score.values[primary.key], one.score.team.name) for one in best_over_time(board)]
     team = team_of_visit(visited)
-    own = [(score.received_at, score.values[primary.key]) for score in team_over_time(board, team)] if team else []
+    scores = team_over_time(board, team) if team else []
+    own = [(score.received_at, score.values[primary.key], "") for score in scores]
     context = {
         "phase": phase,
         "board": board,
         "primary": primary,
-        "best": [(at, primary.shown(value), name) for at, value, name in best],
-        "own": [(at, primary.shown(value)) for at, value in own],
-        "plot": score_plot(
-            [(at, value) for at, value, _ in best], own, primary, until=_known_until(board, visited.now)
-        ),
+        "chart": score_chart(best, own, primary, until=_known_until(board, visited.now)),
     }
     return render_tab(request, visited, "history", context)
 
