@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from competitions.catalog.models import Column
-from competitions.leaderboards.models import RankChange
+from competitions.leaderboards.models import Entry, RankChange
 from core.design.charts import Axis, Chart, Level, Point, Series, Tone, time_ends, time_point
 
 Dated = tuple[datetime, float, str]  # when, the value in the column's unit, whose
@@ -41,6 +41,12 @@ def _dated(values: Sequence[Dated], column: Column) -> list[Point]:
     return [time_point(at, float(column.shown(value)), column.shown(value), note) for at, value, note in values]
 
 
+def levels_of(baselines: Sequence[Entry], column: Column) -> list[Level]:
+    """The scores of baselines, to compare with."""
+    known = [(entry.team.name, entry.values[column.key]) for entry in baselines if column.key in entry.values]
+    return [Level(name, float(column.shown(value)), column.shown(value)) for name, value in known]
+
+
 def _unit_title(column: Column) -> str:
     return f"{column.title} ({column.unit})" if column.unit else column.title
 
@@ -73,6 +79,20 @@ def own_chart(own: Sequence[Dated], column: Column) -> Chart | None:
     )
 
 
+def improvement_chart(steps: Sequence[tuple[datetime, float]], column: Column, team: str, *, until: datetime) -> Chart:
+    """How a team's score got better; there is at least one."""
+    points = _dated([(at, value, "") for at, value in steps], column)
+    return Chart(
+        key="improvements",
+        title=f"{column.title} over time",
+        summary=f"{team} reached {points[-1].y_text} on {points[-1].x_text}"
+        + (f", from {points[0].y_text} at first." if len(points) > 1 else "."),
+        x=Axis("When (UTC)", "time", time_ends(points, until)),
+        y=Axis(_unit_title(column)),
+        series=[Series("", points, "steps", "own")],
+    )
+
+
 def rank_chart(changes: Sequence[RankChange], own_team_id: int | None = None) -> Chart | None:
     """Each team's rank before the reveal against its rank after it; None where none had a rank before."""
     known = [(one, one.rank_before) for one in changes if one.rank_before is not None]
@@ -80,7 +100,7 @@ def rank_chart(changes: Sequence[RankChange], own_team_id: int | None = None) ->
         return None
     last = float(max(max(before, one.rank_after) for one, before in known))
     rose = sum(one.rank_after < before for one, before in known)
-    groups: list[tuple[str, Tone, bool]] = [("Teams", "other", False), ("Your team", "own", True)]
+    groups: list[tuple[str, Tone, bool]] = [("Other teams", "other", False), ("Your team", "own", True)]
     series = [
         Series(title, [_ranks(one, before) for one, before in known if (one.team_id == own_team_id) is is_own], "points", tone)
         for title, tone, is_own in groups

@@ -45,7 +45,7 @@ def test_the_own_row_of_a_shake_up_is_a_series_of_its_own() -> None:
     drawn = rank_chart(changes, own_team_id=2)
     assert drawn is not None
     assert [(one.title, [point.note for point in one.points]) for one in drawn.series] == [
-        ("Teams", ["Cats"]),
+        ("Other teams", ["Cats"]),
         ("Your team", ["Dogs"]),
     ]
     assert drawn.summary.startswith("1 of these 2 teams rose.")
