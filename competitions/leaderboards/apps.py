@@ -20,7 +20,7 @@ class LeaderboardsConfig(AppConfig):
             datasets_begin_to_count,
         )
         from competitions.leaderboards.merging import boards_follow_merge
-        from competitions.leaderboards.ranking.daily_ranks import daily_ranks_note
+        from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
         from competitions.leaderboards.sealing.notices import captains_notify
         from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned

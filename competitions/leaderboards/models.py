@@ -179,7 +179,7 @@ class Amendment(models.Model):
 
 
 class DailyRank(models.Model):
-    """A team's rank on a public board as the day began; see `ranking/daily_ranks.py`."""
+    """A team's rank on a public board as the day began; see `reading/daily_ranks.py`."""
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="daily_ranks")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")

@@ -8,8 +8,8 @@ from typing import Final
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.ranking.daily_ranks import earlier_ranks
 from competitions.leaderboards.reading.board import Row, baselines_of, leader_of
+from competitions.leaderboards.reading.daily_ranks import earlier_ranks
 from competitions.teams.models import Membership
 
 LEAST_PERCENT: Final = 2.0  # of a bar, so that none is empty

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.ranking.daily_ranks import daily_ranks_note
 from competitions.leaderboards.reading.board import board_page
+from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
 from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
 from tests.scenario import Scenario
 
