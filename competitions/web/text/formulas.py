@@ -27,7 +27,7 @@ def mathml(source: str, *, is_block: bool) -> str:
 
     >>> "<mi>x</mi>" in mathml("x^2", is_block=False)
     True
-    >>> mathml(r"\\frac{1", is_block=False)
+    >>> mathml(r"\\frac{1}{", is_block=False)
     '<code class="formula-unread">\\\\frac{1}{</code>'
     """
     try:
