@@ -135,6 +135,6 @@ def test_tables_of_a_winner_are_compared_by_id() -> None:
     sent = predictions_of(store_bytes(b"id,price,kind\n1,1.5,a\n2,2.5,b\n"), "predictions.csv", schema)
     output = zip_of({"run.log": "done", "submission.csv": "id,price,kind\n2,2.5,b\n1,2.0,a\n"})
     made = predictions_of(store_bytes(output), "predictions.zip", schema)
-    assert compare(made, sent).as_dict() == {"rows": 2, "equal_share": 0.5, "mae": 0.125, "largest": 0.5, "notes": []}
+    assert compare(made, sent).as_dict() == {"rows": 2, "equal_share": 0.5, "mae": 0.25, "largest": 0.5, "notes": []}
     with pytest.raises(CannotCompare, match="left no table"):
         predictions_of(store_bytes(zip_of({"run.log": "done"})), "predictions.zip", schema)
