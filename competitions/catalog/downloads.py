@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from competitions.catalog.models import Phase
 from competitions.resources.models import Resource
 
-DOWNLOADS = ("public_data", "starting_kit")
+DOWNLOADS = ("public_data", "starting_kit", "sample_submission")
 
 
 def downloads_of(phase: Phase) -> dict[str, Resource]:

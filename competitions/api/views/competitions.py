@@ -15,7 +15,7 @@ from accounts.models import Scope
 from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.views.base import ApiView
-from competitions.catalog.downloads import downloads_of, downloads_of_all
+from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
 from competitions.resources.downloads import stored_response
@@ -58,7 +58,7 @@ class CompetitionFiles(ApiView):
 
     @extend_schema(responses=s.FileOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        phases = self.competition(slug).phases.select_related("competition", "public_data__file", "starting_kit__file")
+        phases = self.competition(slug).phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
         files = s.FileOut(downloads_of_all(phases), many=True, context=self.get_serializer_context())
         return Response(files.data)
 

@@ -10,8 +10,9 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NoReturn
 
 CHUNK_BYTES: Final = 64 * 1024
@@ -49,11 +50,36 @@ def run_bounded(work: Callable[[], Any], bounds: Bounds, *, wanted: Callable[[],
 
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
     """
+    answer, exit_code = _run(partial(_child, work), bounds, wanted, every_s)
+    if exit_code != 0 or not answer:
+        raise ChildFailed(f"the child ended with {exit_code}")
+    found = json.loads(answer)
+    if "over" in found:
+        raise OverBounds(found["over"])
+    return found["answer"]
+
+
+def run_bounded_program(arguments: Sequence[str], bounds: Bounds, *, wanted: Callable[[], bool], every_s: float) -> Any:
+    """The JSON document that a program prints, however it ends; it is run as `run_bounded` runs a function.
+
+    For libraries with threads of their own: a forked child in which the parent had begun such threads would wait for ever.
+    """
+    answer, exit_code = _run(partial(_program, arguments), bounds, wanted, every_s)
+    try:
+        return json.loads(answer)
+    except ValueError as error:
+        raise ChildFailed(f"the program ended with {exit_code}") from error
+
+
+def _run(
+    start: Callable[[Bounds, int], NoReturn], bounds: Bounds, wanted: Callable[[], bool], every_s: float
+) -> tuple[bytes, int]:
+    """What a child wrote, and its exit code."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _child(work, bounds, writer)
+        start(bounds, writer)
     os.close(writer)
     try:
         answer = _answer(reader, bounds.wall_s, wanted, every_s)
@@ -63,7 +89,19 @@ def run_bounded(work: Callable[[], Any], bounds: Bounds, *, wanted: Callable[[],
     finally:
         os.close(reader)
         _, status = os.waitpid(child, 0)
-    return _read(answer, os.waitstatus_to_exitcode(status))
+    exit_code = os.waitstatus_to_exitcode(status)
+    _require_within(exit_code)
+    return answer, exit_code
+
+
+def _program(arguments: Sequence[str], bounds: Bounds, writer: int) -> NoReturn:
+    """Become the program, its output being the answer."""
+    try:
+        _bind(bounds)
+        os.dup2(writer, 1)
+        os.execv(arguments[0], list(arguments))
+    finally:
+        os._exit(127)
 
 
 def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
@@ -117,12 +155,8 @@ def _answer(reader: int, wall_s: float, wanted: Callable[[], bool], every_s: flo
         answer += chunk
 
 
-def _read(answer: bytes, exit_code: int) -> Any:
+def _require_within(exit_code: int) -> None:
     if exit_code in (-signal.SIGXCPU, -signal.SIGKILL):  # the kernel sends the second at the hard limit
         raise OverBounds("processor time")
-    if exit_code != 0 or not answer:
-        raise ChildFailed(f"the child ended with {exit_code}")
-    found = json.loads(answer)
-    if "over" in found:
-        raise OverBounds(found["over"])
-    return found["answer"]
+    if exit_code == -signal.SIGABRT:  # how native libraries end that are refused memory
+        raise OverBounds("memory")
