@@ -218,6 +218,8 @@ BACKGROUND_ATTEMPTS = env.int("PODIUM_BACKGROUND_ATTEMPTS", default=3)
 ROBOT_WAIT_S = env.float("PODIUM_ROBOT_WAIT_S", default=5)  # how long a call of Codabench's API waits for such work
 CHECK_WALL_S = env.float("PODIUM_CHECK_WALL_S", default=300)
 CHECK_CPU_S = env.int("PODIUM_CHECK_CPU_S", default=120)
+IMPORT_WALL_S = env.float("PODIUM_IMPORT_WALL_S", default=1800)
+IMPORT_CPU_S = env.int("PODIUM_IMPORT_CPU_S", default=600)
 CHECK_MEMORY_BYTES = env.int("PODIUM_CHECK_MEMORY_BYTES", default=2 * 1024**3)
 CHECKS_PER_TEAM = env.int(
     "PODIUM_CHECKS_PER_TEAM", default=1

@@ -12,7 +12,10 @@ PYTHON: Final = "Python 3.11"
 RUNTIME: Final = (
     "numpy", "scipy", "scikit-learn", "pandas", "rdkit", "pyyaml", "matplotlib", "psutil", "filelock",
 )  # fmt: skip
-PACKAGES: Final = {"podium/runtime": RUNTIME, "podium/runtime-torch": (*RUNTIME, "torch", "torch-geometric")}
+PACKAGES: Final = {
+    "podium/runtime": RUNTIME,
+    "podium/runtime-torch": (*RUNTIME, "torch", "torch-geometric", "openbabel-wheel"),
+}
 
 
 def image_contents(image: str) -> str:
