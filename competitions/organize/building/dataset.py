@@ -46,11 +46,11 @@ def _program(name: str, facts: dict[str, Any]) -> str:
 
 
 def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None) -> dict[str, Any]:
-    is_sealed = split == LSC_SPLITS[1]
+    last = split == LSC_SPLITS[1]
     extra: dict[str, Any] = {
         "slug": split,
         "accepts": ["prediction"],
-        "visibility": "sealed" if is_sealed else "public",
+        "visibility": "sealed" if last else "public",
     }
     if rows is not None:
         extra["prediction_format"] = {"dataset": name, "split": split, "rows": rows}

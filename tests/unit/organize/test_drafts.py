@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.core import mail
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import User
@@ -16,12 +15,11 @@ from competitions.organize import drafts, hosts
 from competitions.organize.models import CompetitionDraft, DraftFile, HostRequest
 from competitions.organize.refusals import DraftChangedElsewhere, HostsOnly, RequestOpen, RequestsClosed, TooManyDrafts
 from tests.admin_forms import fields_of
-from tests.background import run_background
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
+from tests.unit.organize.guided import SOLUTION, Guided
 
 Start = CompetitionDraft.Start
-SOLUTION = "id,price,area,Usage\n" + "".join(f"{row},{row * 1.5},{row % 3},{'Public' if row % 3 else 'Private'}\n" for row in range(30))
 
 
 @pytest.fixture
@@ -30,35 +28,26 @@ def host(site: Scenario) -> User:
 
 
 @pytest.fixture
-def draft(site: Scenario, host: User) -> CompetitionDraft:
-    return drafts.draft_begin(owner=host, start=Start.TABLE, now=site.now)
+def guided(site: Scenario, host: User) -> Guided:
+    return Guided(site, drafts.draft_begin(owner=host, start=Start.TABLE, now=site.now))
 
 
-def attach(
-    site: Scenario, draft: CompetitionDraft, content: str, *, role: str = "solution", name: str = "solution.csv"
-) -> str:
-    """Upload a file as a browser without script does, have it read, and return what the page says then."""
-    client, step = client_of(draft.owner), f"/host/{draft.key}/steps/data/"
-    sent = {"file": SimpleUploadedFile(name, content.encode())}
-    said = client.post(f"/host/{draft.key}/files/{role}/", sent, follow=True, headers={"Referer": f"http://testserver{step}"})
-    run_background(at=site.now)
-    return str(said.content.decode() + client.get(step).content.decode())
+@pytest.fixture
+def draft(guided: Guided) -> CompetitionDraft:
+    return guided.draft
 
 
-def answer(draft: CompetitionDraft, step: str, go: str = "next", **values: Any) -> Any:
-    """Open a step, change these fields and send it."""
-    client, url = client_of(draft.owner), f"/host/{draft.key}/steps/{step}/"
-    return client.post(url, fields_of(client.get(url)) | values | {"go": go})
-
-
-def page(draft: CompetitionDraft, path: str) -> str:
-    return client_of(draft.owner).get(f"/host/{draft.key}/{path}").content.decode()
-
-
-def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(site: Scenario, draft: CompetitionDraft) -> None:
-    assert "30 rows" in attach(site, draft, SOLUTION)
+def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(
+    guided: Guided, draft: CompetitionDraft
+) -> None:
+    assert "30 rows" in guided.attach(SOLUTION)
     file = draft.files.get()
-    assert (file.state, file.preview["rows"], file.preview["id_column"], file.preview["usage_column"]) == ("finished", 30, "id", "Usage")
+    assert (file.state, file.preview["rows"], file.preview["id_column"], file.preview["usage_column"]) == (
+        "finished",
+        30,
+        "id",
+        "Usage",
+    )
     fields = fields_of(client_of(draft.owner).get(f"/host/{draft.key}/steps/columns/"))
     assert (fields["id_column"], fields["targets"]) == (["id"], ["price", "area"])
 
@@ -73,9 +62,9 @@ def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(site:
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_table_is_refused_with_its_reason(
-    site: Scenario, draft: CompetitionDraft, content: str, name: str, words: str
+    guided: Guided, content: str, name: str, words: str
 ) -> None:
-    assert words in attach(site, draft, content, name=name)
+    assert words in guided.attach(content, name=name)
 
 
 @pytest.mark.parametrize(
@@ -87,26 +76,26 @@ def test_a_file_that_is_no_table_is_refused_with_its_reason(
     ],
 )  # fmt: skip
 def test_columns_that_cannot_be_scored_are_refused(
-    site: Scenario, draft: CompetitionDraft, changed: dict[str, Any], words: str
+    guided: Guided, draft: CompetitionDraft, changed: dict[str, Any], words: str
 ) -> None:
-    attach(site, draft, SOLUTION)
-    refused = answer(draft, "columns", **changed)
+    guided.attach(SOLUTION)
+    refused = guided.answer("columns", **changed)
     assert refused.status_code == 422
     assert words in refused.content.decode()
     draft.refresh_from_db()
     assert "columns" not in draft.answers
 
 
-def test_test_data_that_tell_the_answers_are_refused(site: Scenario, draft: CompetitionDraft) -> None:
-    attach(site, draft, SOLUTION)
-    attach(site, draft, "id,price\n1,2\n", role="test", name="test.csv")
-    assert "The test data hold price" in answer(draft, "columns", targets=["price"]).content.decode()
+def test_test_data_that_tell_the_answers_are_refused(guided: Guided) -> None:
+    guided.attach(SOLUTION)
+    guided.attach("id,price\n1,2\n", role="test", name="test.csv")
+    assert "The test data hold price" in guided.answer("columns", targets=["price"]).content.decode()
 
 
-def test_back_keeps_what_was_typed_right_or_wrong(site: Scenario, draft: CompetitionDraft) -> None:
-    went = answer(draft, "schedule", go="back", max_team_size="many")
+def test_back_keeps_what_was_typed_right_or_wrong(guided: Guided) -> None:
+    went = guided.answer("schedule", go="back", max_team_size="many")
     assert went["Location"].endswith("/steps/about/")
-    assert 'value="many"' in page(draft, "steps/schedule/")
+    assert 'value="many"' in guided.page("steps/schedule/")
 
 
 def test_two_tabs_at_once_lose_nothing(site: Scenario, draft: CompetitionDraft) -> None:
@@ -129,29 +118,37 @@ def test_a_version_that_is_old_is_refused_and_nothing_is_written(site: Scenario,
     assert (draft.title, draft.version) == ("A", 2)
 
 
-def test_the_draft_of_somebody_else_does_not_exist(site: Scenario, draft: CompetitionDraft) -> None:
-    attach(site, draft, SOLUTION)
+def test_the_draft_of_somebody_else_does_not_exist(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.attach(SOLUTION)
     stranger = client_of(person(is_staff=True, is_superuser=True))
     for path in ("", "steps/data/", "trial/", "trial/status/", "review/", "files/solution/status/"):
         assert stranger.get(f"/host/{draft.key}/{path}").status_code == 404, path
-    for path in ("steps/data/", "steps/data/preview/", "files/solution/", "files/solution/remove/", "trial/build/", "review/publish/", "discard/"):
+    for path in (
+        "steps/data/",
+        "steps/data/preview/",
+        "files/solution/",
+        "files/solution/remove/",
+        "trial/build/",
+        "review/publish/",
+        "discard/",
+    ):
         assert stranger.post(f"/host/{draft.key}/{path}").status_code == 404, path
     assert DraftFile.objects.count() == 1
 
 
-def test_pages_that_nobody_changed_follow_the_answers(site: Scenario, draft: CompetitionDraft) -> None:
-    answer(draft, "about", title="Prices", subtitle="What houses cost")
-    answer(draft, "pages", rules_text="Be fair.")
+def test_pages_that_nobody_changed_follow_the_answers(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.answer("about", title="Prices", subtitle="What houses cost")
+    guided.answer("pages", rules_text="Be fair.")
     draft.refresh_from_db()
     assert set(draft.answers["pages"]) == {"rules_text"}
-    answer(draft, "about", subtitle="What flats cost")
-    shown = page(draft, "steps/pages/")
+    guided.answer("about", subtitle="What flats cost")
+    shown = guided.page("steps/pages/")
     assert "What flats cost" in shown
     assert "Be fair." in shown
 
 
-def test_a_draft_that_is_thrown_away_takes_its_files_with_it(site: Scenario, draft: CompetitionDraft) -> None:
-    attach(site, draft, SOLUTION)
+def test_a_draft_that_is_thrown_away_takes_its_files_with_it(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.attach(SOLUTION)
     stored = draft.files.get().file
     client_of(draft.owner).post(f"/host/{draft.key}/discard/")
     assert not CompetitionDraft.objects.exists()
@@ -171,7 +168,8 @@ def test_one_person_has_no_more_drafts_than_the_limit(
 
 
 @pytest.mark.parametrize(
-    ("policy", "may_begin", "may_ask"), [("everybody", True, False), ("on_request", False, True), ("staff", False, False)]
+    ("policy", "may_begin", "may_ask"),
+    [("everybody", True, False), ("on_request", False, True), ("staff", False, False)],
 )
 def test_who_hosts_is_the_sites_policy(
     site: Scenario, settings: LazySettings, policy: str, may_begin: bool, may_ask: bool
@@ -188,7 +186,9 @@ def test_who_hosts_is_the_sites_policy(
             hosts.host_request(user=guest, purpose="A course", now=site.now)
 
 
-def test_who_asks_to_host_is_told_of_the_decision_and_then_may(site: Scenario, django_capture_on_commit_callbacks: Any) -> None:
+def test_who_asks_to_host_is_told_of_the_decision_and_then_may(
+    site: Scenario, django_capture_on_commit_callbacks: Any
+) -> None:
     guest, root = person(), person(is_staff=True, is_superuser=True)
     client: Client = client_of(guest)
     with django_capture_on_commit_callbacks(execute=True):
@@ -214,7 +214,7 @@ def test_organizers_see_requests_and_administrators_alone_decide(site: Scenario)
         assert HostRequest.objects.get().state == state
 
 
-def test_answers_are_plain_values(site: Scenario, draft: CompetitionDraft) -> None:
-    answer(draft, "about", title="Prices")
+def test_answers_are_plain_values(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.answer("about", title="Prices")
     draft.refresh_from_db()
     assert json.dumps(draft.answers["about"])
