@@ -15,6 +15,8 @@ def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[s
     """What the preview of this step wants, made of the form's values as they are, right or wrong."""
     values = {name: form[name].value() for name in form.fields}
     context: dict[str, Any] = {"values": values}
+    if step.slug == "schedule":
+        context["dates"] = [str(values[name] or "?").replace("T", " ") for name in ("opens_at", "closes_at")]
     if draft.start == CompetitionDraft.Start.TABLE:
         context["solution"] = table.solution_of(draft)
     if step.slug == "dataset":

@@ -13,60 +13,28 @@ from competitions.organize.building.document import (
     phase,
     write_yaml,
 )
-from competitions.organize.steps.table import OWN
+from competitions.organize.building.table_files import SAMPLE
+from competitions.organize.steps.table import metric_facts
 from core.background.bounded import Call
-from scoring.tables.metrics import metric as metric_named
-
-OWN_KEY = "score"
 
 
 def write_table(answers: Answers, folder: Path, bounded: Bounded) -> None:
     """Write the bundle into an empty folder."""
-    metric, columns = _metric(answers), answers["columns"]
+    metric, columns = metric_facts(answers["metric"]), answers["columns"]
     plan = {
         "files": {role: [str(path), name] for role, (path, name) in answers.files.items()},
+        "metric": {"name": metric["name"], "key": metric["key"], "parameters": answers["metric"]["parameters"]},
         "id_column": columns["id_column"],
         "targets": columns["targets"],
-        "metric": metric["name"],
-        "parameters": metric["parameters"],
-        "metric_file": str(answers.files["metric"][0]) if metric["name"] is None else "",
+        "weight": columns["weight"] or None,
+        "group": columns["group"] or None,
         "split": dict(answers["split"]),
-        "reference": _reference(answers, metric),
     }
     made = bounded(
         Call("competitions.organize.building.table_files:write_files", {"folder": str(folder), "plan": plan})
     )
     copy_program(folder, "table")
     write_yaml(folder, _document(answers, metric, made), answers.texts)
-
-
-def _metric(answers: Answers) -> dict[str, Any]:
-    """What is known of the metric, for board and reference data; `name` is None for one's own."""
-    chosen = answers["metric"]
-    if chosen["metric"] == OWN:
-        direction = chosen["own_direction"] or "max"
-        return {
-            "name": None,
-            "parameters": chosen["parameters"],
-            "key": OWN_KEY,
-            "title": chosen["own_title"],
-            "direction": direction,
-            "unit": "",
-        }
-    metric = metric_named(chosen["metric"])
-    return {
-        "name": metric.name, "parameters": chosen["parameters"], "key": metric.name, "title": metric.title,
-        "direction": metric.direction, "unit": metric.unit,
-    }  # fmt: skip
-
-
-def _reference(answers: Answers, metric: dict[str, Any]) -> dict[str, Any]:
-    """What the scoring program is told, beside the schema."""
-    columns = answers["columns"]
-    told = {"targets": columns["targets"], "weight": columns["weight"], "group": columns["group"]}
-    return {key: value for key, value in told.items() if value} | {
-        "metrics": [{"name": metric["name"] or OWN, "parameters": metric["parameters"], "key": metric["key"]}]
-    }
 
 
 def _document(answers: Answers, metric: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
@@ -83,9 +51,7 @@ def _document(answers: Answers, metric: dict[str, Any], made: dict[str, Any]) ->
     }  # fmt: skip
     if len(boards) > 1:
         extra["reveal"] = instant(answers["schedule"]["closes_at"])
-    main = phase(
-        answers, name="Competition", extra=extra, public_data="public_data", sample_submission="sample_submission.csv"
-    )
+    main = phase(answers, name="Competition", extra=extra, public_data="public_data", sample_submission=SAMPLE)
     return document(answers, tasks=[task], phases=[main], board=boards[0])
 
 

@@ -18,6 +18,8 @@ def default_texts(draft: "CompetitionDraft") -> dict[str, str]:
 
 def _answered(draft: "CompetitionDraft") -> dict[str, Any]:
     from competitions.organize.steps.paths import answered  # its forms ask for these texts
+    from competitions.organize.steps.table import metric_facts
 
     names = ("about", "schedule", "columns", "metric", "split", "dataset", "program")
-    return {name: answered(draft, name) for name in names}
+    found: dict[str, Any] = {name: answered(draft, name) for name in names}
+    return found | ({"metric_title": metric_facts(found["metric"])["title"]} if found["metric"] else {})

@@ -1,6 +1,6 @@
 """A competition on a table: which file holds the answers, what its columns are, the metric, the public and the private part."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -9,13 +9,15 @@ from django.core.exceptions import ValidationError
 from competitions.organize.steps.step import FileSlot, Step, StepForm
 from scoring.errors import ScoringInputError
 from scoring.tables.columns import metrics_for
+from scoring.tables.metrics import TABLE_METRICS
 from scoring.tables.metrics.base import TableMetric
 from scoring.tables.recognise import ColumnPreview, TablePreview
+from scoring.tables.reference import OWN_METRIC
 
 if TYPE_CHECKING:
     from competitions.organize.models import CompetitionDraft
 
-OWN: Final = "own"  # the metric is a Python file of the organizer's
+OWN: Final = OWN_METRIC  # the metric is a Python file of the organizer's
 SOLUTION: Final = FileSlot(
     "solution",
     "Solution",
@@ -63,7 +65,7 @@ class ColumnsForm(StepForm):
 
     def prepare(self) -> None:
         solution, names = solution_of(self.draft) or {}, _column_names(self.draft)
-        every: Choices = [(name, name) for name in names]
+        every: Choices = [(name, name) for name in names if name != solution.get("usage_column")]
         for field in ("id_column", "targets"):
             self.fields[field].choices = every  # type: ignore[attr-defined]  # both are fields with choices
         for field in ("weight", "group"):
@@ -151,6 +153,21 @@ class MetricForm(StepForm):
             if not cleaned.get("own_title"):
                 self.add_error("own_title", "Give your metric a name for the leaderboard.")
         return cleaned
+
+
+def metric_facts(chosen: Mapping[str, Any]) -> dict[str, str]:
+    """Name, key of the score, title, direction and unit of the metric that was answered."""
+    known = TABLE_METRICS.get(chosen["metric"])
+    if known is None:
+        direction = chosen["own_direction"] or "max"
+        return {"name": OWN, "key": "score", "title": chosen["own_title"], "direction": direction, "unit": ""}
+    return {
+        "name": known.name,
+        "key": known.name,
+        "title": known.title,
+        "direction": known.direction,
+        "unit": known.unit,
+    }
 
 
 def _parameters(text: str) -> dict[str, Any]:
@@ -251,7 +268,7 @@ DATA: Final = Step(
     ),
 )  # fmt: skip
 COLUMNS: Final = Step(
-    "columns", "Columns", "What are the columns?", ColumnsForm, preview="organize/previews/columns.html",
+    "columns", "Columns", "What are the columns?", ColumnsForm, preview="organize/previews/columns.html", template="columns",
     intro="They were recognised. Check that the id and the target are right.",
 )  # fmt: skip
 METRIC: Final = Step(
@@ -260,6 +277,6 @@ METRIC: Final = Step(
     slots=(FileSlot("metric", "Your own metric", "A Python file with a function score.", (".py",), is_required=False),),
 )  # fmt: skip
 SPLIT: Final = Step(
-    "split", "Public and private", "Which part is public?", SplitForm, preview="organize/previews/split.html",
+    "split", "Public and private", "Which part is public?", SplitForm, preview="organize/previews/split.html", template="split",
     intro="Scores of the public part are shown at once. Those of the private part stay sealed until the end, and decide.",
 )  # fmt: skip
