@@ -51,6 +51,8 @@ CODES: Final[dict[str, str]] = {
     "unknown_ids": "the table holds rows that are not asked for",
     "unknown_class": "a value is none of the allowed ones",
     "not_a_distribution": "probabilities of a row do not sum to 1",
+    "metric_refused": "the competition's metric refuses the predictions",
+    "bad_metric": "the competition's metric cannot be used",
     # the reference folder: never the participant's fault
     "bad_reference": "the reference data are missing or do not fit the dataset",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -58,25 +58,31 @@ def rows_of(
     schema: TableSchema,
     weight: str | None = None,
     group: str | None = None,
+    whole: pl.DataFrame | None = None,
 ) -> Rows:
     """The arrays of the metric, from two tables whose rows answer each other.
 
+    `whole` is the solution from which classes are counted, where `solution` is a part of it.
+
     Raises `ScoringInputError` (``bad_reference``) where the solution does not hold what the metric needs.
     """
-    classes = (
-        classes_of(solution[targets[0]])
-        if metric.target.kind in ("class", "binary") and not metric.target.several
-        else ()
-    )
-    truth = _arrays([_array(solution[name], metric.target.kind) for name in targets])
-    names = [column.name for column in schema.columns]
-    kind: Kind = "number" if metric.prediction.kind in ("probability", "positive") else metric.prediction.kind
-    allowed = {column.name: column.allowed for column in schema.columns}
-    given = _arrays(
-        [_array(predictions[name], kind, allowed[name]) for name in names],
-        several=metric.prediction.layout in ("per class", "per level", "per member"),
-    )
-    return Rows(truth, given, _weight(solution, weight), _group(solution, group), len(classes))
+    kind = metric.target.kind
+    sources = solution if whole is None else whole
+    classes = {name: classes_of(sources[name]) for name in targets} if kind in ("class", "binary") else {}
+    truth = _arrays([_array(solution[name], kind, classes.get(name, ())) for name in targets])
+    given = [
+        _array(predictions[column.name], _KINDS[metric.prediction.kind], column.allowed) for column in schema.columns
+    ]
+    several = metric.prediction.layout in ("per class", "per level", "per member")
+    return Rows(
+        truth, _arrays(given, several=several), _weight(solution, weight), _group(solution, group),
+        len(classes.get(targets[0], ())),
+    )  # fmt: skip
+
+
+_KINDS: Final[dict[Kind, Kind]] = {
+    "number": "number", "positive": "number", "probability": "number", "class": "class", "binary": "class", "text": "text",
+}  # fmt: skip
 
 
 def _arrays(columns: list[NDArray[Any]], *, several: bool = False) -> NDArray[Any]:
@@ -91,7 +97,7 @@ def _array(column: pl.Series, kind: Kind, allowed: Sequence[Any] = ()) -> NDArra
         if values.null_count() or not values.is_finite().all():
             raise bad_reference(column.name, "it holds something else than finite numbers")
         return values.to_numpy()
-    return _codes(column, allowed or classes_of(column))
+    return _codes(column, allowed)
 
 
 def _codes(column: pl.Series, classes: Sequence[Any]) -> NDArray[np.int64]:

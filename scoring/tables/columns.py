@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.files import listed
+from scoring.tables.formats import listed
 from scoring.tables.metrics import TABLE_METRICS
 from scoring.tables.metrics.base import Kind, Parameters, TableMetric
 from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, TablePreview

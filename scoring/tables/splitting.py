@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.files import listed
+from scoring.tables.formats import listed
 
 Usage = Literal["Public", "Private", "Ignored"]
 

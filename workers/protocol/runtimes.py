@@ -10,7 +10,8 @@ from workers.protocol.images import ImageNameInvalid, parse_image
 
 PYTHON: Final = "Python 3.11"
 RUNTIME: Final = (
-    "numpy", "scipy", "scikit-learn", "pandas", "rdkit", "pyyaml", "matplotlib", "psutil", "filelock",
+    "numpy", "scipy", "scikit-learn", "pandas", "polars", "rdkit", "pyyaml", "matplotlib", "psutil", "filelock", "zstandard",
+    "sacrebleu",
 )  # fmt: skip
 PACKAGES: Final = {
     "podium/runtime": RUNTIME,
