@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from competitions.catalog.models import Competition, SealedKey
+from competitions.compute.models import ComputeWorker
+from competitions.disclosure.readers import reader_of
+from competitions.disclosure.scores import may_see_scores
 from competitions.organize import drafts
 from competitions.organize.building import jobs
 from competitions.organize.building.jobs import build_request, draft_publish
@@ -14,10 +17,13 @@ from competitions.organize.building.removal import competition_remove
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import AlreadyPublished, DraftIncomplete, NotBuilt
 from competitions.resources.models import Resource
+from competitions.runs import dispatch
+from competitions.runs.models import RunLog
+from tests.answers import read_result
 from tests.background import run_background
 from tests.permissions import client_of
-from tests.scenario import Scenario, person
-from tests.unit.organize.guided import Guided, npz
+from tests.scenario import Scenario, lease, person
+from tests.unit.organize.guided import SOLUTION, Guided, npz
 
 Start = CompetitionDraft.Start
 Build = CompetitionDraft.Build
@@ -152,9 +158,6 @@ def test_what_is_published_is_neither_built_nor_thrown_away(code: Guided) -> Non
 
 
 def test_a_trial_tells_its_organizers_sealed_scores_until_the_competition_is_published(site: Scenario) -> None:
-    from competitions.disclosure.readers import reader_of
-    from competitions.disclosure.scores import may_see_scores
-
     board = site.sealed.leaderboard
     Competition.objects.filter(pk=site.competition.pk).update(is_published=False, is_trial=True)
     site.competition.refresh_from_db()
@@ -177,3 +180,95 @@ def people(site: Scenario) -> dict[str, Any]:
         "administrator": person(is_staff=True, is_superuser=True),
         "member": site.member(),
     }
+
+
+def table(site: Scenario, **split: Any) -> Guided:
+    """A draft of a table competition with all answers."""
+    guided = begun(site, Start.TABLE)
+    guided.attach(SOLUTION)
+    guided.attach("id,price\n1,3\n2,5\n", role="training", name="train.csv")
+    for step, values in (
+        ("data", {}),
+        ("columns", {"targets": ["price"]}),
+        ("metric", {"metric": "mae"}),
+        ("split", split),
+    ):
+        answered = guided.answer(step, **values)
+        assert answered.status_code == 302, answered.content.decode()
+    guided.finish(title="Prices of houses")
+    return guided
+
+
+def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_trial(site: Scenario) -> None:
+    guided = table(site)
+    competition = made(guided.build())
+    phase = competition.phases.get()
+    boards = [
+        (board.title, board.visibility, board.rule, board.columns.get().key) for board in phase.leaderboards.all()
+    ]
+    assert boards == [("Public", "phase", "best", "mae_public"), ("Private", "sealed", "selected", "mae_private")]
+    assert phase.prediction_format["table"]["columns"] == [{"name": "price"}]
+    assert (phase.public_data is not None, phase.sample_submission is not None, phase.reveal_at) == (
+        True,
+        True,
+        phase.closes_at,
+    )
+    trial = guided.draft.trial
+    assert trial is not None
+    assert (trial.team.name, trial.team.is_baseline, trial.status) == ("Constant baseline", True, "queued")
+
+
+def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(site: Scenario) -> None:
+    guided = table(site)
+    trial = guided.build().trial
+    assert trial is not None
+    guided.client.post(f"/host/{guided.draft.key}/review/publish/")
+    assert not made(guided.draft).is_published, "the trial has not been scored"
+    worker = ComputeWorker.objects.create(
+        queue=made(guided.draft).queue,
+        name="w",
+        instance="i",
+        version="1",
+        registered_at=site.now,
+        last_seen_at=site.now,
+    )
+    run = dispatch.run_claim(worker=worker, free_gpus=0, now=site.now)
+    assert run is not None
+    body = {"outcome": "finished", "scores": {"mae_public": 1.25, "mae_private": 1.75}}
+    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae_public", "mae_private"]), now=site.now)
+    RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text="scored 20 and 10 rows")
+    shown = guided.page("trial/")
+    assert all(words in shown for words in ("1.2500", "1.7500", "scored 20 and 10 rows"))
+    assert made(guided.build()).slug == "prices-of-houses", (
+        "the trial's sealed keys do not keep it from being built anew"
+    )
+
+
+def test_one_board_where_there_is_no_private_part(site: Scenario) -> None:
+    phase = made(table(site, how="none").build()).phases.get()
+    assert [(board.title, board.columns.get().key) for board in phase.leaderboards.all()] == [("Leaderboard", "mae")]
+
+
+@pytest.mark.parametrize(("how", "by"), [("stratified", ""), ("grouped", "area"), ("random", "")])
+def test_the_parts_are_drawn_as_it_was_chosen(site: Scenario, how: str, by: str) -> None:
+    assert made(table(site, how=how, by=by).build()).phases.get().leaderboards.count() == 2
+
+
+def test_a_metric_of_ones_own_needs_its_file_and_a_name(site: Scenario) -> None:
+    guided = begun(site, Start.TABLE)
+    guided.attach(SOLUTION)
+    guided.answer("columns", targets=["price"])
+    said = guided.answer("metric", metric="metric.py").content.decode()
+    assert "Upload the Python file" in said
+    assert "Give your metric a name" in said
+    guided.attach(
+        "def score(solution, submission, row_id_column_name):\n    return 1.0\n",
+        role="metric",
+        name="m.py",
+        step="metric",
+    )
+    guided.answer("metric", metric="metric.py", own_title="Distance", own_direction="min")
+    guided.answer("split")
+    guided.finish()
+    column = made(guided.build()).phases.get().leaderboard.columns.get()
+    assert (column.title, column.key, column.sorting) == ("Distance", "score_public", "asc")
