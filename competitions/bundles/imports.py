@@ -18,6 +18,7 @@ from competitions.bundles.reading.faults import InvalidBundle, Note, Report
 from competitions.bundles.refusals import OrganizersOnly, OriginalGone
 from competitions.bundles.unpacking import unpacked
 from competitions.catalog.models import Competition, Task
+from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
@@ -53,7 +54,7 @@ def clone_begin(*, competition: Competition, by: User, now: datetime) -> BundleI
 
 
 def _begin(owner: User, now: datetime, **fields: Any) -> BundleImport:
-    if not owner.is_staff:
+    if not may_host(owner):
         raise OrganizersOnly
     job = BundleImport.objects.create(owner=owner, created_at=now, changed_at=now, **fields)
     jobs.send_after_commit(IMPORT_JOB, job.pk)

@@ -74,6 +74,7 @@ INSTALLED_APPS = [
     "competitions.api",
     "competitions.codabench_api",
     "competitions.web",
+    "competitions.organize",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -189,6 +190,10 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 ACCOUNT_USERNAME_BLACKLIST = ["admin", "root", "podium", "organizer", "system"]
 ACCOUNT_SESSION_REMEMBER = None
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person
+# Who hosts competitions besides organizers, whom administrators make: everybody, whoever asks and is let, or nobody.
+HOSTS = env.str("PODIUM_HOSTS", default="on_request")
+if HOSTS not in ("everybody", "on_request", "staff"):
+    raise ImproperlyConfigured("PODIUM_HOSTS is one of everybody, on_request and staff.")
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Podium"
 # Organizers and administrators must sign in with a second factor.

@@ -24,6 +24,7 @@ urlpatterns = [
     path("api/v1/", include("competitions.api.urls")),
     path("api/", include("competitions.codabench_api.urls")),
     path("datasets/download/<uuid:key>/", DatasetDownload.as_view(), name="dataset-download"),
+    path("host/", include("competitions.organize.urls")),
     path("", include("competitions.web.urls")),
 ]
 if settings.SHOW_STYLEGUIDE:
