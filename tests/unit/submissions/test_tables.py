@@ -92,7 +92,7 @@ def test_what_a_request_can_see_is_refused_at_once(
 def test_a_damaged_sample_submission_is_the_organizers_fault(tables: Scenario) -> None:
     Resource.objects.update(file_name="sample.parquet")
     made = sent(tables, RIGHT)
-    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.SCORING_ERROR, False)
+    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.SETUP_ERROR, False)
     assert made.runs.get().code == "bad_reference"
 
 
