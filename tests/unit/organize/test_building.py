@@ -103,7 +103,7 @@ def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
     guided.answer("labels")
     guided.finish()
     phases = made(guided.build()).phases.order_by("index")
-    assert [(one.slug, one.visibility, one.prediction_format["rows"]) for one in phases] == [
+    assert [(one.slug, one.visibility, (one.prediction_format or {}).get("rows")) for one in phases] == [
         ("test-dev", "public", 2), ("test-challenge", "sealed", 1),
     ]  # fmt: skip
 
@@ -207,6 +207,7 @@ def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_tri
         (board.title, board.visibility, board.rule, board.columns.get().key) for board in phase.leaderboards.all()
     ]
     assert boards == [("Public", "phase", "best", "mae_public"), ("Private", "sealed", "selected", "mae_private")]
+    assert phase.prediction_format is not None
     assert phase.prediction_format["table"]["columns"] == [{"name": "price"}]
     assert (phase.public_data is not None, phase.sample_submission is not None, phase.reveal_at) == (
         True,
