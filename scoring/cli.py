@@ -1,4 +1,4 @@
-"""The command line: ``python -m scoring evaluate|check|describe|write-example``.
+"""The command line: ``python -m scoring evaluate|check|describe|write-example|try-metric``.
 
 Exit codes: 0 scored or valid, 2 invalid input (also a wrong call). With ``--json`` the answer is one JSON document on
 standard output, an error included.
@@ -19,6 +19,8 @@ from scoring.formats import seed_results, submissions
 from scoring.formats.files import load_inputs
 
 INVALID: Final = 2
+TABLE: Final = "table"
+"""What is written in place of a dataset's name to check a table of predictions."""
 
 
 def main(argv: Sequence[str] | None = None, *, prog: str = "python -m scoring") -> int:
@@ -58,6 +60,8 @@ def _evaluate(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _check(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    if options.dataset == TABLE:
+        return _check_table(options)
     if options.file.suffix == ".json":
         results = seed_results.read(options.file, options.dataset)
         summary = seed_results.summary(results)
@@ -67,6 +71,23 @@ def _check(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     arrays = ", ".join(f"{name} {tuple(found['shape'])} {found['dtype']}" for name, found in report.arrays.items())
     lines = [f"{options.file.name} is valid for {report.dataset} {report.split}: {arrays}"]
     return report.as_dict(), "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])
+
+
+def _check_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from scoring.tables.commands import check_file  # only here: its table library is an extra
+
+    report = check_file(options.file, sample=options.sample, schema=options.schema, filename=options.filename)
+    lines = [f"{options.file.name} is valid: {report['rows']:,} rows of {', '.join(report['columns'])}"]
+    return report, "\n".join(lines + [f"warning: {warning}" for warning in report["warnings"]])
+
+
+def _try_metric(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from scoring.tables.commands import try_metric
+
+    found = try_metric(
+        options.metric, options.solution, options.sample, id_column=options.id, parameters=options.parameters
+    )
+    return found, "\n".join(f"{name} = {value!r}" for name, value in found.items())
 
 
 def _split_from_name(dataset: str, file: Path) -> str:
@@ -112,11 +133,12 @@ def _write_example(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description="Check and score files of predictions.")
-    commands = parser.add_subparsers(required=True, metavar="evaluate|check|describe|write-example")
+    commands = parser.add_subparsers(required=True, metavar="evaluate|check|describe|write-example|try-metric")
     _add_evaluate(commands.add_parser("evaluate", help="score arrays or a submission file"))
     _add_check(commands.add_parser("check", help="check a submission file before the upload; needs no labels"))
     _add_describe(commands.add_parser("describe", help="what is known about a dataset or metric"))
     _add_write_example(commands.add_parser("write-example", help="write a valid file of made-up predictions"))
+    _add_try_metric(commands.add_parser("try-metric", help="run a metric file on a solution and a sample submission"))
     for command in commands.choices.values():
         command.add_argument("--json", action="store_true", help="one JSON document on standard output")
     return parser
@@ -134,8 +156,15 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", help="the dataset, see describe")
-    parser.add_argument("file", type=Path, help="the official .npz, or results_<dataset>.json of several seeds")
+    parser.add_argument("dataset", help=f"the dataset, see describe; {TABLE} for a table of predictions")
+    parser.add_argument(
+        "file", type=Path, help="the official .npz, results_<dataset>.json of several seeds, or a table"
+    )
+    parser.add_argument(
+        "--sample", type=Path, help="of a table: the sample submission, which has the ids that are asked for"
+    )
+    parser.add_argument("--schema", type=Path, help="of a table: a JSON file with its columns (default: the sample's)")
+    parser.add_argument("--filename", help="of a table: the name it is uploaded under, if it is another")
     parser.add_argument("--split", help="by default the one that the file's name stands for")
     _add_rows(parser)
     parser.set_defaults(run=_check)
@@ -154,6 +183,15 @@ def _add_write_example(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quality", type=float, default=0.7, help="0 to 1 (default 0.7)")
     parser.add_argument("--seed", type=int, default=0)
     parser.set_defaults(run=_write_example)
+
+
+def _add_try_metric(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("metric", type=Path, help="the Python file with the function score")
+    parser.add_argument("solution", type=Path, help="the table with the true values")
+    parser.add_argument("sample", type=Path, help="the sample submission")
+    parser.add_argument("--id", help="the id column (default: the first of the sample)")
+    parser.add_argument("--parameters", type=json.loads, default={}, help="a JSON mapping of the metric's parameters")
+    parser.set_defaults(run=_try_metric)
 
 
 def _add_rows(parser: argparse.ArgumentParser) -> None:

@@ -42,6 +42,17 @@ CODES: Final[dict[str, str]] = {
     "duplicate_ids": "a row names the same entity twice",
     "unknown_split": "the dataset has no such split, or no official file format",
     "bad_json": "the file is not the required JSON document",
+    # tables
+    "bad_schema": "the description of the table contradicts itself",
+    "unknown_format": "the file is no table of a known format",
+    "missing_column": "a required column is missing",
+    "extra_column": "the table holds a column that is not asked for",
+    "missing_ids": "rows that are asked for are missing",
+    "unknown_ids": "the table holds rows that are not asked for",
+    "unknown_class": "a value is none of the allowed ones",
+    "not_a_distribution": "probabilities of a row do not sum to 1",
+    "metric_refused": "the competition's metric refuses the predictions",
+    "bad_metric": "the competition's metric cannot be used",
     # the reference folder: never the participant's fault
     "bad_reference": "the reference data are missing or do not fit the dataset",
 }

@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     {"acc": 0.5}
     0
     """
-    return _run(score_predictions, sys.argv[1:] if argv is None else argv)
+    return run(score_predictions, sys.argv[1:] if argv is None else argv)
 
 
 def main_results(argv: Sequence[str] | None = None) -> int:
@@ -66,10 +66,11 @@ def main_results(argv: Sequence[str] | None = None) -> int:
     {"acc": 0.5, "acc_std": 0.0, "acc_valid": 0.5, "acc_valid_std": 0.0}
     0
     """
-    return _run(score_results, sys.argv[1:] if argv is None else argv)
+    return run(score_results, sys.argv[1:] if argv is None else argv)
 
 
-def _run(score: Callable[[Path, Path, Path], dict[str, float]], argv: Sequence[str]) -> int:
+def run(score: Callable[[Path, Path, Path], dict[str, float]], argv: Sequence[str]) -> int:
+    """Score ``INPUT`` into ``OUTPUT`` by a function of the folders ref, res and output; the exit code."""
     if len(argv) != 2:
         print("usage: score.py INPUT OUTPUT (INPUT holds the folders ref and res)", file=sys.stderr)
         return 1
@@ -77,13 +78,13 @@ def _run(score: Callable[[Path, Path, Path], dict[str, float]], argv: Sequence[s
     try:
         scores = score(given / "ref", given / "res", output)
     except Refused as refusal:
-        _write_json(output / "refusal.json", {"code": refusal.code, "message": refusal.message})
+        write_json(output / "refusal.json", {"code": refusal.code, "message": refusal.message})
         print(f"refused: {refusal.code}: {CODES[refusal.code]}")
         return REFUSED
     except ScoringInputError as error:
         print(f"the reference data cannot be used: {error}", file=sys.stderr)
         return 1
-    _write_json(output / "scores.json", scores)
+    write_json(output / "scores.json", scores)
     print(json.dumps(scores))
     return 0
 
@@ -148,7 +149,7 @@ def _read_upload(known: Reference, split: str, res: Path) -> Arrays:
 
 def _find(res: Path, filename: str) -> Path:
     """The uploaded file of that name; else the only other file, whose wrong name then makes the best message."""
-    files = [path for path in sorted(res.rglob("*")) if _is_upload(path, res)]
+    files = [path for path in sorted(res.rglob("*")) if is_upload(path, res)]
     exact = [path for path in files if path.name == filename]
     if len(exact) == 1:
         return exact[0]
@@ -160,7 +161,7 @@ def _find(res: Path, filename: str) -> Path:
     raise Refused(code, f"{filename}: it is {times} among the uploaded files ({shown}); upload it once by this name.")
 
 
-def _is_upload(path: Path, res: Path) -> bool:
+def is_upload(path: Path, res: Path) -> bool:
     """A regular file that a person put there: no link, nothing hidden, none of the extras archivers add."""
     parts = path.relative_to(res).parts
     return path.is_file() and not path.is_symlink() and not any(part.startswith((".", "__MACOSX")) for part in parts)
@@ -183,6 +184,7 @@ def _write_samples(path: Path, dataset: str, inputs: Arrays) -> None:
     np.savez_compressed(path, **values)
 
 
-def _write_json(path: Path, value: dict[str, Any]) -> None:
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write one JSON document; NaN and infinity raise ValueError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, allow_nan=False) + "\n", "utf-8")

@@ -28,6 +28,7 @@ urlpatterns = [
     path("api/v1/", include("competitions.api.urls")),
     path("api/", include("competitions.codabench_api.urls")),
     path("datasets/download/<uuid:key>/", DatasetDownload.as_view(), name="dataset-download"),
+    path("host/", include("competitions.organize.urls")),
     path("sitemap.xml", cache_page(SITEMAP_S)(sitemap), {"sitemaps": SITEMAPS}, name="sitemap"),
     path("robots.txt", robots, name="robots"),
     path("", include("competitions.web.urls")),

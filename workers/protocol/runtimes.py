@@ -10,9 +10,13 @@ from workers.protocol.images import ImageNameInvalid, parse_image
 
 PYTHON: Final = "Python 3.11"
 RUNTIME: Final = (
-    "numpy", "scipy", "scikit-learn", "pandas", "rdkit", "pyyaml", "matplotlib", "psutil", "filelock",
+    "numpy", "scipy", "scikit-learn", "pandas", "polars", "rdkit", "pyyaml", "matplotlib", "psutil", "filelock", "zstandard",
+    "sacrebleu",
 )  # fmt: skip
-PACKAGES: Final = {"podium/runtime": RUNTIME, "podium/runtime-torch": (*RUNTIME, "torch", "torch-geometric")}
+PACKAGES: Final = {
+    "podium/runtime": RUNTIME,
+    "podium/runtime-torch": (*RUNTIME, "torch", "torch-geometric", "openbabel-wheel"),
+}
 
 
 def image_contents(image: str) -> str:

@@ -1,7 +1,8 @@
 """Running a function that reads what strangers sent: in a process of its own, with bounds that the kernel keeps.
 
 The child is forked, so it starts within milliseconds and has everything imported. It must touch neither the database nor the
-network: it reads files, and answers with what JSON can hold.
+network: it reads files, and answers with what JSON can hold. A library with threads of its own, such as the table library, does not
+survive a fork: what uses one is a `Call`, which the child runs as a new interpreter.
 """
 
 import json
@@ -9,8 +10,9 @@ import os
 import resource
 import select
 import signal
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -26,6 +28,14 @@ class Bounds:
     wall_s: float
     cpu_s: int
     memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function by `module:name`, and its arguments, which JSON can hold. The module must not need Django."""
+
+    function: str
+    arguments: Mapping[str, Any]
 
 
 class OverBounds(Exception):
@@ -44,7 +54,7 @@ class ChildFailed(Exception):
     """The child ended without an answer by a fault of ours."""
 
 
-def run_bounded(work: Callable[[], Any], bounds: Bounds, *, wanted: Callable[[], bool], every_s: float) -> Any:
+def run_bounded(work: Callable[[], Any] | Call, bounds: Bounds, *, wanted: Callable[[], bool], every_s: float) -> Any:
     """What `work` returns. `wanted` is asked every `every_s` seconds; when it says no, the child is stopped.
 
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
@@ -66,11 +76,13 @@ def run_bounded(work: Callable[[], Any], bounds: Bounds, *, wanted: Callable[[],
     return _read(answer, os.waitstatus_to_exitcode(status))
 
 
-def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
+def _child(work: Callable[[], Any] | Call, bounds: Bounds, writer: int) -> NoReturn:
     """Never returns into the parent's stack: no handler, no clean-up and no buffer of the parent's is run twice."""
     code = 1
     try:
         _bind(bounds)
+        if isinstance(work, Call):
+            _become(work, writer)
         answer = json.dumps({"answer": work()}).encode()
         os.set_blocking(writer, True)
         while answer:
@@ -81,6 +93,17 @@ def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
         code = 0
     finally:
         os._exit(code)
+
+
+def _become(call: Call, writer: int) -> NoReturn:
+    """Go on as a new interpreter with the same limits."""
+    arguments = os.memfd_create("arguments")
+    os.write(arguments, json.dumps(dict(call.arguments)).encode())
+    os.lseek(arguments, 0, os.SEEK_SET)
+    os.dup2(arguments, 0)
+    os.set_inheritable(writer, True)
+    command = [sys.executable, "-m", "core.background.call", str(writer), call.function]
+    os.execve(sys.executable, command, os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)})
 
 
 def _bind(bounds: Bounds) -> None:
@@ -120,6 +143,8 @@ def _answer(reader: int, wall_s: float, wanted: Callable[[], bool], every_s: flo
 def _read(answer: bytes, exit_code: int) -> Any:
     if exit_code in (-signal.SIGXCPU, -signal.SIGKILL):  # the kernel sends the second at the hard limit
         raise OverBounds("processor time")
+    if exit_code == -signal.SIGABRT:  # how native libraries end that are refused memory
+        raise OverBounds("memory")
     if exit_code != 0 or not answer:
         raise ChildFailed(f"the child ended with {exit_code}")
     found = json.loads(answer)

@@ -157,3 +157,42 @@ def test_the_module_is_runnable(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("no_file: ")
+
+
+def test_a_table_is_checked_against_the_sample_submission(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample, table = tmp_path / "sample.csv", tmp_path / "predictions.csv"
+    sample.write_text("id,price\n1,0.0\n2,0.0\n")
+    table.write_text("id,price\n2,1.5\n1,2.5\n")
+    assert run(capsys, "check", "table", table, "--sample", sample) == (
+        0, "predictions.csv is valid: 2 rows of id, price\n", "",
+    )  # fmt: skip
+    table.write_text("id,price\n2,1.5\n")
+    code, _, err = run(capsys, "check", "table", table, "--sample", sample)
+    assert (code, err.partition(":")[0]) == (2, "missing_ids")
+    assert run(capsys, "check", "table", table)[0] == 2
+
+
+def test_a_schema_in_a_file_says_more_than_the_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema, table = tmp_path / "schema.json", tmp_path / "predictions.csv"
+    schema.write_text(json.dumps({"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}))
+    table.write_text("id,price\n2,-1.5\n")
+    assert "the smallest allowed is 0" in run(capsys, "check", "table", table, "--schema", schema)[2]
+    schema.write_text("{")
+    assert run(capsys, "check", "table", table, "--schema", schema)[2].startswith("bad_schema: ")
+
+
+def test_a_metric_is_tried_on_a_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    metric, solution, sample = (tmp_path / name for name in ("metric.py", "solution.csv", "sample.csv"))
+    metric.write_text(
+        "def score(solution, submission, row_id_column_name, scale=1.0):\n"
+        "    return scale * abs(solution.price - submission.price).mean()\n"
+    )
+    solution.write_text("id,price,Usage\n1,1,Public\n2,3,Private\n")
+    sample.write_text("id,price\n2,0\n1,0\n")
+    code, out, _ = run(capsys, "try-metric", metric, solution, sample, "--parameters", '{"scale": 2}', "--json")
+    found = json.loads(out)
+    assert (code, found["score_public"], found["score_private"]) == (0, 2.0, 6.0)
+    metric.write_text("import geopy\n")
+    assert "it imports geopy, which is not installed here" in run(capsys, "try-metric", metric, solution, sample)[2]
+    metric.write_text("def score(a, b):\n    return 1\n")
+    assert "take solution, submission, row_id_column_name" in run(capsys, "try-metric", metric, solution, sample)[2]

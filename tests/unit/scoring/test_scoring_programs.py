@@ -243,7 +243,7 @@ def test_a_wrong_call_says_how_to_call(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_every_program_has_a_command_that_names_its_own_script() -> None:
     folders = sorted(path for path in PROGRAMS.iterdir() if (path / "metadata.yaml").exists())
-    assert {folder.name for folder in folders} == {*TRACKS, "ogb-predictions", "ogb-results", "metrics"}
+    assert {folder.name for folder in folders} == {*TRACKS, "ogb-predictions", "ogb-results", "metrics", "table"}
     for folder in folders:
         command = yaml.safe_load((folder / "metadata.yaml").read_text())["command"].split()
         assert (folder / command[1].removeprefix("$program/")).is_file()

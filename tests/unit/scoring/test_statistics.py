@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats  # type: ignore[import-untyped]  # ships no types
+from scipy import stats
 
 import scoring
 from scoring.metrics.statistics import confidence_interval, probability_better, rank_intervals, resampled_means, tiers

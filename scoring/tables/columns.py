@@ -1,0 +1,213 @@
+"""From the columns of a solution to metrics that fit them, and from a metric to the columns that a team predicts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from scoring.errors import ScoringInputError
+from scoring.tables.formats import listed
+from scoring.tables.metrics import TABLE_METRICS
+from scoring.tables.metrics.base import Kind, Parameters, TableMetric
+from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, TablePreview
+from scoring.tables.schema import Column, TableSchema, Value
+
+LEAST: Final = 1e-9
+"""The smallest prediction where one has to be above 0."""
+
+_RUN_LENGTHS: Final = re.compile(r"(-1|\d+ \d+( \d+ \d+)*)?")
+_BOXES: Final = re.compile(r"(\S+( -?[\d.]+){4})( \S+( -?[\d.]+){4})*")
+_ITEM_LISTS: Final = re.compile(r"\S+( \S+)*")
+_LIKELY: Final[dict[str, tuple[str, ...]]] = {
+    "binary": ("binary", "multi-class"), "class": ("multi-class",), "count": ("counts", "regression"), "number": ("regression",),
+}  # fmt: skip
+
+
+def metrics_for(preview: TablePreview, targets: Sequence[str]) -> tuple[TableMetric, ...]:
+    """The metrics that these target columns allow, the likeliest first.
+
+    Raises `ScoringInputError` (``missing_column``) for a target that the table does not have.
+    """
+    known = {column.name for column in preview.columns}
+    absent = [name for name in targets if name not in known]
+    if absent or not targets:
+        raise ScoringInputError(
+            "missing_column",
+            "targets",
+            f"{listed(absent) or 'no column'} is named",
+            f"choose from {listed(sorted(known))}",
+        )
+    columns = [preview.column(name) for name in targets]
+    likely = _likely_groups(columns)
+    fitting = [metric for metric in TABLE_METRICS.values() if _fits(metric, columns)]
+    return tuple(
+        sorted(fitting, key=lambda metric: likely.index(metric.group) if metric.group in likely else len(likely))
+    )
+
+
+def _likely_groups(columns: Sequence[ColumnPreview]) -> tuple[str, ...]:
+    if len(columns) > 1:
+        named_places = columns[0].name.lower().startswith("lat")
+        numbers = ("spatial", "regression") if named_places else ("regression", "time series")
+        return ("survival", "multi-label") if columns[-1].kind == "binary" else numbers
+    if columns[0].type != "text" or columns[0].kind in ("binary", "class"):
+        return _LIKELY.get(columns[0].kind, ("regression",))
+    examples = columns[0].examples
+    if all(_RUN_LENGTHS.fullmatch(example) for example in examples):
+        return ("segmentation",)
+    if all(_BOXES.fullmatch(example) for example in examples):
+        return ("detection",)
+    return ("text", "ranking and retrieval")
+
+
+def _fits(metric: TableMetric, columns: Sequence[ColumnPreview]) -> bool:
+    target = metric.target
+    if target.several:
+        return len(columns) > 1 and all(_is_of(target.kind, column) for column in columns)
+    if len(columns) != len(target.roles):
+        return False
+    return all(
+        _is_of(target.kind, column) and _plays(role, column) for role, column in zip(target.roles, columns, strict=True)
+    )
+
+
+def _is_of(kind: Kind, column: ColumnPreview) -> bool:
+    rules: dict[str, Callable[[], bool]] = {
+        "number": lambda: column.type != "text",
+        "binary": lambda: column.kind == "binary",
+        "class": lambda: 1 < column.distinct <= MAX_CLASSES and column.type != "number",
+        "text": lambda: column.type == "text",
+    }
+    return rules[kind]()
+
+
+def _plays(role: str, column: ColumnPreview) -> bool:
+    """Whether the column's values can be what the role says."""
+    low, high = column.minimum, column.maximum
+    if low is None or high is None:
+        return role == "target"
+    limits = {
+        "latitude": (-90.0, 90.0),
+        "longitude": (-180.0, 360.0),
+        "event": (0.0, 1.0),
+        "time": (0.0, None),
+        "scale": (0.0, None),
+    }
+    lowest, highest = limits.get(role, (None, None))
+    return (lowest is None or low >= lowest) and (highest is None or high <= highest)
+
+
+def schema_for(
+    solution: pl.DataFrame,
+    metric: TableMetric,
+    *,
+    id_column: str,
+    targets: Sequence[str],
+    parameters: Parameters | None = None,
+) -> TableSchema:
+    """What a team's table must look like for this metric of these targets.
+
+    Raises `ScoringInputError` where the solution lacks a column or holds too many classes.
+
+    >>> solution = pl.DataFrame({"id": [1, 2], "price": [1.5, 2.5]})
+    >>> schema_for(solution, TABLE_METRICS["rmse"], id_column="id", targets=["price"]).names
+    ('id', 'price')
+    """
+    for name in (id_column, *targets):
+        require_column(solution, name)
+    settings = metric.settings(parameters or {})
+    columns = _COLUMNS[metric.prediction.layout](metric, solution, tuple(targets), settings)
+    groups = (tuple(column.name for column in columns),) if metric.prediction.layout == "per class" else ()
+    return TableSchema(id_column, columns, rows=solution.height, probabilities=groups)
+
+
+def require_column(table: pl.DataFrame, name: str) -> pl.Series:
+    """The column; `ScoringInputError` (``missing_column``) where there is none."""
+    if name not in table.columns:
+        raise ScoringInputError(
+            "missing_column", ascii(name), "there is no such column", f"use one of {listed(table.columns)}"
+        )
+    return table[name]
+
+
+def classes_of(column: pl.Series) -> tuple[Value, ...]:
+    """The classes of a target in order: whole numbers as such, all else as text; 0 and 1 are both there if one is.
+
+    >>> classes_of(pl.Series("c", [2.0, 1.0])), classes_of(pl.Series("c", [1, 1])), classes_of(pl.Series("c", ["b", "a"]))
+    ((1, 2), (0, 1), ('a', 'b'))
+    """
+    values = column.drop_nulls()
+    if values.dtype.is_numeric():
+        if values.dtype.is_float() and not (values == values.floor()).all():
+            raise ScoringInputError(
+                "wrong_type",
+                ascii(column.name),
+                "it holds fractions, so it is no class",
+                "choose another metric or column",
+            )
+        whole = set(values.unique().cast(pl.Int64).to_list())
+        return tuple(sorted(whole | {0, 1} if whole <= {0, 1} else whole))
+    return tuple(sorted(values.unique().cast(pl.String).to_list()))
+
+
+def _same(
+    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+) -> tuple[Column, ...]:
+    return tuple(_column(metric.prediction.kind, name, solution[name]) for name in targets)
+
+
+def _column(kind: Kind, name: str, truth: pl.Series) -> Column:
+    if kind == "text":
+        return Column(name, "text", missing=True)  # an empty cell is an empty text
+    if kind == "probability":
+        return Column(name, minimum=0.0, maximum=1.0)
+    if kind in ("number", "positive"):
+        return Column(name, minimum=LEAST if kind == "positive" else None)
+    classes = classes_of(truth)
+    return Column(name, "integer" if isinstance(classes[0], int) else "text", allowed=classes)
+
+
+def _per_class(
+    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+) -> tuple[Column, ...]:
+    """Columns are called as their classes, behind the target's name where a class is a number."""
+    classes = classes_of(solution[targets[0]])
+    names = [f"{targets[0]}_{value}" if isinstance(value, int) else str(value) for value in classes]
+    return tuple(Column(name, minimum=0.0, maximum=1.0) for name in names)
+
+
+def _per_level(
+    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+) -> tuple[Column, ...]:
+    return tuple(Column(f"{targets[0]}_q{level:g}") for level in settings["levels"])
+
+
+def _per_member(
+    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+) -> tuple[Column, ...]:
+    return tuple(Column(f"{targets[0]}_{member}") for member in range(1, settings["members"] + 1))
+
+
+def _named(
+    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+) -> tuple[Column, ...]:
+    """One role of the target itself has that target's name."""
+    places = {
+        role: name for role, name in zip(metric.target.roles, targets, strict=True) if role in metric.prediction.roles
+    }
+    return tuple(
+        Column(places.get(role, f"{targets[0]}_{role}"), minimum=LEAST if role == "sd" else None)
+        for role in metric.prediction.roles
+    )
+
+
+_COLUMNS: Final = {
+    "same": _same,
+    "per class": _per_class,
+    "per level": _per_level,
+    "per member": _per_member,
+    "named": _named,
+}

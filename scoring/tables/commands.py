@@ -1,0 +1,104 @@
+"""What the command line does with tables."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from scoring.errors import ScoringInputError
+from scoring.tables.align import ids_of, in_order_of
+from scoring.tables.check import check, read_submission
+from scoring.tables.files import read_table
+from scoring.tables.own_metric import MetricRefused, OwnMetric
+from scoring.tables.reference import schema_like
+from scoring.tables.schema import TableSchema
+from scoring.tables.splitting import usage_column, usage_of
+
+
+def check_file(path: Path, *, sample: Path | None, schema: Path | None, filename: str | None = None) -> dict[str, Any]:
+    """A report on a table of predictions, given the sample submission, a schema, or both.
+
+    Raises `ScoringInputError` with what is wrong.
+    """
+    if sample is None and schema is None:
+        raise ScoringInputError("missing_input", "the sample", "it is missing", "give --sample, --schema or both")
+    shown = None if sample is None else _sample(sample)
+    wanted = _schema(schema, shown)
+    ids = None if shown is None else ids_of(shown, wanted.id_column)
+    return check(path, wanted, ids, filename=filename).as_dict()
+
+
+def fault_of(path: str, file_name: str, schema: dict[str, Any], sample: tuple[str, str] | None) -> dict[str, str]:
+    """Code and message of what is wrong with a table, nothing if it is right; for a process that speaks JSON.
+
+    `file_name` is its owner's name for it, `sample` the path and the name of the sample submission.
+    """
+    try:
+        wanted = TableSchema.from_json(schema)
+        ids = None if sample is None else ids_of(_sample(Path(sample[0]), sample[1]), wanted.id_column)
+        check(Path(path), wanted, ids, filename=file_name)
+    except ScoringInputError as error:
+        return {"code": error.code, "message": str(error)}
+    return {}
+
+
+def _sample(path: Path, filename: str | None = None) -> pl.DataFrame:
+    try:
+        return read_table(path, filename=filename)
+    except ScoringInputError as error:
+        raise ScoringInputError(
+            "bad_reference", "the sample submission", str(error).rstrip("."), "ask the organizers for a right one"
+        ) from error
+
+
+def _schema(path: Path | None, sample: pl.DataFrame | None) -> TableSchema:
+    if path is None:
+        assert sample is not None  # asked above
+        return schema_like(sample, sample.columns[0])
+    try:
+        return TableSchema.from_json(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError) as error:
+        if isinstance(error, ScoringInputError):
+            raise
+        raise ScoringInputError("bad_schema", path.name, f"it cannot be read ({error})", "give a JSON file") from error
+
+
+def try_metric(
+    metric: Path,
+    solution: Path,
+    sample: Path,
+    *,
+    id_column: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Scores of the sample by an organizer's metric file, for each part of the solution, and the seconds that took.
+
+    Raises `ScoringInputError`; what the team would read has the code ``metric_refused``.
+    """
+    own, truth, shown = OwnMetric(metric), read_table(solution), read_table(sample)
+    id_name = id_column or shown.columns[0]
+    ids = ids_of(truth, id_name)
+    predictions = in_order_of(ids, read_submission(sample, schema_like(shown, id_name), ids), id_name)
+    started, scores = time.perf_counter(), {}
+    for part, chosen in _parts(truth).items():
+        rows = truth.filter(chosen).drop(usage_column(truth) or [])
+        try:
+            scores[f"score{part}"] = own.score(rows, predictions.filter(chosen), id_name, parameters)
+        except MetricRefused as refusal:
+            raise ScoringInputError(
+                "metric_refused", "score", f"it tells the team: {refusal}", "mend the sample or the metric"
+            ) from refusal
+    return {**scores, "seconds": round(time.perf_counter() - started, 3)}
+
+
+def _parts(solution: pl.DataFrame) -> dict[str, pl.Series]:
+    name = usage_column(solution)
+    if name is None:
+        return {"": pl.repeat(True, solution.height, eager=True)}
+    usage = usage_of(solution, name)
+    return {f"_{part.lower()}": usage == part for part in ("Public", "Private") if (usage == part).any()}

@@ -1,0 +1,267 @@
+"""Reading a table: CSV, TSV, Parquet, JSON Lines or npz; plain, as .gz or .zst, or as the only file of a zip.
+
+The name and the first bytes must agree. What a compressed file unpacks to is counted while it is written down, and
+refused past a limit; a Parquet file's rows are asked for before they are read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import IO, Any, Final
+
+import numpy as np
+import polars as pl
+import zstandard
+
+from scoring.errors import ScoringInputError
+from scoring.tables.formats import format_of, is_extra, require_content
+from scoring.tables.schema import Format
+
+LIMIT_BYTES: Final = 16 << 30
+"""What a file may unpack to unless the caller says otherwise."""
+
+_CHUNK: Final = 1 << 20
+
+Types = Mapping[str, Any]
+"""Polars types by column."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable plain file: where it lies and which format it has."""
+
+    path: Path
+    format: Format
+
+    def place(self, row: int) -> str:
+        """How a person finds row `row` (from 0): the line of a text file, else the row from 1.
+
+        >>> Source(Path("p.csv"), "csv").place(0)
+        'line 2'
+        """
+        first_line = {"csv": 2, "tsv": 2, "jsonl": 1}.get(self.format)
+        return f"row {row + 1:,}" if first_line is None else f"line {row + first_line:,}"
+
+
+def read_table(path: Path, *, filename: str | None = None, types: Types | None = None) -> pl.DataFrame:
+    """The table in the file, with the types that its values suggest.
+
+    Parameters
+    ----------
+    path : where the file lies
+    filename : the name that its owner gave it; by default the last part of `path`
+    types : types by column, for a text file whose columns are known
+
+    Raises
+    ------
+    ScoringInputError
+        No table, two files in a zip, damaged or too large; a cell that is not of its given type.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv"
+    ...     _ = path.write_text("id,price\\n7,1.5\\n")
+    ...     read_table(path).rows()
+    [(7, 1.5)]
+    """
+    with opened(path, filename=filename) as source:
+        return read_source(source, types=types)
+
+
+@contextmanager
+def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_BYTES) -> Iterator[Source]:
+    """The plain file behind `path`, unpacked into a temporary file where it is compressed.
+
+    Raises `ScoringInputError` as `read_table`.
+    """
+    name = PurePath(filename).name if filename is not None else path.name
+    with tempfile.TemporaryDirectory() as folder:
+        require_content(path, name)
+        while (ending := PurePath(name).suffix.lower()) in _UNPACK:
+            target = Path(folder) / f"part{len(PurePath(name).suffixes)}"
+            name = _unpack(ending, path, PurePath(name), target, limit_bytes)
+            path = target
+            require_content(path, name)
+        yield Source(path, format_of(name))
+
+
+def read_source(source: Source, *, types: Types | None = None, as_text: bool = False) -> pl.DataFrame:
+    """The table of an opened file; with `as_text` a CSV's or TSV's cells as they stand there."""
+    try:
+        table = _READERS[source.format](source, types or {}, as_text)
+    except ScoringInputError:
+        raise
+    except (pl.exceptions.PolarsError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        said = str(error).strip().partition("\n")[0][:200] or type(error).__name__
+        raise ScoringInputError(
+            "unknown_format", "the table", f"it cannot be read ({said})", f"write it again as {source.format}"
+        ) from error
+    if not table.width:
+        raise ScoringInputError("empty_file", "the table", "it has no columns", "give a header and rows")
+    return table
+
+
+def _unpack(ending: str, path: Path, name: PurePath, target: Path, limit_bytes: int) -> str:
+    """Write what is inside to `target` and return its name."""
+    try:
+        with _UNPACK[ending](path) as (packed, inside), target.open("wb") as file:
+            _copy(packed, file, limit_bytes)
+    except (
+        OSError,
+        EOFError,
+        RuntimeError,
+        zlib.error,
+        zipfile.BadZipFile,
+        NotImplementedError,
+        zstandard.ZstdError,
+    ) as error:
+        raise ScoringInputError(
+            "corrupt_archive", ascii(name.name), "it cannot be unpacked", "compress the file again"
+        ) from error
+    return inside or name.stem
+
+
+def _copy(packed: IO[bytes], file: IO[bytes], limit_bytes: int) -> None:
+    written = 0
+    while chunk := packed.read(_CHUNK):
+        written += file.write(chunk)
+        if written > limit_bytes:
+            raise ScoringInputError(
+                "too_large", "the table", f"it unpacks to more than {limit_bytes:,} bytes", "give a smaller one"
+            )
+
+
+@contextmanager
+def _gzip(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    with gzip.open(path) as packed:
+        yield packed, ""  # type: ignore[misc]  # a GzipFile reads bytes
+
+
+@contextmanager
+def _zstd(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as packed:
+        yield packed, ""
+
+
+@contextmanager
+def _zip(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    with zipfile.ZipFile(path) as archive:
+        members = [item for item in archive.infolist() if not item.is_dir() and not is_extra(item.filename)]
+        if len(members) != 1:
+            raise ScoringInputError(
+                "extra_member", "the zip", f"it holds {len(members)} files", "put exactly one table into it"
+            )
+        with archive.open(members[0]) as packed:
+            yield packed, PurePath(members[0].filename).name
+
+
+_UNPACK: Final[dict[str, Callable[[Path], Any]]] = {".gz": _gzip, ".zst": _zstd, ".zip": _zip}
+
+
+def _read_text(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
+    header, separator = _header(source)
+    repeated = sorted({name for name in header if header.count(name) > 1}) if len(set(header)) < len(header) else []
+    if repeated:
+        raise ScoringInputError(
+            "extra_column", "the header", f"{repeated[0]!a} is there twice", "name each column once"
+        )
+    table = pl.read_csv(
+        source.path, separator=separator, infer_schema=not as_text, infer_schema_length=None,
+        schema_overrides={name: kind for name, kind in types.items() if name in header},
+    )  # fmt: skip
+    return _without_blank_end(table)
+
+
+def _header(source: Source) -> tuple[list[str], str]:
+    """The names in the first line, and what stands between them: spreadsheets of some languages write semicolons."""
+    with source.path.open("rb") as file:
+        first = file.readline(1 << 20)
+    separator = "\t" if source.format == "tsv" else ";" if b";" in first and b"," not in first else ","
+    names = pl.read_csv(first, separator=separator, has_header=False, infer_schema=False, n_rows=1).row(0)
+    return [str(name) for name in names], separator
+
+
+def _without_blank_end(table: pl.DataFrame) -> pl.DataFrame:
+    """Without the rows of blank lines at the end; others stay, so that the numbers of lines do."""
+    height = table.height
+    while height and all(cell is None for cell in table.row(height - 1)):
+        height -= 1
+    return table.head(height)
+
+
+def _read_parquet(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
+    scan = pl.scan_parquet(source.path, glob=False)
+    rows, width = scan.select(pl.len()).collect().item(), len(scan.collect_schema())
+    if rows * width * 8 > LIMIT_BYTES:
+        raise ScoringInputError("too_large", "the table", f"it has {rows:,} rows", "give a smaller one")
+    nested = [name for name, kind in scan.collect_schema().items() if kind.is_nested() or kind == pl.Object]
+    if nested:
+        raise ScoringInputError(
+            "wrong_type", ascii(nested[0]), "the column holds lists or records", "give one value a cell"
+        )
+    return scan.collect()
+
+
+def _read_json_lines(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
+    table = pl.read_ndjson(source.path, infer_schema_length=None)
+    nested = [name for name, kind in table.schema.items() if kind.is_nested()]
+    if nested:
+        raise ScoringInputError("wrong_type", ascii(nested[0]), "it holds lists or records", "give one value a cell")
+    return table
+
+
+def _read_arrays(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
+    with zipfile.ZipFile(source.path) as archive:
+        if sum(item.file_size for item in archive.infolist()) > LIMIT_BYTES:
+            raise ScoringInputError("too_large", "the table", "its arrays are too large", "give smaller ones")
+    with np.load(source.path, allow_pickle=False) as stored:
+        arrays = {name: np.asarray(stored[name]) for name in stored.files}
+    return pl.DataFrame(dict(_columns_of(arrays)))
+
+
+def _columns_of(arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """One column an array; a matrix gives its columns the names ``name_0``, ``name_1``."""
+    lengths = {len(array) if array.ndim else -1 for array in arrays.values()}
+    if len(lengths) != 1 or -1 in lengths:
+        raise ScoringInputError("wrong_shape", "the arrays", "they differ in length", "give one value a row in each")
+    for name, array in arrays.items():
+        if array.ndim == 1:
+            yield name, array
+        elif array.ndim == 2:
+            yield from ((f"{name}_{place}", array[:, place]) for place in range(array.shape[1]))
+        else:
+            raise ScoringInputError("wrong_shape", ascii(name), f"it has {array.ndim} dimensions", "give one or two")
+
+
+_READERS: Final[dict[Format, Callable[[Source, Types, bool], pl.DataFrame]]] = {
+    "csv": _read_text, "tsv": _read_text, "parquet": _read_parquet, "jsonl": _read_json_lines, "npz": _read_arrays,
+}  # fmt: skip
+
+
+def write_table(table: pl.DataFrame, path: Path) -> Path:
+    """Write a table in the plain format that the name says; the path.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(pl.DataFrame({"id": [1]}), Path(folder) / "p.csv").read_text()
+    'id\\n1\\n'
+    """
+    writers: dict[Format, Callable[[], Any]] = {
+        "csv": lambda: table.write_csv(path),
+        "tsv": lambda: table.write_csv(path, separator="\t"),
+        "parquet": lambda: table.write_parquet(path),
+        "jsonl": lambda: table.write_ndjson(path),
+        "npz": lambda: np.savez_compressed(path, **{column.name: _array(column) for column in table}),
+    }
+    writers[format_of(path.name)]()
+    return path
+
+
+def _array(column: pl.Series) -> Any:
+    """Text of one width, as numpy keeps it without Python objects."""
+    return column.to_numpy().astype(str) if column.dtype == pl.String else column.to_numpy()

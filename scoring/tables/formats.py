@@ -1,0 +1,93 @@
+"""Which format a table has, by its name and its first bytes: nothing here reads a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Final
+
+from scoring.errors import ScoringInputError
+from scoring.tables.schema import Format
+
+_ENDINGS: Final[dict[str, Format]] = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".npz": "npz",
+}  # fmt: skip
+_MAGIC: Final = {
+    b"PAR1": "a Parquet file",
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+_BEGINNINGS: Final = {
+    ".parquet": b"PAR1",
+    ".npz": b"PK\x03\x04",
+    ".zip": b"PK\x03\x04",
+    ".gz": b"\x1f\x8b",
+    ".zst": b"\x28\xb5\x2f\xfd",
+}
+
+
+def format_of(filename: str) -> Format:
+    """The format that a file's name stands for, compressed or not; of a zip the name says nothing.
+
+    >>> format_of("predictions.csv.gz")
+    'csv'
+    """
+    name = PurePath(filename.lower())
+    plain = PurePath(name.stem) if name.suffix in (".gz", ".zst") else name
+    if plain.suffix not in _ENDINGS:
+        endings = ", ".join(sorted(_ENDINGS))
+        raise ScoringInputError(
+            "wrong_file_name", ascii(filename[:120]), "its ending is none of a table",
+            f"use {endings}, perhaps with .gz or .zst behind, or one such file in a .zip",
+        )  # fmt: skip
+    return _ENDINGS[plain.suffix]
+
+
+def is_table_name(filename: str) -> bool:
+    """Whether the name is one of a table, plain or compressed; a zip may be anything.
+
+    >>> is_table_name("predictions.csv.gz"), is_table_name("model.py")
+    (True, False)
+    """
+    name = PurePath(filename.lower())
+    return (PurePath(name.stem) if name.suffix in (".gz", ".zst") else name).suffix in _ENDINGS
+
+
+def require_content(path: Path, name: str) -> None:
+    """Refuse a file whose first bytes are not what the name promises."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        raise ScoringInputError("no_file", ascii(name), "it cannot be read", "give a file that is there") from error
+    if not start:
+        raise ScoringInputError("empty_file", ascii(name), "it is empty", "give a header and rows")
+    ending = PurePath(name).suffix.lower()
+    promised = _BEGINNINGS.get(ending)
+    held = next((what for magic, what in _MAGIC.items() if start.startswith(magic)), "something else")
+    if promised is not None and not start.startswith(promised):
+        raise ScoringInputError(
+            "unknown_format", ascii(name), f"the name ends in {ending}, but the file is {held}", "name it by what it is"
+        )
+    if promised is None and held != "something else":
+        raise ScoringInputError(
+            "unknown_format", ascii(name), f"the file is {held}, which its name does not say", "name it by what it is"
+        )
+
+
+def is_extra(name: str) -> bool:
+    """Whether an archiver added that member by itself."""
+    return name.startswith("__MACOSX/") or PurePath(name).name in (".DS_Store", "Thumbs.db")
+
+
+def listed(values: Sequence[object], *, total: int | None = None, show: int = 5) -> str:
+    """The first few values for a sentence, and how many more there are.
+
+    >>> listed([1, 2, 3], show=2)
+    '1, 2 and 1 more'
+    """
+    count = len(values) if total is None else total
+    shown = ", ".join(re.sub(r"\s+", " ", str(value))[:80] for value in values[:show])
+    return shown if count <= show else f"{shown} and {count - show:,} more"

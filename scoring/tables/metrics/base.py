@@ -1,0 +1,238 @@
+"""What a metric of tables is: the columns that it needs, its parameters, and what is known about its value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.catalogue import Direction
+from scoring.errors import ScoringInputError
+
+Floats: TypeAlias = NDArray[np.float64]
+Group = Literal[
+    "binary", "multi-class", "multi-label", "regression", "counts", "quantiles and distributions", "ranking and retrieval",
+    "time series", "spatial", "segmentation", "detection", "text", "survival", "clustering",
+]  # fmt: skip
+Kind = Literal["number", "positive", "binary", "class", "text", "probability"]
+Layout = Literal["same", "per class", "per level", "per member", "named"]
+ParameterType = Literal["number", "integer", "numbers", "choice"]
+Parameters: TypeAlias = Mapping[str, Any]
+
+MIN_POSITIVE: Final = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The aligned rows of one part.
+
+    `truth` and `prediction` have the shape (rows,), or (rows, columns) where the metric takes several columns. Classes
+    are codes from 0 to `classes` - 1, text is an array of Python's strings. `group` holds codes from 0.
+    """
+
+    truth: NDArray[Any]
+    prediction: NDArray[Any]
+    weight: Floats | None = None
+    group: NDArray[np.int64] | None = None
+    classes: int = 0
+
+    def mean(self, values: Any) -> float:
+        """The mean of one value a row, weighted where the rows have weights."""
+        return float(np.average(np.asarray(values, dtype=np.float64), weights=self.weight, axis=0))
+
+    def take(self, chosen: NDArray[Any]) -> Rows:
+        """The chosen rows: a mask or places."""
+        weight = None if self.weight is None else self.weight[chosen]
+        group = None if self.group is None else self.group[chosen]
+        return Rows(self.truth[chosen], self.prediction[chosen], weight, group, self.classes)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A setting of a metric: its type, its default and what it may be."""
+
+    name: str
+    type: ParameterType
+    default: Any
+    help: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def read(self, value: object) -> Any:
+        """The value as the metric takes it. Raises `ScoringInputError` (``bad_parameter``)."""
+        if self.type == "choice":
+            self._require(value in self.choices, value, f"use one of {', '.join(self.choices)}")
+            return value
+        if self.type == "numbers":
+            self._require(
+                isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0,
+                value,
+                "give a list of numbers",
+            )
+            return tuple(self._number(item) for item in value)  # type: ignore[attr-defined]  # just checked
+        return self._number(value)
+
+    def _number(self, value: object) -> float:
+        kinds = (int,) if self.type == "integer" else (int, float)
+        right = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+        self._require(right, value, f"give {'a whole' if self.type == 'integer' else 'a'} number")
+        low, high = self.minimum, self.maximum
+        bounds = " ".join(["" if low is None else f"from {low:g}", "" if high is None else f"to {high:g}"]).strip()
+        inside = (low is None or value >= low) and (high is None or value <= high)  # type: ignore[operator]  # a number
+        self._require(inside, value, f"give a number {bounds}")
+        return value  # type: ignore[return-value]  # a number
+
+    def _require(self, right: bool, value: object, should: str) -> None:
+        if not right:
+            raise ScoringInputError("bad_parameter", self.name, f"it is {value!r}", should)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The columns of the solution that a metric needs: one of a kind, several of it, or one for each role."""
+
+    kind: Kind
+    roles: tuple[str, ...] = ("target",)
+    several: bool = False
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The columns that a team predicts, and how their names follow from the target's.
+
+    ``same``: as the targets; ``per class``: one a class, named by it; ``per level``: one for each of the parameter
+    `levels`; ``per member``: one for each of `members`; ``named``: the target's name and one of `roles`.
+    """
+
+    kind: Kind
+    layout: Layout = "same"
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableMetric:
+    """One metric. `per_row` gives one value a row, and the score is `finish` of their mean; else `function` gives the score.
+
+    `perfect` is what the best possible answer scores, None where that depends on the data.
+    """
+
+    name: str
+    title: str
+    group: Group
+    help: str
+    direction: Direction
+    range: tuple[float | None, float | None]
+    target: Target
+    prediction: Prediction
+    source: str
+    function: Callable[..., float] | None = None
+    per_row: Callable[..., NDArray[Any]] | None = None
+    finish: Callable[[float], float] | None = None
+    parameters: tuple[Parameter, ...] = ()
+    unit: str = ""
+    perfect: float | None = None
+    weighted: bool = True
+    needs_group: bool = False
+    words: str = field(default="", repr=False)
+
+    @property
+    def is_mean_over_rows(self) -> bool:
+        """Whether the score is the (weighted) mean of what `per_row` gives."""
+        return self.per_row is not None and self.finish is None
+
+    def settings(self, given: Parameters) -> dict[str, Any]:
+        """All parameters with their values: those given, else the defaults.
+
+        Raises `ScoringInputError` (``bad_parameter``) for a name that is not there or a value that does not fit.
+        """
+        known = {parameter.name: parameter for parameter in self.parameters}
+        strangers = sorted(set(given) - set(known))
+        if strangers:
+            right = f"use {', '.join(known)}" if known else "give none"
+            raise ScoringInputError("bad_parameter", strangers[0], f"{self.name} has no such parameter", right)
+        return {name: parameter.read(given.get(name, parameter.default)) for name, parameter in known.items()}
+
+    def score(self, rows: Rows, given: Parameters | None = None) -> float:
+        """The score of the rows.
+
+        Raises `ScoringInputError`: `where` is ``prediction`` where the team's values are at fault.
+        """
+        settings = self.settings(given or {})
+        _require_usable(self, rows)
+        with np.errstate(all="ignore"):  # what is no number is refused below
+            value = self._value(rows, settings)
+        if not math.isfinite(value):
+            raise ScoringInputError(
+                "infinite", self.name, "the score is not finite on these rows", "choose another metric or other rows"
+            )
+        return value
+
+    def _value(self, rows: Rows, settings: dict[str, Any]) -> float:
+        if self.per_row is not None:
+            mean = rows.mean(self.per_row(rows, **settings))
+            return float(self.finish(mean)) if self.finish else mean
+        assert self.function is not None  # a metric has one of the two
+        return float(self.function(rows, **settings))
+
+    def losses(self, rows: Rows, given: Parameters | None = None) -> Floats | None:
+        """One value a row, of which the score is (the finish of) the mean; None where there are none."""
+        if self.per_row is None:
+            return None
+        return np.asarray(self.per_row(rows, **self.settings(given or {})), dtype=np.float64)
+
+
+def _require_usable(metric: TableMetric, rows: Rows) -> None:
+    if not len(rows.truth):
+        raise ScoringInputError("empty_input", "the solution", "a part has no rows", "give each part rows")
+    if metric.needs_group and rows.group is None:
+        raise ScoringInputError(
+            "bad_parameter", "group", f"{metric.name} needs a group column", "name one in the solution"
+        )
+    if rows.weight is not None and not metric.weighted:
+        raise ScoringInputError(
+            "bad_parameter",
+            "weight",
+            f"{metric.name} takes no weights",
+            "leave the column out or choose another metric",
+        )
+    if rows.weight is not None and not (np.all(rows.weight >= 0) and 0 < rows.weight.sum() < math.inf):
+        raise ScoringInputError(
+            "out_of_range", "weight", "the weights are no weights", "give numbers from 0, not all of them 0"
+        )
+
+
+def undefined(what: str, right: str) -> ScoringInputError:
+    """The error of a solution on which a metric has no value."""
+    return ScoringInputError("no_scorable_task", "the solution", what, right)
+
+
+def mean_over_groups(metric: TableMetric, rows: Rows, given: Parameters | None = None) -> float:
+    """The mean of the metric over the groups of rows, each counting once; groups on which it has no value are left out."""
+    if rows.group is None:
+        raise ScoringInputError("bad_parameter", "group", "there is no group column", "name one in the solution")
+    scores = [score for part in groups_of(rows) if (score := _score_or_none(metric, part, given)) is not None]
+    if not scores:
+        raise undefined(f"{metric.name} has no value on any group", "choose another metric or grouping")
+    return sum(scores) / len(scores)
+
+
+def groups_of(rows: Rows) -> list[Rows]:
+    """The rows of each group, in the order of the groups' codes."""
+    assert rows.group is not None  # asked by callers
+    order = np.argsort(rows.group, kind="stable")
+    starts = np.flatnonzero(np.diff(rows.group[order], prepend=-1))
+    return [rows.take(places) for places in np.split(order, starts[1:])]
+
+
+def _score_or_none(metric: TableMetric, rows: Rows, given: Parameters | None) -> float | None:
+    try:
+        return metric.score(rows, given)
+    except ScoringInputError as error:
+        if error.code == "no_scorable_task":
+            return None
+        raise

@@ -1,0 +1,193 @@
+"""Metrics of several classes: the truth is a class, the prediction a class or a probability for each."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from scoring.tables.metrics.base import Floats, Parameter, Prediction, Rows, TableMetric, Target, undefined
+
+_TARGET: Final = Target("class")
+_CLASS, _PROBABILITIES = Prediction("class"), Prediction("probability", "per class")
+_SKLEARN: Final = "scikit-learn: sklearn.metrics."
+_EPSILON: Final = float(np.finfo(np.float64).eps)
+
+
+def hits(rows: Rows) -> Any:
+    """Where the predicted class is the true one."""
+    return rows.truth == rows.prediction
+
+
+def _confusion(rows: Rows) -> Floats:
+    """Weights of (true class, predicted class)."""
+    places = rows.truth.astype(np.int64) * rows.classes + rows.prediction.astype(np.int64)
+    counts = np.bincount(places, rows.weight, rows.classes**2).astype(np.float64)
+    return counts.reshape(rows.classes, rows.classes)
+
+
+def balanced_accuracy(rows: Rows) -> float:
+    """Mean share found of each class that occurs in the truth."""
+    table = _confusion(rows)
+    sizes = table.sum(axis=1)
+    return float(np.mean(np.diag(table)[sizes > 0] / sizes[sizes > 0]))
+
+
+def _f1_of_classes(rows: Rows) -> tuple[Floats, Floats]:
+    """F1 and true weight of each class that occurs in truth or prediction."""
+    table = _confusion(rows)
+    true, predicted = table.sum(axis=1), table.sum(axis=0)
+    there = true + predicted > 0
+    return 2 * np.diag(table)[there] / (true + predicted)[there], true[there]
+
+
+def macro_f1(rows: Rows) -> float:
+    """Mean F1 of the classes that occur in truth or prediction."""
+    return float(np.mean(_f1_of_classes(rows)[0]))
+
+
+def weighted_f1(rows: Rows) -> float:
+    """Mean F1 of the classes, each counting by its size."""
+    scores, sizes = _f1_of_classes(rows)
+    return float(np.average(scores, weights=sizes))
+
+
+def macro_precision(rows: Rows) -> float:
+    """Mean precision of the classes that occur in truth or prediction; one never predicted has precision 0."""
+    table = _confusion(rows)
+    true, predicted = table.sum(axis=1), table.sum(axis=0)
+    there = true + predicted > 0
+    return float(np.mean(np.diag(table)[there] / np.where(predicted > 0, predicted, 1.0)[there]))
+
+
+def cohen_kappa(rows: Rows, *, weights: str) -> float:
+    """Agreement beyond chance; with weights, a mistake costs the distance of the classes or its square."""
+    table = _confusion(rows)
+    there = table.sum(axis=0) + table.sum(axis=1) > 0
+    table = table[np.ix_(there, there)]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    gaps = np.abs(np.subtract.outer(np.arange(len(table)), np.arange(len(table)))).astype(np.float64)
+    cost = {"none": (gaps > 0).astype(np.float64), "linear": gaps, "quadratic": gaps**2}[weights]
+    if (cost * expected).sum() == 0:
+        raise undefined("only one class occurs", "give each part rows of several")
+    return float(1 - (cost * table).sum() / (cost * expected).sum())
+
+
+def quadratic_kappa(rows: Rows) -> float:
+    """Cohen's kappa with squared distances of the classes."""
+    return cohen_kappa(rows, weights="quadratic")
+
+
+def matthews_correlation(rows: Rows) -> float:
+    """Correlation of truth and prediction; 0 where either holds one class alone."""
+    table = _confusion(rows)
+    true, predicted, total = table.sum(axis=1), table.sum(axis=0), table.sum()
+    joint = np.trace(table) * total - true @ predicted
+    spread = (total**2 - true @ true) * (total**2 - predicted @ predicted)
+    return float(joint / np.sqrt(spread)) if spread > 0 else 0.0
+
+
+def class_log_losses(rows: Rows) -> Floats:
+    """Minus the logarithm of the probability of the true class, clipped by 2.2e-16."""
+    chosen = np.take_along_axis(rows.prediction, rows.truth.astype(np.int64)[:, np.newaxis], axis=1)[:, 0]
+    return -np.log(np.clip(chosen.astype(np.float64), _EPSILON, 1 - _EPSILON))
+
+
+def class_brier_losses(rows: Rows) -> Floats:
+    """Squared distance of the probabilities from the truth, summed over the classes."""
+    truth = rows.truth[:, np.newaxis] == np.arange(rows.classes)
+    return np.asarray(((rows.prediction - truth) ** 2).sum(axis=1), dtype=np.float64)
+
+
+def macro_roc_auc(rows: Rows) -> float:
+    """Mean ROC AUC of each class against the others; classes that do not occur, or alone, are left out."""
+    from sklearn.metrics import roc_auc_score  # here, because loading it takes longer than scoring most files
+
+    scores = []
+    for place in range(rows.classes):
+        truth = rows.truth == place
+        if 0 < np.count_nonzero(truth) < len(truth):
+            scores.append(float(roc_auc_score(truth, rows.prediction[:, place], sample_weight=rows.weight)))
+    if not scores:
+        raise undefined("only one class occurs", "give each part rows of several")
+    return sum(scores) / len(scores)
+
+
+def top_k_hits(rows: Rows, *, k: int) -> Any:
+    """Whether the true class is among the k most probable; of equal ones the later class counts as more probable."""
+    best = np.argsort(rows.prediction, axis=1, kind="mergesort")[:, ::-1][:, :k]
+    return (best == rows.truth[:, np.newaxis]).any(axis=1)
+
+
+def _of_labels(
+    name: str, title: str, text: str, source: str, function: Any, words: str = "", low: float = 0.0, **more: Any
+) -> TableMetric:
+    return TableMetric(
+        name,
+        title,
+        "multi-class",
+        text,
+        "max",
+        (low, 1.0),
+        _TARGET,
+        _CLASS,
+        source,
+        function,
+        perfect=1.0,
+        words=words,
+        **more,
+    )
+
+
+METRICS: Final = (
+    TableMetric(
+        "accuracy", "Accuracy", "multi-class", "Share of the rows whose class is right.", "max", (0.0, 1.0), _TARGET, _CLASS,
+        _SKLEARN + "accuracy_score", per_row=hits, perfect=1.0,
+    ),
+    _of_labels(
+        "balanced_accuracy", "Balanced accuracy", "Mean share found of each class: rare classes count as much as frequent ones.",
+        _SKLEARN + "balanced_accuracy_score", balanced_accuracy, "macro recall",
+    ),
+    _of_labels("macro_f1", "Macro F1", "Mean F1 of the classes.", _SKLEARN + "f1_score(average='macro')", macro_f1),
+    _of_labels(
+        "weighted_f1", "Weighted F1", "Mean F1 of the classes by size.", _SKLEARN + "f1_score(average='weighted')", weighted_f1,
+    ),
+    _of_labels(
+        "macro_precision", "Macro precision", "Mean precision of the classes.", _SKLEARN + "precision_score(average='macro')",
+        macro_precision,
+    ),
+    _of_labels(
+        "cohen_kappa", "Cohen's kappa", "Agreement beyond chance.", _SKLEARN + "cohen_kappa_score", cohen_kappa, low=-1.0,
+        parameters=(Parameter("weights", "choice", "none", "what a mistake costs", choices=("none", "linear", "quadratic")),),
+    ),
+    _of_labels(
+        "quadratic_weighted_kappa", "Quadratic weighted kappa",
+        "Agreement of ordered classes beyond chance; far mistakes cost more.",
+        _SKLEARN + "cohen_kappa_score(weights='quadratic')", quadratic_kappa, "qwk ordinal", low=-1.0,
+    ),
+    _of_labels(
+        "matthews_correlation", "Matthews correlation", "Correlation of truth and prediction; fair to rare classes.",
+        _SKLEARN + "matthews_corrcoef", matthews_correlation, "mcc phi", low=-1.0,
+    ),
+    TableMetric(
+        "class_log_loss", "Multi-class log loss", "multi-class", "Mean of minus the logarithm of the true class's probability.",
+        "min", (0.0, None), _TARGET, _PROBABILITIES, _SKLEARN + "log_loss", per_row=class_log_losses, perfect=0.0,
+        words="cross entropy",
+    ),
+    TableMetric(
+        "class_brier_score", "Multi-class Brier score", "multi-class", "Squared distance of the probabilities from the truth.",
+        "min", (0.0, 2.0), _TARGET, _PROBABILITIES, _SKLEARN + "brier_score_loss(scale_by_half=False)",
+        per_row=class_brier_losses, perfect=0.0,
+    ),
+    TableMetric(
+        "macro_roc_auc", "Macro ROC AUC", "multi-class", "Mean ROC AUC of each class against the others.", "max", (0.0, 1.0),
+        _TARGET, _PROBABILITIES, _SKLEARN + "roc_auc_score(multi_class='ovr')", macro_roc_auc, perfect=1.0,
+        words="one versus rest",
+    ),
+    TableMetric(
+        "top_k_accuracy", "Top-k accuracy", "multi-class", "Share of the rows whose class is among the k most probable.", "max",
+        (0.0, 1.0), _TARGET, _PROBABILITIES, _SKLEARN + "top_k_accuracy_score", per_row=top_k_hits, perfect=1.0,
+        parameters=(Parameter("k", "integer", 5, "how many classes count", 1, 1000),),
+    ),
+)  # fmt: skip
+"""The metrics of several classes."""

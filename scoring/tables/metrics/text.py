@@ -1,0 +1,157 @@
+"""Metrics of texts."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from scoring.tables.metrics.base import Floats, Prediction, Rows, TableMetric, Target, undefined
+
+_TEXT, _PREDICTED = Target("text"), Prediction("text")
+_PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
+_ARTICLES: Final = re.compile(r"\b(a|an|the)\b")
+
+
+def _pairs(rows: Rows) -> list[tuple[str, str]]:
+    return [(str(truth), str(prediction)) for truth, prediction in zip(rows.truth, rows.prediction, strict=True)]
+
+
+def _normal(text: str) -> list[str]:
+    """Words in lower case, without punctuation and articles, as SQuAD compares answers."""
+    return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
+
+
+def exact_matches(rows: Rows) -> Floats:
+    """1 where both texts have the same words, but for case, punctuation and articles."""
+    return np.array([float(_normal(truth) == _normal(prediction)) for truth, prediction in _pairs(rows)])
+
+
+def _token_f1(truth: str, prediction: str) -> float:
+    true, predicted = _normal(truth), _normal(prediction)
+    if not true or not predicted:
+        return float(true == predicted)
+    both = sum((Counter(true) & Counter(predicted)).values())
+    return 2 * both / (len(true) + len(predicted))
+
+
+def token_f1(rows: Rows) -> Floats:
+    """Each row's F1 of the words that both texts share."""
+    return np.array([_token_f1(*pair) for pair in _pairs(rows)])
+
+
+def _distance(first: Sequence[str], second: Sequence[str]) -> int:
+    """Levenshtein's distance, a row of the table at a time."""
+    codes: dict[str, int] = {}
+    one, other = (
+        np.array([codes.setdefault(unit, len(codes)) for unit in units], dtype=np.int64) for units in (first, second)
+    )
+    places = np.arange(len(other) + 1)
+    row = places.copy()
+    for count, unit in enumerate(one, start=1):
+        changed = np.concatenate([[count], np.minimum(row[1:] + 1, row[:-1] + (other != unit))])
+        row = np.minimum.accumulate(changed - places) + places
+    return int(row[-1])
+
+
+def _error_rate(rows: Rows, units: Callable[[str], Sequence[str]]) -> float:
+    pairs = [(units(truth), units(prediction)) for truth, prediction in _pairs(rows)]
+    length = rows.mean([len(truth) for truth, _ in pairs])
+    if length == 0:
+        raise undefined("all true texts are empty", "give each part texts")
+    return rows.mean([_distance(truth, prediction) for truth, prediction in pairs]) / length
+
+
+def word_error_rate(rows: Rows) -> float:
+    """Edits of words over the number of true words, all rows together."""
+    return _error_rate(rows, str.split)
+
+
+def character_error_rate(rows: Rows) -> float:
+    """Edits of characters over the number of true characters, all rows together."""
+    return _error_rate(rows, tuple)
+
+
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    """Length of the longest common subsequence."""
+    row = [0] * (len(second) + 1)
+    for unit in first:
+        before = 0
+        for place, other in enumerate(second, start=1):
+            before, row[place] = row[place], before + 1 if unit == other else max(row[place], row[place - 1])
+    return row[-1]
+
+
+def _rouge_l(truth: str, prediction: str) -> float:
+    true, predicted = (re.findall(r"[a-z0-9]+", text.lower()) for text in (truth, prediction))
+    length = len(true) + len(predicted)
+    return 2 * _common(true, predicted) / length if length else 0.0
+
+
+def rouge_l(rows: Rows) -> Floats:
+    """Each row's F1 of the longest common subsequence of words."""
+    return np.array([_rouge_l(*pair) for pair in _pairs(rows)])
+
+
+def bleu(rows: Rows) -> float:
+    """BLEU of the corpus, by sacrebleu."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    return float(
+        BLEU().corpus_score([str(text) for text in rows.prediction], [[str(text) for text in rows.truth]]).score
+    )
+
+
+def chrf(rows: Rows) -> float:
+    """chrF of the corpus, by sacrebleu."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    return float(
+        CHRF().corpus_score([str(text) for text in rows.prediction], [[str(text) for text in rows.truth]]).score
+    )
+
+
+def _text_metric(name: str, title: str, text: str, source: str, **more: Any) -> TableMetric:
+    settings: dict[str, Any] = {"direction": "max", "range": (0.0, 1.0), "perfect": 1.0} | more
+    return TableMetric(
+        name=name, title=title, group="text", help=text, target=_TEXT, prediction=_PREDICTED, source=source, **settings
+    )
+
+
+METRICS: Final = (
+    _text_metric(
+        "exact_match", "Exact match", "Share of the answers that are right, but for case, punctuation and articles.",
+        "Rajpurkar et al. (2016), SQuAD, EMNLP", per_row=exact_matches, words="em question answering",
+    ),
+    _text_metric(
+        "token_f1", "Token F1", "Mean F1 of the words that answer and truth share.", "Rajpurkar et al. (2016), SQuAD, EMNLP",
+        per_row=token_f1, words="squad",
+    ),
+    _text_metric(
+        "bleu", "BLEU", "Overlap of word sequences, for translations.", "sacrebleu.metrics.BLEU", function=bleu,
+        range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation",
+    ),
+    _text_metric(
+        "chrf", "chrF", "Overlap of character sequences, for translations into languages with many word forms.",
+        "sacrebleu.metrics.CHRF", function=chrf, range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation",
+    ),
+    _text_metric(
+        "rouge_l", "ROUGE-L", "Longest common sequence of words, for summaries.", "Lin (2004), ROUGE, ACL workshop",
+        per_row=rouge_l, words="summary summarization",
+    ),
+    _text_metric(
+        "word_error_rate", "Word error rate", "Edits of words over the number of true words.",
+        "Levenshtein (1966), Soviet Physics Doklady 10(8)", function=word_error_rate, direction="min", range=(0.0, None),
+        perfect=0.0, words="wer speech",
+    ),
+    _text_metric(
+        "character_error_rate", "Character error rate", "Edits of characters over the number of true characters.",
+        "Levenshtein (1966), Soviet Physics Doklady 10(8)", function=character_error_rate, direction="min", range=(0.0, None),
+        perfect=0.0, words="cer ocr",
+    ),
+)  # fmt: skip
+"""The metrics of texts."""

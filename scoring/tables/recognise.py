@@ -1,0 +1,128 @@
+"""What an uploaded table seems to be: its columns, their types and values, and which of them are id and target."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from scoring.tables.files import Source, opened, read_source
+from scoring.tables.splitting import usage_column
+
+Recognised = Literal["integer", "number", "text"]
+Kind = Literal["binary", "class", "count", "number", "text", "constant", "unique"]
+
+FIRST_ROWS: Final = 20
+MAX_CLASSES: Final = 200
+_EXAMPLES: Final = 5
+_ID_NAMES: Final = ("id", "row_id", "item_id", "index")
+
+
+@dataclass(frozen=True)
+class ColumnPreview:
+    """One column as it was found. `kind` says what it could be as a target; `classes` its values where they are few."""
+
+    name: str
+    type: Recognised
+    kind: Kind
+    distinct: int
+    missing: int
+    examples: tuple[str, ...]
+    minimum: float | None
+    maximum: float | None
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TablePreview:
+    """A recognised table: columns, the first rows as text, and proposals for the roles of its columns."""
+
+    format: str
+    rows: int
+    columns: tuple[ColumnPreview, ...]
+    first_rows: tuple[tuple[str, ...], ...]
+    id_column: str | None
+    targets: tuple[str, ...]
+    usage_column: str | None
+
+    def column(self, name: str) -> ColumnPreview:
+        """The column of that name; KeyError for another."""
+        return {column.name: column for column in self.columns}[name]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, for a page or a row that keeps them."""
+        return asdict(self)
+
+
+def recognise(path: Path, *, filename: str | None = None) -> TablePreview:
+    """Read the table and propose what its columns are.
+
+    Raises `ScoringInputError` as `scoring.tables.files.read_table`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "solution.csv"
+    ...     _ = path.write_text("id,price,Usage\\n1,2.5,Public\\n2,3.5,Private\\n")
+    ...     found = recognise(path)
+    >>> found.id_column, found.targets, found.usage_column
+    ('id', ('price',), 'Usage')
+    """
+    with opened(path, filename=filename) as source:
+        return preview_of(read_source(source), source)
+
+
+def preview_of(table: pl.DataFrame, source: Source) -> TablePreview:
+    """As `recognise`, for a table that was read already."""
+    columns = tuple(_preview(table[name]) for name in table.columns)
+    usage = usage_column(table)
+    identity = _id_column(columns, table.height)
+    rest = tuple(
+        column.name for column in columns if column.name not in (identity, usage) and column.kind != "constant"
+    )
+    shown = table.head(FIRST_ROWS).select(pl.all().cast(pl.String).fill_null("")).rows()
+    return TablePreview(source.format, table.height, columns, tuple(shown), identity, rest, usage)
+
+
+def _preview(column: pl.Series) -> ColumnPreview:
+    values = column.drop_nulls()
+    distinct = values.n_unique()
+    numbers = values.dtype.is_numeric()
+    classes = sorted(values.unique().to_list()) if 0 < distinct <= MAX_CLASSES else []
+    low, high = (float(values.min()), float(values.max())) if numbers and len(values) else (None, None)  # type: ignore[arg-type]  # numbers
+    return ColumnPreview(
+        column.name, _type(column), _kind(values, distinct), distinct, column.null_count(),
+        tuple(str(value) for value in values.head(_EXAMPLES)), low, high, tuple(map(str, classes)),
+    )  # fmt: skip
+
+
+def _type(column: pl.Series) -> Recognised:
+    if column.dtype.is_integer():
+        return "integer"
+    return "number" if column.dtype.is_numeric() else "text"
+
+
+def _kind(values: pl.Series, distinct: int) -> Kind:
+    """What such values can be a target of, the likeliest first."""
+    if distinct < 2:
+        return "constant"
+    if distinct == 2:
+        return "binary"
+    whole = values.dtype.is_integer()
+    if values.dtype.is_float():
+        return "number"
+    if distinct == len(values) and len(values) > MAX_CLASSES // 10:
+        return "unique"
+    if distinct <= MAX_CLASSES and distinct * 5 <= len(values):
+        return "class"
+    return ("count" if int(values.min()) >= 0 else "number") if whole else "text"  # type: ignore[arg-type]  # whole numbers
+
+
+def _id_column(columns: tuple[ColumnPreview, ...], rows: int) -> str | None:
+    """A column without gaps and repeats: by its name, else the first one that is text or whole numbers."""
+    able = [column for column in columns if column.distinct == rows and not column.missing and column.type != "number"]
+    named = [
+        column for column in able if column.name.lower() in _ID_NAMES or column.name.lower().endswith(("_id", "id"))
+    ]
+    return next((column.name for column in (*named, *able)), None)

@@ -1,0 +1,228 @@
+"""The reference folder of a table competition: the solution, and ``metric.json``, which says how it is scored.
+
+solution.csv (or .parquet)    ids, targets, Usage, and what the metric wants: weights, groups
+metric.json                   {"format": 1, "id_column": "id", "targets": ["price"], "usage_column": "Usage",
+                               "metrics": [{"name": "rmse", "key": "rmse", "parameters": {}}],
+                               "schema": {"id_column": "id", "columns": [{"name": "price"}]}}
+metric.py                     a metric of one's own, where a metric is called by that name
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from scoring.errors import ScoringInputError
+from scoring.tables import metrics
+from scoring.tables.align import bad_reference, ids_of
+from scoring.tables.columns import schema_for
+from scoring.tables.files import read_table, write_table
+from scoring.tables.formats import is_table_name
+from scoring.tables.schema import TableSchema
+from scoring.tables.splitting import USAGE, USAGES, usage_of
+
+FORMAT: Final = 1
+DESCRIPTION: Final = "metric.json"
+SOLUTION: Final = "solution"
+OWN_METRIC: Final = "metric.py"
+"""The name of a metric that lies as a file beside the description."""
+
+
+@dataclass(frozen=True)
+class ChosenMetric:
+    """A metric with its parameters, and the key under which its score is written. With `per_group` the score is the mean
+    of the groups' scores."""
+
+    name: str
+    key: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    per_group: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.is_own:
+            metrics.metric(self.name).settings(self.parameters)
+        key = self.key or ("score" if self.is_own else self.name)
+        object.__setattr__(self, "key", key)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the organizer's own file."""
+        return self.name == OWN_METRIC
+
+
+@dataclass(frozen=True)
+class TableReference:
+    """How a table competition is scored: what ``metric.json`` holds."""
+
+    id_column: str
+    targets: tuple[str, ...]
+    metrics: tuple[ChosenMetric, ...]
+    schema: TableSchema
+    usage_column: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    per_sample: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, as they stand in the file."""
+        plain = {
+            field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) is not None
+        }
+        listed = {
+            "metrics": [asdict(metric) for metric in self.metrics],
+            "schema": self.schema.as_json(),
+            "targets": list(self.targets),
+        }
+        return {"format": FORMAT, **plain, **listed}
+
+    @classmethod
+    def from_json(cls, value: object) -> TableReference:
+        """What `as_json` wrote, or a person. Raises `ScoringInputError` (``bad_reference``, ``bad_schema`` and such)."""
+        known = {field.name for field in fields(cls)}
+        if not isinstance(value, dict) or value.get("format") != FORMAT or set(value) - known - {"format"}:
+            raise _bad(f"it is no mapping of format {FORMAT} with {', '.join(sorted(known))}")
+        absent = {"id_column", "targets", "metrics", "schema"} - set(value)
+        if absent:
+            raise _bad(f"{', '.join(sorted(absent))} is missing")
+        given = {name: value[name] for name in known & set(value)}
+        given["metrics"] = tuple(_chosen(one) for one in given["metrics"])
+        given["schema"] = TableSchema.from_json(given["schema"])
+        return cls(**{**given, "targets": tuple(given["targets"])})
+
+
+def _chosen(value: object) -> ChosenMetric:
+    known = {field.name for field in fields(ChosenMetric)}
+    if not isinstance(value, dict) or "name" not in value or set(value) - known:
+        raise _bad(f"a metric is no mapping with {', '.join(sorted(known))}")
+    return ChosenMetric(**value)
+
+
+def _bad(what: str) -> ScoringInputError:
+    return ScoringInputError("bad_reference", DESCRIPTION, what, "write it with scoring.tables.reference.write")
+
+
+def reference_for(
+    solution: pl.DataFrame,
+    chosen: Sequence[ChosenMetric],
+    *,
+    id_column: str,
+    targets: Sequence[str],
+    usage_column: str | None = None,
+    weight: str | None = None,
+    group: str | None = None,
+    per_sample: bool = False,
+    schema: TableSchema | None = None,
+) -> TableReference:
+    """How a solution is scored by these metrics, once it was seen that they fit it and each other.
+
+    Parameters
+    ----------
+    chosen : the first metric decides which columns a team predicts; those of the others must be the same
+    schema : what a team's table looks like, for a metric of one's own; by default as the target columns
+
+    Raises `ScoringInputError` with what does not fit.
+    """
+    ids_of(solution, id_column)
+    schemas = [_schema_of(solution, metric, id_column, targets, schema) for metric in chosen]
+    if not schemas:
+        raise ScoringInputError("bad_parameter", "metrics", "there is none", "choose at least one")
+    for metric, other in zip(chosen, schemas, strict=True):
+        if other != schemas[0]:
+            raise ScoringInputError(
+                "bad_parameter",
+                metric.name,
+                f"it needs other predictions than {chosen[0].name}",
+                "choose metrics of one kind",
+            )
+    keys = [metric.key for metric in chosen]
+    if len(set(keys)) < len(keys):
+        raise ScoringInputError("bad_parameter", "metrics", "two have the same key", "give each a key of its own")
+    return TableReference(id_column, tuple(targets), tuple(chosen), schemas[0], usage_column, weight, group, per_sample)
+
+
+def _schema_of(
+    solution: pl.DataFrame, metric: ChosenMetric, id_column: str, targets: Sequence[str], given: TableSchema | None
+) -> TableSchema:
+    if given is not None:
+        return given
+    if metric.is_own:
+        return schema_like(solution.select(id_column, *targets), id_column)
+    return schema_for(
+        solution, metrics.metric(metric.name), id_column=id_column, targets=targets, parameters=metric.parameters
+    )
+
+
+def schema_like(table: pl.DataFrame, id_column: str) -> TableSchema:
+    """A schema with the table's own columns: numbers are numbers, all else is text.
+
+    >>> schema_like(pl.DataFrame({"id": [1], "price": [2.5]}), "id").names
+    ('id', 'price')
+    """
+    columns = [
+        {"name": name, "type": "number" if kind.is_numeric() else "text"}
+        for name, kind in table.schema.items()
+        if name != id_column
+    ]
+    return TableSchema.from_json({"id_column": id_column, "columns": columns, "rows": table.height})
+
+
+def write(folder: Path, solution: pl.DataFrame, reference: TableReference, *, metric_file: bytes | None = None) -> Path:
+    """Write the reference folder: the solution as Parquet, the description, and the organizer's own metric; the description's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_table(solution, folder / f"{SOLUTION}.parquet")
+    if metric_file is not None:
+        (folder / OWN_METRIC).write_bytes(metric_file)
+    path = folder / DESCRIPTION
+    path.write_text(json.dumps(reference.as_json(), indent=1) + "\n", "utf-8")
+    return path
+
+
+def read(folder: Path) -> tuple[TableReference, pl.DataFrame]:
+    """The description and the solution of a reference folder, its id column as `ids_of` gives it.
+
+    Raises `ScoringInputError` (``bad_reference`` and such): the organizer's to mend.
+    """
+    try:
+        value = json.loads((folder / DESCRIPTION).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise _bad(f"it cannot be read ({error})") from error
+    reference = TableReference.from_json(value)
+    solution = read_table(_solution(folder))
+    return reference, solution.with_columns(ids_of(solution, reference.id_column).alias(reference.id_column))
+
+
+def _solution(folder: Path) -> Path:
+    files = [
+        path for path in sorted(folder.iterdir()) if path.name.startswith(f"{SOLUTION}.") and is_table_name(path.name)
+    ]
+    if len(files) != 1:
+        raise ScoringInputError(
+            "bad_reference", SOLUTION, f"there are {len(files)} files of that name", "give one, such as solution.csv"
+        )
+    return files[0]
+
+
+def parts_of(reference: TableReference, solution: pl.DataFrame) -> dict[str, pl.Series]:
+    """Which rows each part holds: ``public`` and ``private`` where there are both, else the one part under the name ``""``.
+
+    >>> sorted(parts_of(TableReference("id", (), (), None, "Usage"), pl.DataFrame({"Usage": ["Public", "Private"]})))
+    ['private', 'public']
+    """
+    if reference.usage_column is None:
+        return {"": pl.Series([True], dtype=pl.Boolean).new_from_index(0, solution.height)}
+    usage = usage_of(solution, reference.usage_column)
+    parts = {name.lower(): usage == name for name in USAGES[:2] if (usage == name).any()}
+    return parts if len(parts) > 1 else {"": next(iter(parts.values()))}
+
+
+def columns_of_targets(reference: TableReference, solution: pl.DataFrame) -> pl.DataFrame:
+    """The solution without the column that says which part a row belongs to."""
+    absent = [name for name in reference.targets if name not in solution.columns]
+    if absent:
+        raise bad_reference(absent[0], "there is no such column")
+    return solution.drop(reference.usage_column or USAGE, strict=False)

@@ -1,0 +1,169 @@
+"""Tables to begin with: the sample submission, and the best constant as a baseline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from scoring.tables.align import ids_of
+from scoring.tables.columns import LEAST, classes_of, schema_for
+from scoring.tables.metrics.base import Floats, Parameters, TableMetric
+from scoring.tables.schema import Column, TableSchema, Value
+
+_BY_MEDIAN: Final = (
+    "mae", "median_absolute_error", "mape", "smape", "wape", "mean_column_mae", "mase", "huber_loss", "log_cosh_loss", "concordance_index",
+)  # fmt: skip
+
+
+def sample_submission(solution: pl.DataFrame, schema: TableSchema) -> pl.DataFrame:
+    """A right table that knows nothing: zeros, the first class, equal probabilities. Its ids are the solution's.
+
+    >>> sample_submission(pl.DataFrame({"id": [1], "price": [9.5]}), TableSchema("id", (Column("price"),))).rows()
+    [(1, 0.0)]
+    """
+    equal = {name: 1 / len(group) for group in schema.probabilities for name in group}
+    values = {column.name: equal.get(column.name, _neutral(column)) for column in schema.columns}
+    return _constant(solution, schema, values)
+
+
+def _neutral(column: Column) -> Value:
+    if column.allowed:
+        return column.allowed[0]
+    if column.type == "text":
+        return ""
+    low, high = column.minimum, column.maximum
+    if low == 0 and high == 1 and column.type == "number":
+        return 0.5
+    value = 0 if low is None or low <= 0 else max(1, low)
+    value = min(value, high) if high is not None else value
+    return float(value) if column.type == "number" else int(value)
+
+
+def _constant(solution: pl.DataFrame, schema: TableSchema, values: dict[str, Value]) -> pl.DataFrame:
+    ids = ids_of(solution, schema.id_column).alias(schema.id_column)
+    return pl.DataFrame([ids]).with_columns(pl.lit(value).alias(name) for name, value in values.items())
+
+
+def constant_baseline(
+    solution: pl.DataFrame,
+    metric: TableMetric,
+    *,
+    id_column: str,
+    targets: Sequence[str],
+    parameters: Parameters | None = None,
+    train: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """The constant that suits the metric, one row for each of the solution's ids.
+
+    The mean, the median or a quantile; the most frequent class, or the shares of the classes; the most frequent items.
+    It is learnt from `train` where that has the target columns; else from the solution, which tells its mean to
+    whoever reads the table: do that only where the baseline stays with the organizers.
+    """
+    schema = schema_for(solution, metric, id_column=id_column, targets=targets, parameters=parameters)
+    known = train if train is not None and set(targets) <= set(train.columns) else solution
+    learning = _Learning(metric, known, tuple(targets), metric.settings(parameters or {}), schema)
+    return _constant(solution, schema, _LEARNERS[metric.prediction.kind](learning))
+
+
+@dataclass(frozen=True)
+class _Learning:
+    """What a constant is learnt from."""
+
+    metric: TableMetric
+    known: pl.DataFrame
+    targets: tuple[str, ...]
+    settings: dict[str, Any]
+    schema: TableSchema
+
+    @property
+    def first(self) -> pl.Series:
+        """The (first) target column."""
+        return self.known[self.targets[0]]
+
+
+Constants = dict[str, Value]
+
+
+def _shares(about: _Learning) -> Constants:
+    """The share of the ones in each column, or of each class."""
+    if about.metric.prediction.layout == "same":
+        return {name: _share_of(about.known[name], classes_of(about.known[name])[-1]) for name in about.targets}
+    shares = {str(value): _share_of(about.first, value) for value in classes_of(about.first)}
+    prefix = f"{about.targets[0]}_"
+    names = [column.name for column in about.schema.columns]
+    given = {name: shares.get(name.removeprefix(prefix), shares.get(name, 0.0)) for name in names}
+    return {name: value / sum(given.values()) for name, value in given.items()}
+
+
+def _share_of(column: pl.Series, value: Value) -> float:
+    values = column.drop_nulls().cast(pl.String if isinstance(value, str) else pl.Float64)
+    return float((values == value).sum()) / max(len(values), 1)
+
+
+def _most_frequent(about: _Learning) -> Constants:
+    allowed = {column.name: column.allowed for column in about.schema.columns}
+    return {name: max(allowed[name], key=partial(_share_of, about.known[name])) for name in about.targets}
+
+
+def _texts(about: _Learning) -> Constants:
+    """The most frequent items of lists, the most frequent text, one cluster, no mask and no box."""
+    values = about.first.drop_nulls().cast(pl.String).to_list()
+    text = ""
+    if about.metric.group == "ranking and retrieval":
+        counts = Counter(item for value in values for item in value.split())
+        text = " ".join(item for item, _ in counts.most_common(about.settings["k"]))
+    elif about.metric.group == "clustering":
+        text = "0"
+    elif about.metric.group == "text" and values:
+        text = Counter(values).most_common(1)[0][0]
+    return {about.targets[0]: text}
+
+
+def _numbers(about: _Learning) -> Constants:
+    if about.metric.target.kind == "binary":
+        return _shares(about)
+    if about.metric.prediction.layout == "same":
+        return {name: _centre(about, _finite(about.known[name])) for name in about.targets}
+    names = (column.name for column in about.schema.columns)
+    return dict(zip(names, _spread(about, _finite(about.first)), strict=True))
+
+
+def _finite(column: pl.Series) -> Floats:
+    values = column.cast(pl.Float64, strict=False).drop_nulls()
+    return values.filter(values.is_finite()).to_numpy()
+
+
+def _centre(about: _Learning, values: Floats) -> float:
+    if "level" in about.settings:
+        return float(np.quantile(values, about.settings["level"]))
+    if about.metric.name == "rmsle":
+        return float(np.expm1(np.log1p(values).mean()))
+    centre = float(np.median(values) if about.metric.name in _BY_MEDIAN else np.mean(values))
+    return max(centre, LEAST) if about.metric.prediction.kind == "positive" else centre
+
+
+def _spread(about: _Learning, values: Floats) -> list[float]:
+    """The values of several columns: quantiles, an interval, members, mean and deviation, or one centre."""
+    if about.metric.prediction.roles == ("mean", "sd"):
+        return [float(values.mean()), max(float(values.std()), LEAST)]
+    levels = _levels(about.settings)
+    return [float(np.quantile(values, level)) for level in levels] if levels else [_centre(about, values)]
+
+
+def _levels(settings: dict[str, Any]) -> list[float]:
+    if "levels" in settings:
+        return list(settings["levels"])
+    if "alpha" in settings:
+        return [settings["alpha"] / 2, 1 - settings["alpha"] / 2]
+    return [(member + 0.5) / settings["members"] for member in range(settings.get("members", 0))]
+
+
+_LEARNERS: Final[dict[str, Callable[[_Learning], Constants]]] = {
+    "number": _numbers, "positive": _numbers, "probability": _shares, "class": _most_frequent, "binary": _most_frequent, "text": _texts,
+}  # fmt: skip

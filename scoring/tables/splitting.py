@@ -1,0 +1,122 @@
+"""The public and the private part of a solution: by a column that is there, or by a seeded share of the rows."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import numpy as np
+import polars as pl
+
+from scoring.errors import ScoringInputError
+from scoring.tables.formats import listed
+
+Usage = Literal["Public", "Private", "Ignored"]
+
+USAGE: Final = "Usage"
+USAGES: Final[tuple[Usage, ...]] = ("Public", "Private", "Ignored")
+_NAMES: Final = ("usage", "split")
+_STRATA: Final = 10
+_FEW: Final = 20
+
+
+def usage_column(table: pl.DataFrame) -> str | None:
+    """The column that says which part a row belongs to, if there is one: ``Usage`` or ``split`` with their values.
+
+    >>> usage_column(pl.DataFrame({"id": [1, 2], "split": ["public", "private"]}))
+    'split'
+    """
+    known = {usage.lower() for usage in USAGES}
+    for name in table.columns:
+        if name.lower() in _NAMES and table[name].dtype == pl.String:
+            values = {str(value).strip().lower() for value in table[name].unique().to_list()}
+            if values <= known:
+                return name
+    return None
+
+
+def usage_of(table: pl.DataFrame, column: str) -> pl.Series:
+    """The parts as `USAGES` spells them.
+
+    Raises `ScoringInputError` (``unknown_class``) for other values, or where no row counts.
+
+    >>> usage_of(pl.DataFrame({"split": ["public", "PRIVATE"]}), "split").to_list()
+    ['Public', 'Private']
+    """
+    if column not in table.columns:
+        raise ScoringInputError(
+            "missing_column", ascii(column), "there is no such column", f"use one of {listed(table.columns)}"
+        )
+    values = table[column].cast(pl.String).str.strip_chars().str.to_titlecase()
+    others = table[column].filter(~values.is_in(USAGES) | values.is_null())
+    if len(others):
+        what = f"it holds {listed([ascii(value) for value in others.unique().to_list()])}"
+        raise ScoringInputError("unknown_class", ascii(column), what, "use Public, Private and Ignored alone")
+    if values.is_in(USAGES[:2]).sum() == 0:
+        raise ScoringInputError("no_labelled_rows", ascii(column), "no row counts", "mark rows as Public or Private")
+    return values.alias(USAGE)
+
+
+def with_usage(
+    table: pl.DataFrame, *, fraction: float, seed: int, stratify: str | None = None, group: str | None = None
+) -> pl.DataFrame:
+    """The table with a column ``Usage``: `fraction` of the rows ``Public``, the others ``Private``.
+
+    Parameters
+    ----------
+    fraction : above 0 and below 1
+    seed : the same seed gives the same rows, whatever machine
+    stratify : a column whose values (numbers: tenths) are shared out evenly
+    group : a column whose equal values stay together, such as a patient or a series
+
+    Raises `ScoringInputError` (``bad_parameter``, ``missing_column``), also where one part would be empty.
+
+    >>> with_usage(pl.DataFrame({"id": range(4)}), fraction=0.5, seed=1)["Usage"].to_list().count("Public")
+    2
+    """
+    if not 0 < fraction < 1:
+        raise ScoringInputError("bad_parameter", "fraction", f"it is {fraction}", "give a number between 0 and 1")
+    for name in (stratify, group):
+        if name is not None and name not in table.columns:
+            raise ScoringInputError(
+                "missing_column", ascii(name), "there is no such column", f"use one of {listed(table.columns)}"
+            )
+    units = _codes(table[group]) if group else np.arange(table.height)
+    strata = _strata(table[stratify]) if stratify else np.zeros(table.height, dtype=np.int64)
+    public = _drawn(units, strata, fraction, np.random.default_rng(seed))
+    if not 0 < public.sum() < table.height:
+        raise ScoringInputError(
+            "bad_parameter", "fraction", "one part would have no rows", "choose another fraction or grouping"
+        )
+    return table.with_columns(pl.Series(USAGE, np.where(public, "Public", "Private").tolist()))
+
+
+def _drawn(
+    units: np.typing.NDArray[np.int64], strata: np.typing.NDArray[np.int64], fraction: float, rng: np.random.Generator
+) -> np.typing.NDArray[np.bool_]:
+    """Which rows are public. A unit belongs to the stratum of its first row; within one, units come in random order until
+    the rows that are wanted are there."""
+    count = int(units.max()) + 1 if len(units) else 0
+    sizes = np.bincount(units, minlength=count)
+    first = np.full(count, len(units))
+    np.minimum.at(first, units, np.arange(len(units)))
+    order = rng.permutation(count)
+    order = order[np.argsort(strata[first[order]], kind="stable")]
+    chosen = np.zeros(count, dtype=np.bool_)
+    ordered = strata[first[order]]
+    for stratum in np.unique(ordered):
+        members = order[ordered == stratum]
+        middle = np.cumsum(sizes[members]) - sizes[members] / 2
+        chosen[members] = middle < fraction * sizes[members].sum()
+    return chosen[units]
+
+
+def _codes(column: pl.Series) -> np.typing.NDArray[np.int64]:
+    return column.cast(pl.String).fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def _strata(column: pl.Series) -> np.typing.NDArray[np.int64]:
+    """Equal values are a stratum; of a column with many numbers, each tenth of them."""
+    if column.dtype.is_numeric() and column.n_unique() > _FEW:
+        ranks = column.rank("ordinal").fill_null(0).to_numpy().astype(np.float64)
+        return np.floor(ranks * _STRATA / (len(column) + 1)).astype(np.int64)
+    return _codes(column)

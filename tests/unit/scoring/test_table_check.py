@@ -1,0 +1,95 @@
+"""What is wrong with a team's table is named: the first ids, the lines, the values."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from scoring.errors import ScoringInputError
+from scoring.tables.check import check, read_submission
+from scoring.tables.files import write_table
+from scoring.tables.schema import Column, TableSchema
+
+SHARES = Column("p", minimum=0, maximum=1), Column("q", minimum=0, maximum=1)
+CLASSES = Column("kind", "text", allowed=("a", "b")), Column("n", "integer", allowed=(0, 1))
+SCHEMA = TableSchema("id", (*SHARES, *CLASSES), probabilities=(("p", "q"),))
+HEADER = "id,p,q,kind,n\n"
+RIGHT = "3,0.5,0.5,a,1\n1, 1,0,b,0.0\n2,0.1,0.9,a,1\n"
+IDS = pl.Series([1, 2, 3])
+
+
+def checked(folder: Path, text: str, ids: pl.Series | None = IDS, *, name: str = "p.csv") -> str:
+    """The message of a refusal, or nothing."""
+    path = folder / name
+    path.write_text(text)
+    try:
+        check(path, SCHEMA, ids)
+    except ScoringInputError as error:
+        return f"{error.code} {error}"
+    return ""
+
+
+def test_rows_may_come_in_any_order(tmp_path: Path) -> None:
+    assert checked(tmp_path, HEADER + RIGHT) == ""
+    table = read_submission(tmp_path / "p.csv", SCHEMA, IDS)
+    assert table.rows()[1] == (1, 1.0, 0.0, "b", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,p,q,kind\n", "missing_column the header: 'n' is missing; the file has 'id', 'p', 'q', 'kind'."),
+        ("id,p,q,kind,n,z\n", "extra_column the header: 'z' is not asked for; give id, p, q, kind, n alone."),
+        (HEADER + "3,x,0.5,a,1\n1,1,0,b,0\n2,y,0.9,a,1\n", "wrong_type 'p': 'x' is no number in line 2 (id '3'), line 4 (id '2');"),
+        (HEADER + "3,1,0,a,1.5\n1,1,0,b,0\n2,1,0,a,1\n", "wrong_type 'n': '1.5' is no whole number in line 2"),
+        (HEADER + "3,,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "nan 'p': it is empty in line 2 (id 3)"),
+        (HEADER + "3,NaN,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "nan 'p': it is NaN in line 2"),
+        (HEADER + "3,inf,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "infinite 'p': it is infinite in line 2"),
+        (HEADER + "3,1.5,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "out_of_range 'p': it is 1.5 in line 2 (id 3); the largest allowed is 1."),
+        (HEADER + "3,.5,.5,a,1\n1,1,0,z,0\n2,.5,.5,,1\n", "nan 'kind': it is empty in line 4"),
+        (HEADER + "3,.5,.5,a,1\n1,1,0,z,0\n2,.5,.5,a,1\n", "unknown_class 'kind': it is 'z' in line 3 (id 1); the allowed values are"),
+        (HEADER + "3,.5,.5,a,1\n1,1,0,a,0\n2,.5,0.9,a,1\n", "not_a_distribution p to q: the probabilities sum to 1.4 in line 4"),
+        (HEADER + "3,1,0,a,1\n1,1,0,a,0\n", "missing_ids 'id': 1 id is missing: 2; give a row for each of the 3 ids"),
+        (HEADER + RIGHT + "7,1,0,a,1\nx,1,0,a,1\n", "unknown_ids 'id': 2 ids are not asked for: '7', 'x'; leave out"),
+        (HEADER + RIGHT + "1,1,0,a,1\n", "duplicate_ids 'id': 1 is there again in line 5"),
+        (HEADER + ",1,0,a,1\n1,1,0,a,0\n\n2,1,0,a,1\n", "nan 'id': it is empty in line 2, line 4"),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_what_and_where(tmp_path: Path, text: str, message: str) -> None:
+    assert checked(tmp_path, text).startswith(message)
+
+
+def test_only_the_first_five_ids_are_named(tmp_path: Path) -> None:
+    message = checked(tmp_path, HEADER + RIGHT, pl.Series(range(1, 101)))
+    assert "97 ids are missing: 4, 5, 6, 7, 8 and 92 more" in message
+
+
+def test_ids_that_look_like_numbers_may_be_text(tmp_path: Path) -> None:
+    text = HEADER + RIGHT.replace("3,", "03,", 1)
+    assert "3 ids are missing: '01', '02'" not in checked(tmp_path, text, pl.Series(["03", "1", "2"]))
+    assert checked(tmp_path, text, pl.Series(["03", "1", "2"])) == ""
+
+
+def test_another_format_than_the_competition_takes_is_refused(tmp_path: Path) -> None:
+    schema = TableSchema("id", (Column("p"),), formats=("parquet",))
+    (tmp_path / "p.csv").write_text("id,p\n1,2\n")
+    with pytest.raises(ScoringInputError, match="it is a csv file; this competition takes parquet"):
+        check(tmp_path / "p.csv", schema)
+
+
+def test_constant_predictions_get_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("id,p\n1,2\n2,2\n")
+    assert check(tmp_path / "p.csv", TableSchema("id", (Column("p"),))).warnings == ("All rows are equal in p.",)
+
+
+def test_a_million_rows_are_checked_within_seconds(tmp_path: Path) -> None:
+    """A second on a quiet machine; the limit is what a walk over the rows in Python would not keep."""
+    order = np.random.default_rng(1).permutation(1_000_000)
+    path = write_table(pl.DataFrame({"id": order, "p": order / 7}), tmp_path / "p.csv")
+    started = time.process_time()
+    assert check(path, TableSchema("id", (Column("p"),)), pl.Series(range(1_000_000), dtype=pl.Int64)).rows == 1_000_000
+    assert time.process_time() - started < 8

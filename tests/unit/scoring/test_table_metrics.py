@@ -1,0 +1,87 @@
+"""Every metric of tables agrees with its reference and is what its entry says."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from scoring.errors import ScoringInputError
+from scoring.tables.metrics import TABLE_METRICS
+from scoring.tables.metrics.base import Rows, TableMetric, mean_over_groups
+from tests.unit.scoring.table_references import EVERY, REFERENCES, rows_for
+
+SEEDS = (1, 2)
+
+
+def test_every_metric_has_a_reference() -> None:
+    assert set(REFERENCES) == set(TABLE_METRICS)
+    assert len(TABLE_METRICS) >= 45
+
+
+@EVERY
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_a_metric_equals_its_reference(metric: TableMetric, weighted: bool) -> None:
+    for seed in SEEDS:
+        rows = rows_for(metric, seed=seed, weighted=weighted)
+        if weighted and not metric.weighted:
+            with pytest.raises(ScoringInputError, match="takes no weights"):
+                metric.score(rows)
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # references warn of absent classes
+            expected = REFERENCES[metric.name](rows, **metric.settings({}))
+        assert metric.score(rows) == pytest.approx(expected, abs=1e-9, rel=1e-9)
+
+
+@EVERY
+def test_a_metric_is_what_its_entry_says(metric: TableMetric) -> None:
+    low, high = metric.range
+    rows = rows_for(metric, seed=3)
+    score = metric.score(rows)
+    assert low is None or score >= low
+    assert high is None or score <= high
+    assert metric.source
+    assert metric.help.endswith(".")
+    order = np.random.default_rng(4).permutation(len(rows.truth))
+    assert metric.score(rows.take(order)) == pytest.approx(score, abs=1e-9)
+
+
+@EVERY
+def test_the_perfect_answer_is_the_best(metric: TableMetric) -> None:
+    if metric.name in ("crps_normal", "normal_log_loss", "coverage_gap", "risk_concordance"):
+        return  # a certain distribution has no density, and a risk is no time
+    best = metric.score(rows_for(metric, seed=5, perfect=True))
+    other = metric.score(rows_for(metric, seed=5))
+    assert best >= other if metric.direction == "max" else best <= other
+    if metric.perfect is not None:
+        assert best == pytest.approx(metric.perfect, abs=1e-9)
+
+
+@EVERY
+def test_losses_average_to_the_score(metric: TableMetric) -> None:
+    rows = rows_for(metric, seed=6, weighted=metric.weighted)
+    losses = metric.losses(rows)
+    if losses is None:
+        assert not metric.is_mean_over_rows
+    else:
+        mean = rows.mean(losses)
+        assert (metric.finish(mean) if metric.finish else mean) == pytest.approx(metric.score(rows), abs=1e-12)
+
+
+def test_a_mean_over_groups_leaves_out_groups_without_a_value() -> None:
+    rows = Rows(np.array([0, 1, 1, 1]), np.array([0.1, 0.9, 0.5, 0.6]), group=np.array([0, 0, 4, 4]))
+    assert mean_over_groups(TABLE_METRICS["roc_auc"], rows) == 1.0
+
+
+@pytest.mark.parametrize("given", [{"k": 0}, {"k": 1.5}, {"k": math.nan}, {"k": True}, {"n": 3}])
+def test_a_wrong_parameter_is_named(given: dict[str, float]) -> None:
+    with pytest.raises(ScoringInputError, match=f"^{next(iter(given))}: "):
+        TABLE_METRICS["map_at_k"].settings(given)
+
+
+def test_one_class_alone_has_no_roc_auc() -> None:
+    with pytest.raises(ScoringInputError, match="only one of the two classes"):
+        TABLE_METRICS["roc_auc"].score(Rows(np.ones(3), np.ones(3)))

@@ -1,0 +1,215 @@
+"""Tables as people have them: formats, recognised columns, parts, samples and baselines."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import zstandard
+
+from scoring.errors import ScoringInputError
+from scoring.tables.align import in_order_of, rows_of
+from scoring.tables.columns import metrics_for, schema_for
+from scoring.tables.files import opened, read_table, write_table
+from scoring.tables.metrics import TABLE_METRICS
+from scoring.tables.recognise import preview_of, recognise
+from scoring.tables.samples import constant_baseline, sample_submission
+from scoring.tables.schema import Column, TableSchema
+from scoring.tables.splitting import usage_of, with_usage
+
+TABLE = pl.DataFrame(
+    {
+        "id": range(60), "price": [index / 7 for index in range(60)], "kind": ["a", "b", "b"] * 20,
+        "Usage": ["Public", "Private"] * 30,
+    }
+)  # fmt: skip
+FORMATS = ["csv", "tsv", "parquet", "jsonl", "npz"]
+
+
+def zipped(path: Path) -> Path:
+    target = path.with_suffix(".zip")
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.write(path, path.name)
+        archive.writestr("__MACOSX/._x", "added by an archiver")
+    return target
+
+
+def packed(ending: str, pack: Callable[[bytes], bytes]) -> Callable[[Path], Path]:
+    def write(path: Path) -> Path:
+        target = path.with_name(path.name + ending)
+        target.write_bytes(pack(path.read_bytes()))
+        return target
+
+    return write
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize(
+    "pack",
+    [lambda path: path, packed(".gz", gzip.compress), packed(".zst", zstandard.compress), zipped],
+    ids=["plain", "gz", "zst", "zip"],
+)
+def test_a_table_is_read_in_every_format(tmp_path: Path, ending: str, pack: Callable[[Path], Path]) -> None:
+    path = pack(write_table(TABLE, tmp_path / f"table.{ending}"))
+    assert read_table(path).equals(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("x.csv", b"", "empty_file"),
+        ("x.csv", b"PAR1....", "unknown_format"),
+        ("x.parquet", b"id,price\n", "unknown_format"),
+        ("x.parquet", b"PAR1damaged", "unknown_format"),
+        ("x.csv", b"id,price\n1,2,3\n", "unknown_format"),
+        ("x.csv", b"id,id\n1,2\n", "extra_column"),
+        ("x.csv", b"id,\xff\xfe\n1,2\n", "unknown_format"),
+        ("x.jsonl", b'{"id": [1]}\n', "wrong_type"),
+        ("x.jsonl", b"no json\n", "unknown_format"),
+        ("x.csv.gz", b"\x1f\x8bdamaged", "corrupt_archive"),
+        ("x.csv.zst", b"\x28\xb5\x2f\xfddamaged", "corrupt_archive"),
+        ("x.zip", b"PK\x03\x04damaged", "corrupt_archive"),
+        ("x.npz", b"PK\x03\x04damaged", "unknown_format"),
+        ("x.exe", b"MZ", "wrong_file_name"),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path: Path, name: str, content: bytes, code: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ScoringInputError) as refused:
+        read_table(path)
+    assert refused.value.code == code
+
+
+def test_a_zip_of_two_tables_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.csv", "id\n1\n")
+        archive.writestr("b.csv", "id\n1\n")
+    with pytest.raises(ScoringInputError, match="holds 2 files; put exactly one table into it"):
+        read_table(tmp_path / "two.zip")
+
+
+def test_a_file_that_unpacks_to_more_than_allowed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "large.csv.gz"
+    path.write_bytes(gzip.compress(b"0" * 10_000_000))
+    with pytest.raises(ScoringInputError, match="unpacks to more than 1,000 bytes"), opened(path, limit_bytes=1000):
+        pass
+
+
+def test_arrays_of_objects_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", id=np.array([object()]))
+    with pytest.raises(ScoringInputError, match="Object arrays"):
+        read_table(tmp_path / "x.npz")
+
+
+def test_columns_are_recognised(tmp_path: Path) -> None:
+    found = recognise(write_table(TABLE, tmp_path / "solution.csv"))
+    assert (found.rows, found.id_column, found.targets, found.usage_column) == (60, "id", ("price", "kind"), "Usage")
+    assert [column.kind for column in found.columns] == ["unique", "number", "binary", "binary"]
+    assert found.column("kind").classes == ("a", "b")
+    assert found.first_rows[0] == ("0", "0.0", "a", "Public")
+    assert found.as_json()["columns"][1]["maximum"] == pytest.approx(59 / 7)
+
+
+@pytest.mark.parametrize(
+    ("targets", "first"),
+    [
+        (["price"], "rmse"),
+        (["kind"], "roc_auc"),
+        (["price", "count"], "mcrmse"),
+        (["price", "kind01"], "concordance_index"),
+    ],
+)
+def test_fitting_metrics_come_first(tmp_path: Path, targets: list[str], first: str) -> None:
+    table = TABLE.with_columns(kind01=pl.Series([0, 1, 1] * 20), count=pl.Series(range(100, 160)))
+    with opened(write_table(table, tmp_path / "solution.csv")) as source:
+        assert metrics_for(preview_of(table, source), targets)[0].name == first
+
+
+@pytest.mark.parametrize("fraction", [0.2, 0.5])
+def test_a_part_is_drawn_by_its_seed(fraction: float) -> None:
+    table = TABLE.drop("Usage")
+    parts = [with_usage(table, fraction=fraction, seed=seed)["Usage"].to_list() for seed in (1, 1, 2)]
+    assert parts[0] == parts[1] != parts[2]
+    assert parts[0].count("Public") == 60 * fraction
+
+
+def test_strata_are_shared_out_and_groups_stay_whole() -> None:
+    table = pl.DataFrame({"label": [0] * 90 + [1] * 10, "patient": [index // 5 for index in range(100)]})
+    strata = with_usage(table, fraction=0.3, seed=1, stratify="label")
+    assert strata.filter(pl.col("Usage") == "Public")["label"].sum() == 3
+    groups = with_usage(table, fraction=0.3, seed=1, group="patient")
+    assert groups.group_by("patient").agg(pl.col("Usage").n_unique())["Usage"].max() == 1
+
+
+def test_a_column_of_parts_says_what_is_wrong() -> None:
+    assert usage_of(pl.DataFrame({"split": ["public", " Private", "IGNORED"]}), "split").to_list() == [
+        "Public",
+        "Private",
+        "Ignored",
+    ]
+    with pytest.raises(ScoringInputError, match="it holds 'test'; use Public, Private and Ignored alone"):
+        usage_of(pl.DataFrame({"split": ["public", "test"]}), "split")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"id_column": "id", "columns": [{"name": "id"}]},
+        {"id_column": "id", "columns": []},
+        {"id_column": "id", "columns": [{"name": "x", "minimum": 2, "maximum": 1}]},
+        {"id_column": "id", "columns": [{"name": "x", "type": "date"}]},
+        {"id_column": "id", "columns": [{"name": "x"}], "rows": 0},
+        {"id_column": "id", "columns": [{"name": "x"}], "probabilities": [["y"]]},
+        {"id_column": "id", "columns": [{"name": "x"}], "formats": ["xlsx"]},
+        {"id_column": "id", "columns": [{"name": "x", "maximum": "1"}]},
+        {"id": "id"},
+        [],
+    ],
+)
+def test_a_schema_that_contradicts_itself_is_refused(value: object) -> None:
+    with pytest.raises(ScoringInputError) as refused:
+        TableSchema.from_json(value)
+    assert refused.value.code == "bad_schema"
+
+
+def test_a_schema_survives_json() -> None:
+    columns = (
+        Column("a", "text", allowed=("x", "y")),
+        Column("b", minimum=0, maximum=1),
+        Column("c", minimum=0, maximum=1),
+    )
+    schema = TableSchema("id", columns, rows=3, formats=("csv",), probabilities=(("b", "c"),))
+    assert TableSchema.from_json(schema.as_json()) == schema
+
+
+@pytest.mark.parametrize("name", ["rmse", "poisson_deviance", "mean_pinball_loss", "crps_ensemble", "crps_normal"])
+def test_the_constant_baseline_beats_the_sample(name: str) -> None:
+    metric = TABLE_METRICS[name]
+    solution = TABLE.with_columns(price=pl.col("price") + 1)
+    schema = schema_for(solution, metric, id_column="id", targets=["price"])
+    tables = (
+        sample_submission(solution, schema),
+        constant_baseline(solution, metric, id_column="id", targets=["price"]),
+    )
+    sample, baseline = (
+        metric.score(rows_of(metric, solution, table, targets=["price"], schema=schema)) for table in tables
+    )
+    assert baseline < sample
+
+
+def test_a_baseline_is_learnt_from_the_training_data() -> None:
+    train = pl.DataFrame({"kind": ["b", "b", "a", "c"]})
+    solution = pl.DataFrame({"id": [1, 2, 3], "kind": ["a", "b", "c"]})
+    table = constant_baseline(solution, TABLE_METRICS["class_log_loss"], id_column="id", targets=["kind"], train=train)
+    assert table.row(0) == (1, 0.25, 0.5, 0.25)
+
+
+def test_rows_are_matched_by_id_in_any_order() -> None:
+    shuffled = TABLE.select("id", "price").sample(fraction=1.0, shuffle=True, seed=3)
+    assert in_order_of(TABLE["id"], shuffled, "id").equals(TABLE.select("id", "price"))
