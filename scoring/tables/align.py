@@ -14,6 +14,8 @@ from scoring.tables.columns import classes_of, require_column
 from scoring.tables.metrics.base import Kind, Rows, TableMetric
 from scoring.tables.schema import TableSchema
 
+_SPARSE: Final = 8  # numbers up to this many times as many as there are rows are looked up in a table
+
 
 def ids_of(table: pl.DataFrame, id_column: str) -> pl.Series:
     """The ids, as whole numbers where all are, else as text.
@@ -46,7 +48,22 @@ def in_order_of(ids: pl.Series, table: pl.DataFrame, id_column: str) -> pl.DataF
     """The rows of the (checked) table in the order of the ids."""
     if table[id_column].equals(ids, check_names=False):
         return table
-    return pl.DataFrame({id_column: ids}).join(table, on=id_column, how="left", maintain_order="left")
+    places = pl.Series(_places(table[id_column], ids))
+    return table.select(pl.lit(ids).alias(id_column), pl.exclude(id_column).gather(places))
+
+
+def _places(found: pl.Series, ids: pl.Series) -> NDArray[Any]:
+    """Where each id stands in `found`. Looking numbers up in a table, or two sorts, cost a fraction of a join that keeps an order."""
+    rows = np.arange(len(ids))
+    places = np.empty_like(rows)
+    if ids.dtype == pl.Int64:
+        low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
+        if high - low < _SPARSE * len(ids):
+            table = np.empty(high - low + 1, dtype=rows.dtype)
+            table[found.to_numpy() - low] = rows
+            return np.asarray(table[ids.to_numpy() - low])
+    places[ids.arg_sort().to_numpy()] = found.arg_sort().to_numpy()
+    return places
 
 
 def rows_of(

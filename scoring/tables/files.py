@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath
 from typing import IO, Any, Final
 
@@ -28,6 +29,7 @@ LIMIT_BYTES: Final = 16 << 30
 """What a file may unpack to unless the caller says otherwise."""
 
 _CHUNK: Final = 1 << 20
+_FIRST_LINES: Final = 10_000
 
 Types = Mapping[str, Any]
 """Polars types by column."""
@@ -171,10 +173,12 @@ def _read_text(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
         raise ScoringInputError(
             "extra_column", "the header", f"{repeated[0]!a} is there twice", "name each column once"
         )
-    table = pl.read_csv(
-        source.path, separator=separator, infer_schema=not as_text, infer_schema_length=None,
-        schema_overrides={name: kind for name, kind in types.items() if name in header},
-    )  # fmt: skip
+    known = {name: kind for name, kind in types.items() if name in header}
+    read = partial(pl.read_csv, source.path, separator=separator, infer_schema=not as_text, schema_overrides=known)
+    try:
+        table = read(infer_schema_length=_FIRST_LINES)
+    except pl.exceptions.ComputeError:
+        table = read(infer_schema_length=None)  # what the first lines suggest does not hold for all
     return _without_blank_end(table)
 
 
