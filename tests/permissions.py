@@ -18,6 +18,8 @@ from django.utils import timezone
 
 from competitions.catalog.models import PageImage, Series
 from competitions.codabench_api.refused import REFUSALS
+from competitions.organize.drafts import draft_begin
+from competitions.organize.models import CompetitionDraft
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.states import Kind
@@ -34,6 +36,8 @@ SIGNED_IN = "SMTOXR"
 # 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
 PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "metrics": ("get", "", {EVERYBODY: 404}),
+    "sitemap": ("get", EVERYBODY, {}),
+    "robots": ("get", EVERYBODY, {}),
     "web:index": ("get", EVERYBODY, {}),
     "web:series": ("get", EVERYBODY, {}),
     "web:overview": ("get", EVERYBODY, {}),
@@ -51,6 +55,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),
     "web:entry": ("get", "", {EVERYBODY: 404}),  # nothing is scored yet
     "web:entry-details": ("get", "", {EVERYBODY: 404}),
+    "web:public-team": ("get", "", {EVERYBODY: 404}),  # no board shows it
     "web:winners": ("get", EVERYBODY, {}),
     "web:winners-place": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:winners-act": ("post", "", {"A": 302, "M": 409, "OR": 403, "STX": 404}),  # a report before the code
@@ -79,6 +84,20 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-pick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "web:submission-unpick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "web:submission-fact-sheet": ("get", "MOR", {"A": 302, "STX": 404}),
+    "organize:start": ("get", SIGNED_IN, {"A": 302}),
+    "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
+    "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
+    **{
+        f"organize:{name}": (method, "O", {"A": 302, "SMTXR": 404})  # a draft is its owner's alone
+        for method, names in {
+            "get": ("draft", "step", "trial", "build-status", "review", "file-status"),
+            "post": ("preview", "detach", "discard"),
+        }.items()
+        for name in names
+    },
+    "organize:attach": ("post", "", {"A": 302, "SMTXR": 404, "O": 422}),
+    "organize:build": ("post", "", {"A": 302, "SMTXR": 404, "O": 422}),  # nothing is answered yet
+    "organize:publish": ("post", "", {"A": 302, "SMTXR": 404, "O": 409}),
     "accounts:profile": ("get", SIGNED_IN, {"A": 302}),
     "accounts:token-make": ("post", "", {"A": 302, "SMTOXR": 422}),
     "accounts:token-revoke": ("post", "", {"A": 302, "SMTOXR": 404}),
@@ -86,6 +105,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:docs": ("get", EVERYBODY, {}),
     "api:competitions": ("get", EVERYBODY, {}),
     "api:competition": ("get", EVERYBODY, {}),
+    "api:files": ("get", EVERYBODY, {}),
+    "api:file": ("get", "MTOR", {"A": 401, "SX": 403}),
     "api:registration": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:team": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:team-invitations": ("post", "", {"A": 401, "SOXR": 403, "MT": 400}),
@@ -224,6 +245,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     run = made.runs.get()
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
+    draft = draft_begin(owner=site.organizer, start=CompetitionDraft.Start.CODE, now=site.now)
     lane = Lane.objects.create(leaderboard=phase.leaderboard)
     place = Place.objects.create(
         lane=lane,
@@ -247,7 +269,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
-            "upload": upload.key, "merge": merge.key,
+            "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
         },
     )  # fmt: skip
 
@@ -286,6 +308,8 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """What stands in this one address otherwise than in most."""
     site, arguments = permissions.site, permissions.arguments
     kit = site.phase.starting_kit
+    if name.startswith("organize:"):
+        return {"key": arguments["draft"], "slug": "program"}
     if ":merge-" in name:
         return {"key": arguments["merge"]}
     if name.startswith("web:winners-"):
@@ -301,7 +325,9 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         "codabench:queue": {"pk": site.queue.pk},
         "codabench:task": {"pk": site.phase.tasks.get().pk},
         "web:download": {"name": "starting_kit"},
+        "api:file": {"name": "starting_kit"},
         "web:image": {"name": "plot.png"},
+        "web:public-team": {"key": site.team.key},
         "accounts:token-revoke": {"pk": 0},
     }
     return named.get(name, {})

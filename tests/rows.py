@@ -13,12 +13,12 @@ from competitions.teams.models import RegistrationQuestion
 
 # What is of the place and not of the competition, or of its history.
 STAYS: dict[type[Model], set[str]] = {
-    Competition: {"slug", "is_published", "series", "queue", "created_at"},
+    Competition: {"slug", "is_published", "is_trial", "series", "queue", "created_at"},
     Page: set(),
     RulesVersion: {"published_at"},
     Task: {"key", "owner"},
     Phase: {"revealed_at", "reveal_told_at", "migrated_at"},
-    Leaderboard: {"version", "has_sealed_keys", "entry_count", "score_count", "updated_at"},
+    Leaderboard: {"version", "has_sealed_keys", "entry_count", "score_count", "updated_at", "ranks_noted_at"},
     Column: set(),
     Question: set(),
     RegistrationQuestion: set(),

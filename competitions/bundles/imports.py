@@ -16,12 +16,15 @@ from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import InvalidBundle, Note, Report
 from competitions.bundles.refusals import OrganizersOnly, OriginalGone
+from competitions.bundles.unpacking import unpacked
 from competitions.catalog.models import Competition, Task
+from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from core.background import jobs
-from core.background.rows import claim, claim_kept
+from core.background.bounded import Stopped
+from core.background.rows import claim, claim_kept, renew
 from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
@@ -51,7 +54,7 @@ def clone_begin(*, competition: Competition, by: User, now: datetime) -> BundleI
 
 
 def _begin(owner: User, now: datetime, **fields: Any) -> BundleImport:
-    if not owner.is_staff:
+    if not may_host(owner):
         raise OrganizersOnly
     job = BundleImport.objects.create(owner=owner, created_at=now, changed_at=now, **fields)
     jobs.send_after_commit(IMPORT_JOB, job.pk)
@@ -73,8 +76,7 @@ def import_perform(pk: int) -> None:
         _over(pk, claim_id, state=BundleImport.State.FAILED, report=Report().as_json())
         log.error("import_given_up", bundle_import=pk)
         return
-    with claim_kept(waiting_imports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
-        _import(job, claim_id)
+    _import(job, claim_id)
 
 
 IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform)
@@ -88,7 +90,7 @@ def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
         failed(report=error.report.as_json())
     except Refusal as refusal:  # such as no room left for the files
         failed(report=Report(faults=[Note(refusal.detail, file=job.file_name)]).as_json())
-    except _ClaimLost:
+    except (_ClaimLost, Stopped):
         log.warning("import_taken_over", bundle_import=job.pk)
     except Exception:
         failed(report=Report().as_json())
@@ -98,21 +100,29 @@ def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
 def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
     """The competition or the task, recorded in the row by the transaction that makes it."""
     progress, record = partial(_step, job.pk, claim_id), partial(_made, job.pk, claim_id)
+    kept = partial(claim_kept, waiting_imports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
     if job.file is None:
         progress("Copying")
-        original = Competition.objects.managed_by(job.owner).filter(pk=job.original_id or 0).first()
-        if original is None:
-            raise OriginalGone
-        competition_clone(competition=original, by=job.owner, now=timezone.now(), progress=progress, record=record)
+        with kept():
+            original = Competition.objects.managed_by(job.owner).filter(pk=job.original_id or 0).first()
+            if original is None:
+                raise OriginalGone
+            competition_clone(competition=original, by=job.owner, now=timezone.now(), progress=progress, record=record)
         return
-    with local_copy(job.file) as path:
+    progress("Unpacking")
+    wanted = partial(_is_wanted, claim_id)
+    with local_copy(job.file) as path, unpacked(path, name=job.file_name, wanted=wanted) as folder, kept():
         if job.kind == BundleImport.Kind.TASK:
-            task_import(source=path, owner=job.owner, name=job.file_name, record=partial(_task_made, job.pk, claim_id))
+            task_import(source=folder, owner=job.owner, record=partial(_task_made, job.pk, claim_id))
             return
         bundle_import(
-            source=path, owner=job.owner, name=job.file_name, queue=job.queue, now=timezone.now(), progress=progress,
+            source=folder, owner=job.owner, name=job.file_name, queue=job.queue, now=timezone.now(), progress=progress,
             record=record,
         )  # fmt: skip
+
+
+def _is_wanted(claim_id: uuid.UUID) -> bool:
+    return renew(waiting_imports(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
 
 
 def _step(pk: int, claim_id: uuid.UUID, step: str) -> None:

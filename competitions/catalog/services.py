@@ -41,6 +41,12 @@ def _comparable(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
 
 
+def competition_publish(competition: Competition) -> None:
+    """Show it to everybody. From now on sealed scores are sealed for its organizers, too, whether it stays published or not."""
+    competition.is_published, competition.is_trial = True, False
+    competition.save(update_fields=["is_published", "is_trial"])
+
+
 class NotSealed(Conflict):
     code = "not_sealed"
 

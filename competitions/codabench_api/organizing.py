@@ -19,6 +19,7 @@ from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
+from competitions.catalog.services import competition_publish
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import ManagedInAdmin
@@ -176,8 +177,11 @@ class TogglePublish(RobotView):
 
     def post(self, request: Request, pk: int) -> Response:
         competition = get_object_or_404(Competition.objects.managed_by(self.person()), pk=pk)
-        competition.is_published = not competition.is_published
-        competition.save(update_fields=["is_published"])
+        if not competition.is_published:
+            competition_publish(competition)
+        else:
+            competition.is_published = False
+            competition.save(update_fields=["is_published"])
         return Response({"published": competition.is_published})
 
 

@@ -42,10 +42,13 @@ class Reader:
     def uses_sealed_right(self, phase: Phase) -> bool:
         """True for those with the right to see sealed scores of the phase; that they use it is put on record, once.
 
-        Administrators are no exception: they can give themselves the right, and that is on record, too.
+        Administrators are no exception: they can give themselves the right, and that is on record, too. As long as a competition
+        is tried out, and was never published, there are no scores but its organizers' own.
         """
-        if not self.rights.get(phase.competition_id, False):
+        if phase.competition_id not in self.rights:
             return False
+        if not self.rights[phase.competition_id]:
+            return phase.competition.is_trial
         return self.once(("sealed_right_used", phase.pk), lambda: sealed_right_used(self.user, phase, self.now))
 
     def once(self, question: Hashable, answer: Callable[[], Answer]) -> Answer:

@@ -41,7 +41,7 @@ from competitions.submissions.services import (
     team_disqualify,
     team_reinstate,
 )
-from competitions.submissions.states import Reason, State
+from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Team
 from core.numbers import is_number
 from core.refusals import Refusal
@@ -288,12 +288,14 @@ class NeedsAPerson(admin.SimpleListFilter):
     parameter_name = "held"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("platform", "after faults of the platform"), ("organizer", "after a fault of the scoring program")]
+        return [
+            ("platform", "after faults of the platform"),
+            ("organizer", "after a fault of the scoring program or the setup"),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Run]) -> QuerySet[Run]:
-        reasons = {"platform": Reason.INFRASTRUCTURE, "organizer": Reason.SCORING_ERROR}
-        wanted = reasons.get(self.value() or "")
-        return queryset if wanted is None else queryset.filter(state=State.FAILED, reason=wanted)
+        reasons = {"platform": (Reason.INFRASTRUCTURE,), "organizer": ORGANIZERS_OWN}.get(self.value() or "")
+        return queryset if reasons is None else queryset.filter(state=State.FAILED, reason__in=reasons)
 
 
 @admin.register(Run)

@@ -87,7 +87,7 @@ def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:
 
 
 def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | None:
-    """The run whose turn it is, locked. Runs whose image the queue forbids are ended on the way, by nobody's fault but ours."""
+    """The run whose turn it is, locked. Runs that no worker of the queue may ever run are ended on the way."""
     if worker.queue.max_in_flight_per_team is not None:
         Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
     if worker.queue.separate_scoring:
@@ -141,7 +141,7 @@ def _end_inseparable(queue: Queue, now: datetime) -> None:
 def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.FAILED, actor="queue", now=now, note=detail,
-        reason=Reason.INFRASTRUCTURE, code=code, detail=detail,
+        reason=Reason.SETUP_ERROR, code=code, detail=detail,
     )  # fmt: skip
 
 

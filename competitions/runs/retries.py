@@ -14,12 +14,7 @@ from competitions.submissions.states import Reason, State
 log = structlog.get_logger(__name__)
 WORKER_BREAKER: Final = 3  # infrastructure failures in a row, of different runs
 RUN_BREAKER: Final = 2  # workers that were lost while they held the same run
-NOT_THE_WORKERS: Final = (
-    "image_missing",
-    "image_pull_failed",
-    "image_forbidden",
-    "image_unsuitable",
-)  # ours to mend, but on no particular host
+NOT_THE_WORKERS: Final = ("image_missing", "image_pull_failed")  # ours to mend, but on no particular host
 RUN_QUARANTINED: Final = "run_quarantined"
 
 

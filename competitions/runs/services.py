@@ -44,16 +44,17 @@ def verification_create(
     file: StoredFile,
     file_name: str,
     now: datetime,
+    seed: int = 0,
     checks: Collection[Task] = (),
 ) -> Submission:
     """Run a winner's code on the phase's tasks, or on these `checks`, in the phase's budget, by an organizer's wish: it costs the
-    team nothing, stands on no board, and no deadline holds it. Raises `NothingToRun`."""
+    team nothing, stands on no board, and no deadline holds it. The code is told the `seed`. Raises `NothingToRun`."""
     tasks = checks or list(phase.tasks.all())
     if not tasks:
         raise NothingToRun(phase)
     submission = Submission.objects.create(
         phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
-        description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True, is_check=bool(checks),
+        description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True, is_check=bool(checks), seed=seed,
     )  # fmt: skip
     runs_queue(submission=submission, tasks=tasks, now=now)
     return submission

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from competitions.catalog.models import Phase, Task
 from competitions.resources.models import StoredFile
-from competitions.submissions.states import FINAL, Kind, Reason, State
+from competitions.submissions.states import FINAL, ORGANIZERS_OWN, Kind, Reason, State
 from competitions.teams.models import Team
 from core.background.rows import ClaimedRow
 
@@ -60,6 +60,9 @@ class Submission(models.Model):
         default=False, editable=False,
         help_text="A winner's code on input that no team has seen: the organizers alone see its logs and files.",
     )  # fmt: skip
+    seed = models.PositiveSmallIntegerField(
+        default=0, editable=False, help_text="What its program reads as PODIUM_SEED; repeated verifications count up."
+    )
     verified_at = models.DateTimeField(null=True, blank=True, editable=False)
     verified_s = models.FloatField(
         null=True, blank=True, editable=False, help_text="Measured time of the verification run."
@@ -94,7 +97,7 @@ class Submission(models.Model):
             models.Index(fields=["team", "-id"], name="submission_of_team"),
             models.Index(fields=["phase", "-id"], name="submission_of_phase"),
             models.Index(
-                fields=["finished_at"], condition=Q(reason=Reason.SCORING_ERROR), name="submission_scoring_error"
+                fields=["finished_at"], condition=Q(reason__in=ORGANIZERS_OWN), name="submission_organizers_own"
             ),
         ]
 

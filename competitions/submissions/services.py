@@ -142,7 +142,7 @@ def counts_from(*, user: User, team: Team, phase: Phase, upload: Upload, now: da
 
 
 def _require_open(phase: Phase, upload: Upload, received_at: datetime, now: datetime) -> None:
-    if received_at < phase.opens_at:
+    if received_at < phase.opens_at and not phase.competition.is_trial:
         raise refusals.PhaseNotOpen(phase)
     if phase.accepts_late and phase.closes_at is not None and phase.closes_at <= now:
         return

@@ -44,7 +44,13 @@ class Reason(TextChoices):
     OUTPUT_INVALID = "output_invalid", "the output is not valid"
     FILE_INVALID = "file_invalid", "the file cannot be used"
     SCORING_ERROR = "scoring_error", "the scoring program failed"
+    SETUP_ERROR = "setup_error", "the competition is not set up right"
     INFRASTRUCTURE = "infrastructure", "the platform failed"
+
+
+# Nothing was found out about what was sent in: it waits for a person who mends what is wrong and runs it again.
+NOT_RUN: Final = (Reason.SETUP_ERROR, Reason.INFRASTRUCTURE)
+ORGANIZERS_OWN: Final = (Reason.SCORING_ERROR, Reason.SETUP_ERROR)
 
 
 class Blame(TextChoices):
@@ -94,6 +100,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         False,
         "It cost no quota, and the organizers, who have been told, can score it again. Where others are scored, compare your files with "
         "the form that the competition asks for: names, number of lines, no folder around them.",
+    ),
+    Reason.SETUP_ERROR: ReasonInfo(
+        Blame.ORGANIZER,
+        False,
+        "Nothing for you to do: it cost no quota, and the organizers have been told. Once the setup is mended, they can run it again.",
     ),
     Reason.INFRASTRUCTURE: ReasonInfo(
         Blame.PLATFORM,

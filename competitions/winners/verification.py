@@ -39,10 +39,11 @@ log = structlog.get_logger(__name__)
 def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     """Run the team's bundle on the phase's tasks, and on their checks. Raises `NotReady` or `NoCode`; then nothing is queued."""
     place = locked_place(key)
+    earlier = place.comparison.get("earlier", [])
     if place.state == State.COMPARED:  # once more
+        earlier = _with_this_run(place.comparison)
         place_move(
-            place=place, source=State.COMPARED, target=State.HARDWARE, actor=_actor(by), now=now,
-            comparison={"earlier": _with_this_run(place.comparison)},
+            place=place, source=State.COMPARED, target=State.HARDWARE, actor=_actor(by), now=now, comparison={"earlier": earlier}
         )  # fmt: skip
     if place.state != State.HARDWARE:
         raise refusals.NotReady(place, "A verification run")
@@ -51,6 +52,7 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     phase = place.lane.leaderboard.phase
     wanted: dict[str, Any] = {
         "phase": phase, "team": place.team, "by": by, "file": place.code, "file_name": place.code_name, "now": now,
+        "seed": len(earlier),
     }  # fmt: skip
     made, checks = verification_create(**wanted), checks_of(phase)
     place_move(

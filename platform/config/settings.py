@@ -74,6 +74,7 @@ INSTALLED_APPS = [
     "competitions.api",
     "competitions.codabench_api",
     "competitions.web",
+    "competitions.organize",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -81,6 +82,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "django.contrib.sitemaps",
     "csp",
     "allauth",
     "allauth.account",
@@ -189,6 +191,10 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 ACCOUNT_USERNAME_BLACKLIST = ["admin", "root", "podium", "organizer", "system"]
 ACCOUNT_SESSION_REMEMBER = None
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person
+# Who hosts competitions besides organizers, whom administrators make: everybody, whoever asks and is let, or nobody.
+HOSTS = env.str("PODIUM_HOSTS", default="on_request")
+if HOSTS not in ("everybody", "on_request", "staff"):
+    raise ImproperlyConfigured("PODIUM_HOSTS is one of everybody, on_request and staff.")
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Podium"
 # Organizers and administrators must sign in with a second factor.
@@ -213,6 +219,8 @@ BACKGROUND_ATTEMPTS = env.int("PODIUM_BACKGROUND_ATTEMPTS", default=3)
 ROBOT_WAIT_S = env.float("PODIUM_ROBOT_WAIT_S", default=5)  # how long a call of Codabench's API waits for such work
 CHECK_WALL_S = env.float("PODIUM_CHECK_WALL_S", default=300)
 CHECK_CPU_S = env.int("PODIUM_CHECK_CPU_S", default=120)
+IMPORT_WALL_S = env.float("PODIUM_IMPORT_WALL_S", default=1800)
+IMPORT_CPU_S = env.int("PODIUM_IMPORT_CPU_S", default=600)
 CHECK_MEMORY_BYTES = env.int("PODIUM_CHECK_MEMORY_BYTES", default=2 * 1024**3)
 CHECKS_PER_TEAM = env.int(
     "PODIUM_CHECKS_PER_TEAM", default=1

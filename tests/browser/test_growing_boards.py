@@ -23,7 +23,7 @@ def test_the_team_s_name_stays_in_sight_while_data_sets_are_scrolled(new_visitor
     name = board.get_by_role("rowheader", name="Hedgehog")
     expect(name).to_be_in_viewport()
     expect(board.get_by_text("waiting").first).to_be_visible()
-    expect(board.get_by_text("our fault").first).to_be_visible()
+    expect(board.get_by_text("not run").first).to_be_visible()
     expect(board.get_by_text("being filled", exact=True)).to_be_visible()
     page.get_by_role("link", name="Earlier datasets").click()
     expect(page.get_by_text("Submitted datasets 1 to 20 of 26")).to_be_visible()

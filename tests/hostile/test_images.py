@@ -107,7 +107,7 @@ def test_an_image_whose_volume_cannot_be_covered_is_refused(
     bench: Bench, build_image: BuildImage, volume: str, words: str
 ) -> None:
     outcome = run_in(bench, build_image(f"VOLUME {volume}"), ANSWER)
-    assert (outcome.reason, outcome.code) == ("infrastructure", "image_unsuitable")
+    assert (outcome.reason, outcome.code) == ("setup_error", "image_unsuitable")
     assert words in outcome.result["detail"]
 
 

@@ -87,7 +87,8 @@ class Engine(Protocol):
         """Raise `engine_unreachable` unless the engine answers."""
 
     def ensure_image(self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never) -> ImageFacts:
-        """Have an image on this host. Raises `image_missing`, `image_pull_failed`, or `image_pull_stopped` where `stop` said so."""
+        """Have an image on this host. Raises `image_missing`, `image_pull_failed`, `image_unknown` where the
+        registry says that it has none such, or `image_pull_stopped` where `stop` said so."""
 
     def find_image(self, image: str) -> ImageFacts | None:
         """An image of this host; None when it is not there."""

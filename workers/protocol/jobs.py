@@ -103,6 +103,7 @@ class Job(Lease):
     stages: tuple[Stage, ...]
     columns: tuple[str, ...]
     detailed_results: bool = False
+    seed: Whole = 0  # what a repeated verification varies; programs read it as PODIUM_SEED
     text_files: tuple[str, ...] = ()  # patterns of predictions that must be UTF-8 text
 
     @model_validator(mode="after")

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     DISK_LIMIT = "disk_limit"
     OUTPUT_INVALID = "output_invalid"
     SCORING_ERROR = "scoring_error"
+    SETUP_ERROR = "setup_error"
     INFRASTRUCTURE = "infrastructure"
 
 

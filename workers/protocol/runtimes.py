@@ -13,7 +13,10 @@ RUNTIME: Final = (
     "numpy", "scipy", "scikit-learn", "pandas", "polars", "rdkit", "pyyaml", "matplotlib", "psutil", "filelock", "zstandard",
     "sacrebleu",
 )  # fmt: skip
-PACKAGES: Final = {"podium/runtime": RUNTIME, "podium/runtime-torch": (*RUNTIME, "torch", "torch-geometric")}
+PACKAGES: Final = {
+    "podium/runtime": RUNTIME,
+    "podium/runtime-torch": (*RUNTIME, "torch", "torch-geometric", "openbabel-wheel"),
+}
 
 
 def image_contents(image: str) -> str:

@@ -24,6 +24,16 @@ LOST_ENGINE_WAIT_S = 60.0
 LOST_ENGINE_ROUND_S = 0.5
 
 
+def _wall_s(stamped_s: float, elapsed_s: float | None) -> float:
+    """Seconds that a container ran, by the engine's stamps; by ours where the two clocks disagree.
+
+    The engine stamps the start a little late: a program of a few milliseconds may end before it "starts".
+    """
+    if elapsed_s is None:
+        return max(0.0, stamped_s)
+    return stamped_s if stamped_s > 0 and abs(stamped_s - elapsed_s) < CLOCK_DISAGREES_S else elapsed_s
+
+
 class GpuMeter(Protocol):
     """Samples one GPU while a stage holds it."""
 
@@ -235,9 +245,7 @@ class StageRun:
     def _evidence(self, state: ContainerState, killed_by: str | None, elapsed_s: float | None) -> Evidence:
         if state.started_at is None or state.finished_at is None:
             raise SandboxError("engine_error", f"the container {self.spec.name} is {state.status} without having run")
-        # The engine stamps the start a little late: a program of a few milliseconds may end before it "starts".
-        stamped = max(0.0, (state.finished_at - state.started_at).total_seconds())
-        wall = stamped if elapsed_s is None or abs(stamped - elapsed_s) < CLOCK_DISAGREES_S else elapsed_s
+        wall = _wall_s((state.finished_at - state.started_at).total_seconds(), elapsed_s)
         over = wall >= self.spec.limits.wall_s
         if killed_by is None and state.exit_code != 0 and over:
             killed_by = "time_limit"  # a predecessor killed it and died before it could say so

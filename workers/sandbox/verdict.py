@@ -10,6 +10,7 @@ from workers.protocol.results import Outcome, Reason, Verdict
 from workers.sandbox.scores import REFUSAL_EXIT_CODE, Refusal
 from workers.sandbox.stage import Evidence
 
+NO_WORKER_CAN = ("image_unknown", "image_unsuitable")  # what the competition names is wrong on every host
 CANCELLED = Verdict(outcome=Outcome.CANCELLED, code="cancelled", detail="The run was cancelled.")
 
 
@@ -77,5 +78,5 @@ def scoring_verdict(evidence: Evidence, limits: Limits, refusal: Refusal | None)
 
 
 def infrastructure(error: SandboxError) -> Verdict:
-    """The platform's own failure: retried elsewhere, charged to nobody."""
-    return failed("infrastructure", error.code, error.detail)
+    """The platform's own failure: retried elsewhere, charged to nobody. What no worker can have is the competition's setup."""
+    return failed("setup_error" if error.code in NO_WORKER_CAN else "infrastructure", error.code, error.detail)

@@ -21,6 +21,7 @@ from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.models import Competition
+from competitions.catalog.rights import may_host
 from competitions.resources.downloads import stored_response
 from competitions.resources.uploads import upload_whole
 
@@ -44,7 +45,7 @@ class Bundles(ApiView):
     @extend_schema(operation_id="bundles_import", request=BundleIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
         user, now = self.person(), timezone.now()
-        if not user.is_staff:
+        if not may_host(user):
             raise OrganizersOnly
         said = BundleIn(data=request.data)
         said.is_valid(raise_exception=True)

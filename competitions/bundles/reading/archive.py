@@ -28,14 +28,19 @@ def opened(source: Path, *, name: str = "") -> Iterator["BundleFiles"]:
         return
     if not source.is_file():
         raise invalid("There is no such file or folder.", file=str(source))
-    try:
-        check_zip(source, limits=LIMITS, what="The bundle")
-    except InvalidFile as error:
-        raise invalid(error.detail, file=name or source.name) from error
     with tempfile.TemporaryDirectory(prefix="bundle-") as folder:
-        with zipfile.ZipFile(source) as archive:  # nothing in it leads outside: `check_zip` has looked at every name
-            archive.extractall(folder)
+        try:
+            unpack(source, Path(folder))
+        except InvalidFile as error:
+            raise invalid(error.detail, file=name or source.name) from error
         yield BundleFiles(Path(folder))
+
+
+def unpack(source: Path, into: Path) -> None:
+    """Unpack a bundle's zip into an empty folder. Raises `InvalidFile` for one that must not be unpacked."""
+    check_zip(source, limits=LIMITS, what="The bundle")
+    with zipfile.ZipFile(source) as archive:  # nothing in it leads outside: `check_zip` has looked at every name
+        archive.extractall(into)
 
 
 class BundleFiles:

@@ -178,6 +178,7 @@ class CompetitionAdmin(OrganizerAdmin):
         return len(competition_warnings(competition))
 
     def save_model(self, request: HttpRequest, obj: Competition, form: Any, change: bool) -> None:
+        obj.is_trial = obj.is_trial and not obj.is_published
         super().save_model(request, obj, form, change)
         if not change:
             assert isinstance(request.user, User), "the admin lets nobody else in"

@@ -72,6 +72,10 @@ class Competition(models.Model):
     host = models.CharField(max_length=200, blank=True, help_text="Who organizes it, as shown under the title.")
     logo = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     is_published = models.BooleanField(default=False, help_text="Drafts are seen by their organizers alone.")
+    is_trial = models.BooleanField(
+        default=False, editable=False,
+        help_text="Made by its organizers to try it out, and never published since: they see all scores of their own trials.",
+    )  # fmt: skip
     organizers = models.ManyToManyField(
         settings.AUTH_USER_MODEL, through="CompetitionOrganizer", related_name="organized_competitions"
     )
@@ -126,6 +130,11 @@ class Competition(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(
+                name="competition_no_trial_once_published", condition=~Q(is_trial=True, is_published=True)
+            )
+        ]
 
     def __str__(self) -> str:
         return self.title

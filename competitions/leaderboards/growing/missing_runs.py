@@ -24,7 +24,7 @@ from competitions.runs.models import FILLING_PRIORITY, Run
 from competitions.runs.planning import runs_add
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import Dataset, Submission
-from competitions.submissions.states import HELD, Kind, Reason, State
+from competitions.submissions.states import HELD, NOT_RUN, Kind, State
 from competitions.teams.models import Team
 
 log = structlog.get_logger(__name__)
@@ -128,7 +128,7 @@ def _give_up(runs: QuerySet[Run], now: datetime) -> int:
 def datasets_begin_to_count(*, now: datetime) -> int:
     """For the reconciler: let datasets decide ranks on which all rows of when they joined have been run; returns how many.
 
-    Until then nobody is behind for having a slow cell, or one that failed by the platform's fault. Whoever comes later is
+    Until then nobody is behind for having a slow cell, or one that was not run by no fault of its team. Whoever comes later is
     behind on a dataset until it has been run there.
     """
     count = 0
@@ -143,7 +143,7 @@ def datasets_begin_to_count(*, now: datetime) -> int:
 
 
 def _is_complete(dataset: Dataset) -> bool:
-    ended = Q(state=State.FINISHED) | Q(state=State.FAILED) & ~Q(reason=Reason.INFRASTRUCTURE)
+    ended = Q(state=State.FINISHED) | Q(state=State.FAILED) & ~Q(reason__in=NOT_RUN)
     cell = Run.objects.filter(ended, submission=OuterRef("pk"), task=dataset.task_id)
     waited_for = counting_submissions(dataset.submission.phase).filter(created_at__lte=dataset.joined_at)
     others = waited_for.exclude(team=dataset.submission.team_id)

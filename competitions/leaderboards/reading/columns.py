@@ -10,7 +10,7 @@ from competitions.leaderboards.ranking.datasets import shown_tasks
 from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
 from competitions.leaderboards.ranking.values import FAILED, task_key
 from competitions.submissions.models import Dataset
-from competitions.submissions.states import Reason
+from competitions.submissions.states import NOT_RUN
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CellState(StrEnum):
 
     SCORED = "scored"
     FAILED = "failed"  # behind all that have a score
-    PLATFORM_FAILED = "platform_failed"  # nobody's fault but ours: it is to be run again
+    NOT_RUN = "not_run"  # by no fault of the team: it is to be run again
     WAITING = "waiting"  # or running
 
 
@@ -74,7 +74,7 @@ class DatasetColumn(TaskColumn):
         reason = self.reason_in(values)
         if not reason:
             return CellState.WAITING
-        return CellState.PLATFORM_FAILED if reason == Reason.INFRASTRUCTURE else CellState.FAILED
+        return CellState.NOT_RUN if reason in NOT_RUN else CellState.FAILED
 
     def reason_in(self, values: dict[str, Any]) -> str:
         """Why there is no score; empty while there may be one yet."""

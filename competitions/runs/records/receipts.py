@@ -20,6 +20,7 @@ def receipt_of_inputs(run: Run) -> dict[str, Any]:
         "inputs": {name: f"sha256:{stored.sha256}" for name, stored in programs.items() if stored},
         "columns": column_keys(phase),  # what the scores must be, also when the board changes meanwhile
         "image": phase.image_name,
+        "seed": run.submission.seed,
         "attempt": run.attempt,
         "lease_id": str(run.lease_id),
         "budget": {

@@ -61,6 +61,7 @@ def job_for(run: Run) -> Job:
         stages=tuple(_stage(run, phase, stage, files) for stage in stages),
         columns=tuple(run.receipt["columns"] if "columns" in run.receipt else column_keys(phase)),
         detailed_results=phase.competition.enable_detailed_results,
+        seed=run.submission.seed,
         text_files=phase.text_patterns,
     )
 

@@ -133,7 +133,7 @@ def shown(values: dict[str, float], column: ShownColumn) -> str:
 
 CELL_NOTES = {
     CellState.WAITING: ("waiting", "It is still to be run on this dataset."),
-    CellState.PLATFORM_FAILED: ("our fault", "The platform failed; it is to be run again."),
+    CellState.NOT_RUN: ("not run", "The platform or the competition's setup failed; it is to be run again."),
 }
 
 

@@ -14,6 +14,7 @@ from competitions.bundles.imports import clone_begin, import_begin
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.models import Competition
+from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
 from competitions.resources.uploads import upload_whole
@@ -24,7 +25,7 @@ from core.numbers import is_number
 
 def _organizer(request: HttpRequest) -> User:
     user = person(request)
-    if not user.is_staff:
+    if not may_host(user):
         raise OrganizersOnly
     return user
 

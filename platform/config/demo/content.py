@@ -11,6 +11,9 @@ import examples.ogb_lsc
 import examples.ogbn_arxiv
 import examples.openbiolink2021
 from examples.baselines import Baseline
+from examples.classroom import baselines as classroom
+from examples.classroom.bundle import SLUG as CLASSROOM
+from examples.classroom.bundle import build_bundle as build_classroom
 from examples.pcqm4mv2_small import baseline_submissions as molecules
 from examples.pcqm4mv2_small.bundle import SLUG as MOLECULES
 from examples.pcqm4mv2_small.bundle import build_bundle
@@ -50,6 +53,11 @@ def _molecules(bundles: Path, baselines: Path, now: datetime) -> list[Built]:
     return [Built(bundle, molecules.build_baselines(bundle, baselines / MOLECULES))]
 
 
+def _classroom(bundles: Path, baselines: Path, now: datetime) -> list[Built]:
+    bundle = build_classroom(bundles / CLASSROOM, now=now)
+    return [Built(bundle, classroom.build_baselines(bundle, baselines / CLASSROOM))]
+
+
 def _tracks(tracks: Sequence[Track], bundles: Path, baselines: Path, now: datetime) -> list[Built]:
     built = []
     for track in tracks:
@@ -63,6 +71,7 @@ OGB_LSC: Final = DemoSeries(
 )
 DEMOS: Final[dict[str, Demo]] = {
     "pcqm4mv2-small": Demo(_molecules),
+    "classroom": Demo(_classroom),
     "ogb-lsc": Demo(partial(_tracks, examples.ogb_lsc.TRACKS), series=OGB_LSC),
     "openbiolink-2021": Demo(partial(_tracks, examples.openbiolink2021.TRACKS)),
     "ogbn-arxiv": Demo(partial(_tracks, examples.ogbn_arxiv.TRACKS)),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,36 @@ ENGINES: dict[str, Callable[[], Engine]] = {"docker": lambda: engine_for("")}
 LIMITS = Limits(
     wall_s=20, memory_bytes=64 * MIB, cpus=1.0, pids=32, output_bytes=4 * MIB, output_files=20, tmp_bytes=4 * MIB, log_bytes=MIB,
 )  # fmt: skip
+
+
+class _EmptyRegistry(BaseHTTPRequestHandler):
+    """A registry without a repository, by the distribution specification: errors have a code and a message."""
+
+    def do_GET(self) -> None:
+        is_known = self.path == "/v2/"
+        body = b"{}" if is_known else b'{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}'
+        self.send_response(200 if is_known else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815  # the name is the library's
+
+    def log_message(self, *args: object) -> None:
+        """Nothing: the engine asks for encryption first, which would be logged as nonsense."""
+
+
+@contextmanager
+def empty_registry() -> Iterator[str]:
+    """The address of a registry on this machine that has nothing."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _EmptyRegistry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 @dataclass

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.contract.engines.conftest import Stage
+from tests.contract.engines.conftest import Stage, empty_registry
 from workers.engines import engine_for
 from workers.engines.spec import Mount
 from workers.errors import SandboxError
@@ -69,6 +69,12 @@ def test_an_image_that_no_registry_has_is_named_with_its_reason(stage: Stage, po
     with pytest.raises(SandboxError, match=r"podium\.invalid") as error:
         stage.engine.ensure_image(MISSING, policy)
     assert error.value.code == "image_pull_failed"
+
+
+def test_an_image_that_its_registry_does_not_know_is_told_from_a_registry_that_is_away(stage: Stage) -> None:
+    with empty_registry() as address, pytest.raises(SandboxError, match="manifest unknown") as error:
+        stage.engine.ensure_image(f"{address}/lab/none:1", PullPolicy.MISSING)
+    assert error.value.code == "image_unknown"
 
 
 def test_a_container_that_is_prepared_has_not_started(stage: Stage) -> None:

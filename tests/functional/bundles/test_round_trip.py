@@ -223,6 +223,21 @@ def test_a_file_that_is_no_bundle_is_named_as_its_organizer_knows_it(site: Scena
     assert (fault["file"], stored.sha256 in str(job.report)) == ("My bundle.zip", False)
 
 
+@pytest.mark.parametrize("kind", ["competition", "task"])
+def test_a_zip_that_costs_too_much_to_read_is_given_up_in_words(
+    site: Scenario, settings: Any, tmp_path: Path, kind: str
+) -> None:
+    settings.IMPORT_WALL_S = 0.0
+    begin = import_begin if kind == "competition" else task_import_begin
+    content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
+    job = begin(owner=site.organizer, stored=store_bytes(content), file_name="My bundle.zip", now=timezone.now())
+    run_background()
+    job.refresh_from_db()
+    (fault,) = job.report["faults"]
+    assert (job.state, fault["file"]) == (BundleImport.State.FAILED, "My bundle.zip")
+    assert "more time to read than an import may use" in fault["message"]
+
+
 def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: Scenario, tmp_path: Path, settings: Any) -> None:
     settings.ORGANIZER_STORAGE_BYTES = 10
     visitor = client_of(site.organizer)

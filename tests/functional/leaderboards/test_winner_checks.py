@@ -192,6 +192,8 @@ def test_what_earlier_runs_of_the_code_came_to_is_shown_beside_the_newest(site: 
         place = Place.objects.get()
     assert [round(one["mae"], 6) for one in place.comparison["earlier"]] == [0.5, 1.0]
     assert place.comparison["mae"] == 2.0
+    repeats = Submission.objects.filter(is_verification=True, is_check=False).order_by("pk")
+    assert list(repeats.values_list("seed", flat=True)) == [0, 1, 2], "each is told another seed"
     page = client_of(site.organizer).get(reverse("web:winners-place", args=[place.key]))
     assert "Earlier runs of the same code" in page.content.decode()
 

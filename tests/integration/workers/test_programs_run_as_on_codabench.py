@@ -62,8 +62,10 @@ def test_a_result_submission_is_scored_although_the_ingestion_program_fails(benc
 
 
 def test_the_teams_program_is_blamed_when_nothing_can_be_scored_behind_it(bench: Bench) -> None:
-    first = ingestion(bench, FAILING, {"model.py": "pass"}, prefill="/app/ingested_program")
-    outcome = run(bench, first, scoring(bench, {"stage_output": "ingestion"}))
+    says_its_seed = "import os; print('seed', os.environ['PODIUM_SEED'])\n" + FAILING
+    first = ingestion(bench, says_its_seed, {"model.py": "pass"}, prefill="/app/ingested_program")
+    outcome = run(bench, first, scoring(bench, {"stage_output": "ingestion"}), seed=7)
+    assert "seed 7" in outcome.log
     assert (outcome.reason, outcome.code) == ("program_error", "exit_code")
     assert "Then nothing could be scored" in outcome.result["detail"]
 

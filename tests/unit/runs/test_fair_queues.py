@@ -197,7 +197,7 @@ def test_an_image_that_the_queue_forbids_is_named_and_charged_to_nobody(site: Sc
     refused = made.runs.get()
     assert (made.status, made.reason, made.is_charged, refused.code) == (
         "failed",
-        "infrastructure",
+        "setup_error",
         False,
         "image_forbidden",
     )
@@ -243,7 +243,7 @@ def test_what_runs_beside_scoring_cannot_be_kept_apart_and_does_not_wait_for_eve
     assert claim(worker, site.now) is None
     made.refresh_from_db()
     run = made.runs.get()
-    assert (run.state, run.reason, run.code, made.is_charged) == ("failed", "infrastructure", "inseparable", False)
+    assert (run.state, run.reason, run.code, made.is_charged) == ("failed", "setup_error", "inseparable", False)
 
 
 def test_a_code_submission_that_is_only_copied_needs_no_worker_that_ingests(site: Scenario) -> None:

@@ -41,7 +41,7 @@ def claimed(site: Scenario) -> Run:
 
 def test_an_image_of_the_organizer_who_uses_it_gets_no_labels(user_of_task: Scenario) -> None:
     run = claimed(user_of_task)
-    assert (run.state, run.reason, run.code) == (State.FAILED, "infrastructure", "image_of_task")
+    assert (run.state, run.reason, run.code) == (State.FAILED, "setup_error", "image_of_task")
     assert "an image can copy the labels" in run.detail
     assert warned(user_of_task)
 

@@ -148,7 +148,7 @@ def test_an_image_that_is_none_ends_the_run_before_a_worker_has_it(site: Scenari
     assert dispatch.run_claim(worker=site.worker(), free_gpus=0, now=site.now) is None
     made.refresh_from_db()
     run = made.runs.get()
-    assert (run.state, run.reason, run.code) == (State.FAILED, Reason.INFRASTRUCTURE, "image_invalid")
+    assert (run.state, run.reason, run.code) == (State.FAILED, Reason.SETUP_ERROR, "image_invalid")
     assert "--privileged" in run.detail
 
 

@@ -61,6 +61,15 @@ def test_organizers_are_told_once_a_day_whose_submissions_it_were(site: Scenario
     assert organizers_notify(now=now + PERIOD) == 0, "nothing has failed since"
 
 
+def test_an_image_that_no_registry_has_ends_the_run_at_once_and_the_organizers_hear_of_it(site: Scenario) -> None:
+    answer = {"outcome": "failed", "reason": "setup_error", "code": "image_unknown", "detail": "No registry has it."}
+    failed = site.answer(site.submit(kind=Kind.CODE), answer)
+    assert (failed.status, failed.reason, failed.is_charged) == (State.FAILED, Reason.SETUP_ERROR, False)
+    assert failed.runs.get().attempt == 1, "it is not tried again"
+    assert organizers_notify(now=site.now + timedelta(minutes=1)) == 1
+    assert "or its setup, failed" in mail.outbox[-1].body
+
+
 def test_errors_after_a_mail_are_told_of_the_next_day(site: Scenario) -> None:
     fail(site)
     organizers_notify(now=site.now)

@@ -162,7 +162,7 @@ class RunHandling:
         except (OSError, SandboxError) as error:
             log.exception("result_not_kept", **about(self.job))
             verdict = self.execution.verdict
-            if verdict is None or verdict.reason != "infrastructure":
+            if verdict is None or verdict.reason not in ("infrastructure", "setup_error"):
                 self.execution.verdict = (
                     infrastructure(error) if isinstance(error, SandboxError) else _disk_verdict(error)
                 )

@@ -130,6 +130,7 @@ class Stager:
             runner=self._runner,
             open_files=open_files(worker.slots, limits.pids),
             plain_files=stage.shared and stage.name != "scoring",
+            env={"PODIUM_SEED": str(self._job.seed)} if stage.name != "scoring" else {},
         )
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
         _, sent_bytes = self._folder.log_position(stage.name)

@@ -48,9 +48,15 @@ def engine_errors(doing: str) -> Iterator[None]:
         raise SandboxError("engine_unreachable", f"{doing}: {error}") from error
 
 
-def _pull_failed(image: str, why: object) -> SandboxError:
-    """`why` in the registry's or the engine's own words."""
-    return SandboxError("image_pull_failed", f"the image {image} could not be pulled to this worker: {why}")
+def _pull_failed(image: str, why: object, status: int | None = None) -> SandboxError:
+    """`why` in the registry's or the engine's own words, `status` the engine's.
+
+    The engine answers 404 where a registry denies the repository; a missing tag or digest only shows in the words that the
+    distribution specification gives registries for it.
+    """
+    is_unknown = status == 404 or any(words in str(why).lower() for words in ("manifest unknown", "name unknown"))
+    code = "image_unknown" if is_unknown else "image_pull_failed"
+    return SandboxError(code, f"the image {image} could not be pulled to this worker: {why}")
 
 
 class DockerEngine:
@@ -133,7 +139,7 @@ class DockerEngine:
         return self._with_shell[digest]
 
     def _pull(self, image: str, stop: Callable[[], bool]) -> None:
-        """Pull an image to its end; `SandboxError` `image_pull_failed` with the registry's own words."""
+        """Pull an image to its end. Raises `SandboxError` with the registry's own words: `image_unknown` or `image_pull_failed`."""
         started = time.monotonic()
         try:
             for line in self.api.pull(image, stream=True, decode=True):
@@ -142,7 +148,7 @@ class DockerEngine:
                 if stop() or time.monotonic() - started > PULL_TIMEOUT_S:
                     raise SandboxError("image_pull_stopped", f"{image} was not pulled to its end")
         except APIError as error:
-            raise _pull_failed(image, error.explanation or error) from error
+            raise _pull_failed(image, error.explanation or error, error.status_code) from error
         except (DockerException, requests.RequestException, OSError) as error:
             raise _pull_failed(image, error) from error
 

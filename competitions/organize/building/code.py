@@ -1,0 +1,35 @@
+"""The bundle of a competition that runs code; what the organizer has not brought yet is the example's."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from competitions.bundles.cli import STARTERS
+from competitions.organize.building.document import Answers, Bounded, column, document, phase, write_yaml
+from competitions.organize.steps.code import GIB
+
+PARTS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
+
+
+def write_code(answers: Answers, folder: Path, bounded: Bounded) -> None:
+    """Write the bundle into an empty folder."""
+    program = answers["program"]
+    task: dict[str, Any] = {"index": 0, "name": answers["about"]["title"][:256]}
+    task |= {part: _part(answers, part, folder) for part in PARTS}
+    budget = {"gpus": program["gpus"], "cpus": program["cpus"], "memory_bytes": program["memory_gib"] * GIB}
+    extra = {"slug": "main", "accepts": ["code"], "budget": budget, "docker_image": program["docker_image"]}
+    board = {"title": "Results", "key": "main", "submission_rule": "Force_Best", "columns": [
+        column(program["score"], program["score"].capitalize(), program["sorting"])
+    ]}  # fmt: skip
+    main = phase(answers, name="Competition", execution_time_limit=program["minutes"] * 60, extra=extra)
+    write_yaml(folder, document(answers, tasks=[task], phases=[main], board=board), answers.texts)
+
+
+def _part(answers: Answers, part: str, folder: Path) -> str:
+    """The name of a program or of data in the bundle."""
+    if part not in answers.files:
+        shutil.copytree(STARTERS / "code" / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        return part
+    path, _ = answers.files[part]
+    shutil.copyfile(path, folder / f"{part}.zip")
+    return f"{part}.zip"

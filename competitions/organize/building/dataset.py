@@ -1,0 +1,92 @@
+"""The bundle of a known dataset, with its official metric and files; of OGB-LSC with both test splits."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from competitions.organize.building.document import Answers, Bounded, column, copy_program, document, phase, write_yaml
+from competitions.organize.steps.dataset import LSC_SPLITS, facts_of
+from scoring import reference
+from scoring.errors import ScoringInputError
+
+OWN_PROGRAMS: Final = ("lsc", "obl")  # families whose datasets have a program each
+PREDICTIONS, RESULTS = "ogb-predictions", "ogb-results"
+
+
+def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> None:
+    """Write the bundle into an empty folder."""
+    name = answers["dataset"]["dataset"]
+    facts = facts_of(name)
+    splits = _splits(answers, facts)
+    copy_program(folder, _program(name, facts))
+    rows = {split: bounded(partial(_write_labels, answers, name, split, folder))["rows"] for split in splits}
+    tasks = [
+        {"index": index, "name": f"{name}, {split}", "scoring_program": "scoring_program", "reference_data": f"reference_data_{split}"}
+        for index, split in enumerate(splits)
+    ]  # fmt: skip
+    phases = [_phase(answers, name, split, index, rows[split]) for index, split in enumerate(splits)]
+    board = {"title": name[:64], "key": "main", "submission_rule": "Force_Best", "columns": _columns(facts)}
+    write_yaml(folder, document(answers, tasks=tasks, phases=phases, board=board), answers.texts)
+
+
+def _splits(answers: Answers, facts: dict[str, Any]) -> tuple[str, ...]:
+    """Those that are scored, each in a phase of its own."""
+    if answers.start == "lsc":
+        return LSC_SPLITS
+    return (facts["split"] or "test",)
+
+
+def _program(name: str, facts: dict[str, Any]) -> str:
+    if facts["family"] in OWN_PROGRAMS or name.startswith("obl"):
+        return name
+    return PREDICTIONS if facts["split"] else RESULTS
+
+
+def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None) -> dict[str, Any]:
+    last = split == LSC_SPLITS[1]
+    extra: dict[str, Any] = {
+        "slug": split,
+        "accepts": ["prediction"],
+        "visibility": "sealed" if last else "public",
+    }
+    if rows is not None:
+        extra["prediction_format"] = {"dataset": name, "split": split, "rows": rows}
+    return phase(answers, name=split, index=index, extra=extra)
+
+
+def _columns(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    has_results = facts["split"] is None
+    return [
+        column(
+            one["key"], one["key"], one["sorting"], index=index, unit=one["unit"],
+            spread=f"{one['key']}_std" if has_results else "",
+        )
+        for index, one in enumerate(facts["columns"])
+    ]  # fmt: skip
+
+
+def _write_labels(answers: Answers, name: str, split: str, folder: Path) -> dict[str, Any]:
+    """In the child: write the reference data of a split. `rows` is None where teams send results of their own."""
+    target = folder / f"reference_data_{split}"
+    file = answers.files.get(f"labels_{split}") or answers.files.get("labels")
+    if file is None:
+        reference.write_results(target, name)
+        return {"fault": "", "rows": None}
+    try:
+        reference.write(target, name, {split: _arrays(*file)})
+    except ScoringInputError as error:
+        return {"fault": f"The labels of {split}: {error}"}
+    return {"fault": "", "rows": reference.read(target).rows[split]}
+
+
+def _arrays(path: Path, file_name: str) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {key: stored[key] for key in stored.files}
+    except (OSError, ValueError) as error:
+        raise ScoringInputError(
+            "not_a_zip", file_name, "it is no .npz file of arrays", "write it with numpy.savez"
+        ) from error

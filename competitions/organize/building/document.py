@@ -1,0 +1,106 @@
+"""What every bundle of the guided path has in common: the YAML with title, dates and limits, and the pages beside it."""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+import scoring
+from competitions.bundles.reading.faults import YAML_NAME
+from core.background.bounded import Call
+
+PROGRAMS: Final = Path(scoring.__file__).resolve().parent / "programs"
+SCORING_LIMIT_S: Final = 600
+TITLES: Final = {"overview": "Overview", "data": "Data", "evaluation": "Evaluation"}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All that a bundle is written from: cleaned values by step, files by role with the name that they came with, texts by page."""
+
+    start: str
+    steps: Mapping[str, Mapping[str, Any]]
+    files: Mapping[str, tuple[Path, str]]
+    texts: Mapping[str, str]
+
+    def __getitem__(self, step: str) -> Mapping[str, Any]:
+        return self.steps[step]
+
+
+# Does work that reads what strangers sent in a child with limits; the answer has no `fault`, or the build ends with it.
+Bounded = Callable[[Callable[[], Any] | Call], dict[str, Any]]
+
+
+def instant(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()
+
+
+def document(
+    answers: Answers,
+    *,
+    tasks: Sequence[Mapping[str, Any]],
+    phases: Sequence[Mapping[str, Any]],
+    board: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The content of `competition.yaml`; `board` is the leaderboard of phases that bring none of their own."""
+    about, schedule = answers["about"], answers["schedule"]
+    return {
+        "version": 2,
+        "title": about["title"],
+        "description": about["subtitle"],
+        "terms": "pages/rules.md",
+        "registration_auto_approve": True,
+        **({"reward": about["reward"]} if about["reward"] else {}),
+        "podium": {
+            "subtitle": about["subtitle"], "host": about["host"], "max_team_size": schedule["max_team_size"],
+            "merges_close": instant(schedule["closes_at"]),
+        },
+        "pages": [
+            {"title": title, "file": f"pages/{name}.md", "podium": {"tab": "data" if name == "data" else "overview"}}
+            for name, title in TITLES.items()
+        ],
+        "tasks": list(tasks),
+        "phases": list(phases),
+        "leaderboards": [board],
+    }  # fmt: skip
+
+
+def phase(answers: Answers, *, name: str, index: int = 0, extra: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    """A phase with the dates and limits that were answered; `extra` is its `podium` mapping."""
+    schedule = answers["schedule"]
+    return {
+        "index": index,
+        "name": name,
+        "start": instant(schedule["opens_at"]),
+        "end": instant(schedule["closes_at"]),
+        "tasks": [index],
+        "max_submissions_per_day": schedule["max_submissions_per_day"],
+        "max_submissions": None,
+        **fields,
+        "podium": {"scoring_time_limit": SCORING_LIMIT_S, **extra},
+    }
+
+
+def column(key: str, title: str, sorting: str, *, index: int = 0, unit: str = "", spread: str = "") -> dict[str, Any]:
+    """A column of a board, of four digits."""
+    return {
+        "title": title[:36], "key": key, "index": index, "sorting": sorting, "precision": 4,
+        "podium": {"unit": unit, "spread": spread},
+    }  # fmt: skip
+
+
+def write_yaml(folder: Path, spec: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+    """Write the YAML and the pages."""
+    (folder / "pages").mkdir()
+    for name, text in texts.items():
+        (folder / "pages" / f"{name}.md").write_text(text)
+    (folder / YAML_NAME).write_text(yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True, width=120))
+
+
+def copy_program(folder: Path, name: str) -> None:
+    """One of the site's scoring programs, as the bundle's."""
+    shutil.copytree(PROGRAMS / name, folder / "scoring_program", ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,0 +1,173 @@
+"""Builds: a draft asks for its competition, a background process writes a bundle, imports it and has its sample scored on trial."""
+
+import tempfile
+import uuid
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.text import slugify
+
+from competitions.bundles.importing.importer import Imported, bundle_import
+from competitions.bundles.reading.faults import InvalidBundle
+from competitions.catalog.models import Competition
+from competitions.catalog.services import competition_publish
+from competitions.organize.building.removal import competition_remove
+from competitions.organize.building.table_files import BASELINE
+from competitions.organize.building.trials import trial_begin
+from competitions.organize.building.writing import bundle_write_draft
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.refusals import AlreadyPublished, NotBuilt, NotReady
+from competitions.organize.steps.paths import require_complete
+from competitions.submissions.states import State
+from core.background import jobs
+from core.background.bounded import Stopped
+from core.background.rows import RENEWALS, claim, claim_kept
+from core.refusals import Refusal
+
+log = structlog.get_logger(__name__)
+BUILD_JOB: Final = "competition-build"
+OURS: Final = "It could not be built by a fault of ours; the administrators find it in the log. Try again."
+
+
+class _ClaimLost(Exception):
+    """Another process has taken the build over; what this one made is undone."""
+
+
+@transaction.atomic
+def build_request(*, draft: CompetitionDraft, now: datetime) -> None:
+    """Have the competition made of the answers as they are, in place of the one made before.
+
+    Raises `DraftIncomplete` or `AlreadyPublished`.
+    """
+    locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
+    if locked.is_published:
+        raise AlreadyPublished
+    require_complete(locked)
+    if locked.build == CompetitionDraft.Build.WAITING:
+        return
+    locked.build, locked.build_step, locked.build_faults = CompetitionDraft.Build.WAITING, "", []
+    locked.asked_at, locked.attempts, locked.claimed_until = now, 0, None
+    locked.save(update_fields=["build", "build_step", "build_faults", "asked_at", "attempts", "claimed_until"])
+    jobs.send_after_commit(BUILD_JOB, locked.pk)
+
+
+@transaction.atomic
+def draft_publish(*, draft: CompetitionDraft) -> Competition:
+    """Show the competition to everybody; the draft has done its work. Raises `NotBuilt`, `NotReady` or `AlreadyPublished`."""
+    locked = (
+        CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition", "trial").get(pk=draft.pk)
+    )
+    if locked.is_published:
+        raise AlreadyPublished
+    if locked.competition is None or not locked.is_up_to_date:
+        raise NotBuilt
+    if locked.start == CompetitionDraft.Start.TABLE and (locked.trial is None or locked.trial.status != State.FINISHED):
+        raise NotReady("the trial has not been scored. Wait for it, or look at what it says")
+    competition = locked.competition
+    competition_publish(competition)
+    locked.delete()
+    return competition
+
+
+def waiting_builds() -> QuerySet[CompetitionDraft]:
+    """Drafts that somebody must build, or is building."""
+    return CompetitionDraft.objects.filter(build=CompetitionDraft.Build.WAITING)
+
+
+def build_perform(pk: int) -> None:
+    """Build the competition, or write down what is wrong; nothing when it is over, or another process does it."""
+    claim_id = claim(waiting_builds(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+    if claim_id is None:
+        return
+    draft = CompetitionDraft.objects.select_related("owner", "competition").get(pk=pk)
+    if draft.attempts > settings.BACKGROUND_ATTEMPTS:
+        _over(draft, claim_id, build=CompetitionDraft.Build.FAILED, build_faults=[OURS])
+        log.error("build_given_up", draft=pk)
+        return
+    with claim_kept(waiting_builds(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
+        _build(draft, claim_id)
+
+
+BUILD: Final = jobs.Job(BUILD_JOB, waiting=waiting_builds, perform=build_perform, asked_at="asked_at")
+
+
+def _build(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
+    failed = partial(_over, draft, claim_id, build=CompetitionDraft.Build.FAILED)
+    try:
+        _make(draft, claim_id)
+    except InvalidBundle as error:
+        failed(build_faults=[str(fault) for fault in error.report.faults[:20]])
+    except Refusal as refusal:
+        failed(build_faults=[refusal.detail])
+    except (_ClaimLost, Stopped):
+        log.warning("build_taken_over", draft=draft.pk)
+    except Exception:
+        failed(build_faults=[OURS])
+        raise
+
+
+def _make(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
+    progress = partial(_step, draft, claim_id)
+    progress("Writing the competition's files")
+    with tempfile.TemporaryDirectory(prefix="build-") as folder:
+        bundle = Path(folder)
+        bundle_write_draft(
+            draft, bundle, wanted=lambda: _is_mine(draft, claim_id), every_s=settings.BACKGROUND_LEASE_S / RENEWALS
+        )
+        made = bundle_import(
+            source=bundle, owner=draft.owner, name=draft.title, now=timezone.now(), progress=progress,
+            record=partial(_built, draft, claim_id),
+        )  # fmt: skip
+        if (bundle / BASELINE).exists():
+            _try(draft, made.competition, bundle / BASELINE)
+
+
+def _try(draft: CompetitionDraft, competition: Competition, sample: Path) -> None:
+    """Have the sample scored; what keeps it from that is said, and the competition stays."""
+    mine = CompetitionDraft.objects.filter(pk=draft.pk, competition=competition)
+    try:
+        mine.update(trial=trial_begin(competition, sample=sample, owner=draft.owner, now=timezone.now()))
+    except Refusal as refusal:
+        mine.update(build_faults=[f"The trial could not begin. {refusal.detail}"])
+
+
+def _is_mine(draft: CompetitionDraft, claim_id: uuid.UUID) -> bool:
+    return waiting_builds().filter(pk=draft.pk, claim_id=claim_id).exists()
+
+
+def _step(draft: CompetitionDraft, claim_id: uuid.UUID, step: str) -> None:
+    """Say how far it is. Raises `_ClaimLost`."""
+    if not waiting_builds().filter(pk=draft.pk, claim_id=claim_id).update(build_step=step[:200]):
+        raise _ClaimLost
+
+
+def _built(draft: CompetitionDraft, claim_id: uuid.UUID, imported: Imported) -> None:
+    """Inside the transaction that makes the competition: it takes the place of the one before."""
+    now, made = timezone.now(), imported.competition
+    if draft.competition is not None:
+        competition_remove(draft.competition, now=now)
+    _prepare_trial(made)
+    build = CompetitionDraft.Build.FINISHED
+    if not _over(draft, claim_id, build=build, built_version=draft.version, competition=made, trial=None):
+        raise _ClaimLost
+
+
+def _prepare_trial(competition: Competition) -> None:
+    """The plain address of the title, where the competition that was made before had it; and its organizers' trials begin."""
+    slug = slugify(competition.title)[:54].strip("-")
+    if slug and not Competition.objects.filter(slug=slug).exists():
+        competition.slug = slug
+    competition.is_trial = True
+    competition.save(update_fields=["slug", "is_trial"])
+
+
+def _over(draft: CompetitionDraft, claim_id: uuid.UUID, **result: Any) -> bool:
+    mine = waiting_builds().filter(pk=draft.pk, claim_id=claim_id)
+    return bool(mine.update(build_step="", claimed_until=None, **result))

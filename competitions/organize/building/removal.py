@@ -1,0 +1,55 @@
+"""Taking a competition away that was never published: what the guided path made is made anew, or thrown away."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from competitions.catalog.models import Competition, Phase, SealedKey, Task
+from competitions.organize.refusals import AlreadyPublished, HasSubmissions, TrialRuns
+from competitions.resources.models import Resource, StoredFile
+from competitions.resources.orphans import mark_unneeded
+from competitions.resources.versions import uses_of
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
+from competitions.submissions.states import HELD
+from competitions.teams.models import Registration, Team
+
+
+@transaction.atomic
+def competition_remove(competition: Competition, *, now: datetime) -> None:
+    """Delete a competition that nobody but its organizers has seen, with its trials and the programs and data that it alone uses.
+
+    What protects sealed scores protects those of participants; here there are none.
+    Raises `AlreadyPublished`, `HasSubmissions` or `TrialRuns`; then nothing is deleted.
+    """
+    locked = Competition.objects.select_for_update().get(pk=competition.pk)
+    submissions = Submission.objects.filter(phase__competition=locked)
+    if not locked.is_trial:
+        raise AlreadyPublished
+    if submissions.filter(team__is_baseline=False).exists():
+        raise HasSubmissions
+    if Run.objects.filter(submission__in=submissions, state__in=HELD).exists():
+        raise TrialRuns
+    resources = _resources_of(locked)
+    submissions.delete()
+    SealedKey.objects.filter(phase__competition=locked).delete()
+    Registration.objects.filter(competition=locked).delete()
+    Team.objects.filter(competition=locked).delete()
+    locked.delete()
+    _remove_unused(resources, now)
+
+
+def _resources_of(competition: Competition) -> set[int]:
+    """Numbers of the programs and data that its tasks and phases point at."""
+    used: set[int | None] = set()
+    for rows in (Task.objects.filter(competition=competition), Phase.objects.filter(competition=competition)):
+        names = [field.attname for field in rows.model._meta.concrete_fields if field.related_model is Resource]
+        used.update(number for row in rows.values_list(*names) for number in row)
+    return {number for number in used if number is not None}
+
+
+def _remove_unused(numbers: set[int], now: datetime) -> None:
+    unused = [row for row in Resource.objects.filter(pk__in=numbers) if not uses_of(row)]
+    files = [row.file_id for row in unused]
+    Resource.objects.filter(pk__in=[row.pk for row in unused]).delete()
+    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)

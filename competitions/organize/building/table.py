@@ -1,0 +1,74 @@
+"""The bundle of a competition on a table: the tables are written by a child, the YAML here."""
+
+from pathlib import Path
+from typing import Any
+
+from competitions.organize.building.document import (
+    Answers,
+    Bounded,
+    column,
+    copy_program,
+    document,
+    instant,
+    phase,
+    write_yaml,
+)
+from competitions.organize.building.table_files import SAMPLE
+from competitions.organize.steps.table import metric_facts
+from core.background.bounded import Call
+
+
+def write_table(answers: Answers, folder: Path, bounded: Bounded) -> None:
+    """Write the bundle into an empty folder."""
+    metric, columns = metric_facts(answers["metric"]), answers["columns"]
+    plan = {
+        "files": {role: [str(path), name] for role, (path, name) in answers.files.items()},
+        "metric": {"name": metric["name"], "key": metric["key"], "parameters": answers["metric"]["parameters"]},
+        "id_column": columns["id_column"],
+        "targets": columns["targets"],
+        "weight": columns["weight"] or None,
+        "group": columns["group"] or None,
+        "split": dict(answers["split"]),
+    }
+    made = bounded(
+        Call("competitions.organize.building.table_files:write_files", {"folder": str(folder), "plan": plan})
+    )
+    copy_program(folder, "table")
+    write_yaml(folder, _document(answers, metric, made), answers.texts)
+
+
+def _document(answers: Answers, metric: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+    task = {
+        "index": 0,
+        "name": answers["about"]["title"][:256],
+        "scoring_program": "scoring_program",
+        "reference_data": "reference_data",
+    }
+    boards = _boards(metric, made["parts"])
+    extra: dict[str, Any] = {
+        "slug": "main", "accepts": ["prediction"], "prediction_format": {"table": made["schema"]},
+        "leaderboards": boards,
+    }  # fmt: skip
+    if len(boards) > 1:
+        extra["reveal"] = instant(answers["schedule"]["closes_at"])
+    main = phase(answers, name="Competition", extra=extra, public_data="public_data", sample_submission=SAMPLE)
+    return document(answers, tasks=[task], phases=[main], board=boards[0])
+
+
+def _boards(metric: dict[str, Any], parts: list[str]) -> list[dict[str, Any]]:
+    """One that is open, and where there is a private part one for it that stays sealed; what counts there is selected."""
+    sorting = "asc" if metric["direction"] == "min" else "desc"
+    if len(parts) < 2:
+        return [_board("Leaderboard", "main", column(metric["key"], metric["title"], sorting, unit=metric["unit"]))]
+    public, private = (
+        column(f"{metric['key']}_{part}", metric["title"], sorting, unit=metric["unit"])
+        for part in ("public", "private")
+    )
+    return [
+        _board("Public", "public", public),
+        _board("Private", "private", private, visibility="sealed", rule="selected"),
+    ]
+
+
+def _board(title: str, key: str, only: dict[str, Any], **extra: Any) -> dict[str, Any]:
+    return {"title": title, "key": key, "submission_rule": "Force_Best", "columns": [only], "podium": extra}

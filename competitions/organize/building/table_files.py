@@ -1,0 +1,81 @@
+"""What a new interpreter writes of a draft's tables: reference data, public data, sample and baseline. No Django in here."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+import polars as pl
+
+from scoring.errors import ScoringInputError
+from scoring.tables import reference
+from scoring.tables.files import read_table
+from scoring.tables.metrics import metric as metric_named
+from scoring.tables.samples import constant_baseline, sample_submission
+from scoring.tables.splitting import USAGE, usage_of, with_usage
+
+SAMPLE: Final = "sample_submission.csv"
+BASELINE: Final = "constant_baseline.csv"
+Plan = Mapping[str, Any]
+
+
+def write_files(folder: str, plan: Plan) -> dict[str, Any]:
+    """Write them into the folder; answers the schema of submissions and which parts there are, or the fault of a file."""
+    try:
+        return {"fault": "", **_written(Path(folder), plan)}
+    except ScoringInputError as error:
+        return {"fault": str(error)}
+
+
+def _written(folder: Path, plan: Plan) -> dict[str, Any]:
+    solution = _divided(_table(plan, "solution"), plan["split"], plan["targets"])
+    chosen = reference.ChosenMetric(**plan["metric"])
+    made = reference.reference_for(
+        solution, [chosen], id_column=plan["id_column"], targets=plan["targets"],
+        usage_column=USAGE if USAGE in solution.columns else None, weight=plan["weight"], group=plan["group"],
+    )  # fmt: skip
+    own = Path(plan["files"]["metric"][0]).read_bytes() if chosen.is_own else None
+    reference.write(folder / "reference_data", solution, made, metric_file=own)
+    sample = sample_submission(solution, made.schema)
+    sample.write_csv(folder / SAMPLE)
+    (sample if chosen.is_own else _baseline(solution, chosen, plan)).write_csv(folder / BASELINE)
+    _write_public(folder / "public_data", folder / SAMPLE, plan)
+    return {"schema": made.schema.as_json(), "parts": list(reference.parts_of(made, solution))}
+
+
+def _table(plan: Plan, role: str) -> pl.DataFrame:
+    path, name = plan["files"][role]
+    return read_table(Path(path), filename=name)
+
+
+def _divided(solution: pl.DataFrame, split: Plan, targets: list[str]) -> pl.DataFrame:
+    """The solution with its parts in the column `Usage`; without that column where there is one part."""
+    how = split["how"]
+    if how == "column":
+        usage = usage_of(solution, split["column"])
+        return solution.drop(split["column"]).with_columns(usage)
+    plain = solution.drop(USAGE, strict=False)
+    if how == "none":
+        return plain
+    by = split["by"] or targets[0]
+    named = {"stratified": {"stratify": by}, "grouped": {"group": by}}.get(how, {})
+    return with_usage(plain, fraction=split["percent"] / 100, seed=split["seed"], **named)
+
+
+def _baseline(solution: pl.DataFrame, chosen: reference.ChosenMetric, plan: Plan) -> pl.DataFrame:
+    """The best constant: learnt from the training data where they are, for it is sent in and not published."""
+    training = _table(plan, "training") if "training" in plan["files"] else None
+    return constant_baseline(
+        solution, metric_named(chosen.name), id_column=plan["id_column"], targets=plan["targets"],
+        parameters=chosen.parameters, train=training,
+    )  # fmt: skip
+
+
+def _write_public(folder: Path, sample: Path, plan: Plan) -> None:
+    """What participants download: the sample, and the files that are for them, called by what they are."""
+    folder.mkdir()
+    shutil.copyfile(sample, folder / sample.name)
+    for role in ("training", "test"):
+        if role in plan["files"]:
+            path, name = plan["files"][role]
+            shutil.copyfile(path, folder / f"{role}{''.join(PurePath(name.lower()).suffixes[-2:])}")

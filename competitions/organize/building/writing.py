@@ -1,0 +1,62 @@
+"""Writing the bundle of a draft: what strangers sent is read in a process of its own, with limits that the kernel keeps."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from competitions.organize.building.code import write_code
+from competitions.organize.building.dataset import write_dataset
+from competitions.organize.building.document import Answers, Bounded
+from competitions.organize.building.table import write_table
+from competitions.organize.building.texts import default_texts
+from competitions.organize.files import bounds
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.refusals import CannotBeBuilt
+from competitions.organize.steps.common import TEXTS
+from competitions.organize.steps.paths import answered, path_of, require_complete
+from competitions.resources.storage import local_copy
+from core.background.bounded import Call, OverBounds, run_bounded
+
+WRITERS: Final[Mapping[str, Callable[[Answers, Path, Bounded], None]]] = {
+    CompetitionDraft.Start.TABLE: write_table,
+    CompetitionDraft.Start.CODE: write_code,
+    CompetitionDraft.Start.DATASET: write_dataset,
+    CompetitionDraft.Start.LSC: write_dataset,
+}
+
+
+def bundle_write_draft(draft: CompetitionDraft, folder: Path, *, wanted: Callable[[], bool], every_s: float) -> None:
+    """Write the draft's bundle into an empty folder. Raises `DraftIncomplete`, `CannotBeBuilt` or `Stopped`."""
+    require_complete(draft)
+    with ExitStack() as opened:
+        files = {
+            file.role: (opened.enter_context(local_copy(file.file)), file.file_name)
+            for file in draft.files.select_related("file")
+        }
+        answers = Answers(draft.start, _steps(draft), files, _texts(draft))
+        WRITERS[draft.start](answers, folder, partial(_bounded, wanted=wanted, every_s=every_s))
+
+
+def _bounded(work: Callable[[], Any] | Call, *, wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:
+    """What the work answers. Raises `CannotBeBuilt` where it names a fault, or takes more than it may."""
+    try:
+        found: dict[str, Any] = run_bounded(work, bounds(), wanted=wanted, every_s=every_s)
+    except OverBounds as error:
+        raise CannotBeBuilt(
+            f"The files took more {error.what} to read than this site gives. Make them smaller."
+        ) from error
+    if found["fault"]:
+        raise CannotBeBuilt(found["fault"])
+    return found
+
+
+def _steps(draft: CompetitionDraft) -> dict[str, dict[str, Any]]:
+    return {step.slug: answered(draft, step.slug) or {} for step in path_of(draft)}
+
+
+def _texts(draft: CompetitionDraft) -> dict[str, str]:
+    """The pages as they were changed, else as they are written."""
+    changed = answered(draft, TEXTS.slug) or {}
+    return {name: changed.get(f"{name}_text", text) for name, text in default_texts(draft).items()}

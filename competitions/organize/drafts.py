@@ -1,0 +1,130 @@
+"""Drafts: begun, answered step by step, given files, thrown away. Nothing here makes a competition; `building` does."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import PurePath
+from typing import Final
+
+from django.db import transaction
+from django.db.models import F, Sum
+
+from accounts.models import User
+from competitions.organize.building.removal import competition_remove
+from competitions.organize.files import RECOGNITION_JOB
+from competitions.organize.hosts import require_host
+from competitions.organize.models import CompetitionDraft, DraftFile
+from competitions.organize.refusals import (
+    AlreadyPublished,
+    AnswersTooLong,
+    DraftChangedElsewhere,
+    TooManyDrafts,
+    WrongKindOfFile,
+)
+from competitions.organize.steps.step import FileSlot
+from competitions.resources.models import StoredFile, Upload
+from competitions.resources.orphans import mark_unneeded
+from competitions.resources.uploads import UploadIncomplete
+from competitions.resources.versions import require_room
+from core.background import jobs
+
+MAX_DRAFTS: Final = 30
+MAX_CHARS: Final = 200_000  # of the texts of one step
+
+Answers = Mapping[str, Sequence[str]]
+
+
+@transaction.atomic
+def draft_begin(*, owner: User, start: CompetitionDraft.Start, now: datetime) -> CompetitionDraft:
+    """A new draft. Raises `HostsOnly` or `TooManyDrafts`."""
+    require_host(owner)
+    User.objects.select_for_update().get(pk=owner.pk)  # those that begin at once take turns
+    if CompetitionDraft.objects.filter(owner=owner).count() >= MAX_DRAFTS:
+        raise TooManyDrafts(MAX_DRAFTS)
+    return CompetitionDraft.objects.create(owner=owner, start=start, created_at=now, changed_at=now)
+
+
+@transaction.atomic
+def draft_answer(
+    *, draft: CompetitionDraft, step: str, answers: Answers, version: int, now: datetime
+) -> CompetitionDraft:
+    """Keep what a step's form was sent with, right or wrong: it is judged when the competition is built.
+
+    `version` is the one that the form was shown for; the same answers again change nothing.
+    Raises `DraftChangedElsewhere`, `AlreadyPublished` or `AnswersTooLong`.
+    """
+    locked = _locked(draft)
+    if sum(len(text) for texts in answers.values() for text in texts) > MAX_CHARS:
+        raise AnswersTooLong(MAX_CHARS)
+    if locked.answers.get(step) == dict(answers):
+        CompetitionDraft.objects.filter(pk=locked.pk).update(step=step)
+        return locked
+    if locked.version != version:
+        raise DraftChangedElsewhere
+    locked.answers = locked.answers | {step: {name: list(texts) for name, texts in answers.items()}}
+    locked.step, locked.changed_at, locked.version = step, now, version + 1
+    locked.save(update_fields=["answers", "step", "changed_at", "version"])
+    return locked
+
+
+def _locked(draft: CompetitionDraft) -> CompetitionDraft:
+    locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
+    if locked.is_published:
+        raise AlreadyPublished
+    return locked
+
+
+@transaction.atomic
+def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now: datetime) -> DraftFile:
+    """Give the draft a finished upload, in place of what it had there; a table is then read in the background.
+
+    Raises `WrongKindOfFile`, `UploadIncomplete`, `StorageQuotaUsed` or `AlreadyPublished`.
+    """
+    locked = _locked(draft)
+    if upload.file is None:
+        raise UploadIncomplete(upload)
+    if not upload.file_name.lower().endswith(slot.suffixes):
+        raise WrongKindOfFile(upload.file_name, ", ".join(slot.suffixes))
+    require_room(locked.owner, _bytes_of_drafts(locked.owner) + upload.file.size_bytes)
+    draft_detach(draft=locked, role=slot.role, now=now)
+    made = DraftFile.objects.create(
+        draft=locked, role=slot.role, file=upload.file, file_name=upload.file_name, created_at=now,
+        state=DraftFile.State.WAITING if slot.is_table else DraftFile.State.FINISHED,
+    )  # fmt: skip
+    if slot.is_table:
+        jobs.send_after_commit(RECOGNITION_JOB, made.pk)
+    return made
+
+
+def _bytes_of_drafts(owner: User) -> int:
+    return DraftFile.objects.filter(draft__owner=owner).aggregate(total=Sum("file__size_bytes"))["total"] or 0
+
+
+@transaction.atomic
+def draft_detach(*, draft: CompetitionDraft, role: str, now: datetime) -> None:
+    """Take a file out of the draft. Raises `AlreadyPublished`."""
+    locked = _locked(draft)
+    files = list(locked.files.filter(role=role).values_list("file", flat=True))
+    locked.files.filter(role=role).delete()
+    CompetitionDraft.objects.filter(pk=locked.pk).update(version=F("version") + 1, changed_at=now)
+    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)
+
+
+@transaction.atomic
+def draft_discard(*, draft: CompetitionDraft, now: datetime) -> None:
+    """Throw the draft away, and its competition with it unless that is published."""
+    locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
+    competition, files = locked.competition, list(locked.files.values_list("file", flat=True))
+    locked.delete()
+    if competition is not None and competition.is_trial:
+        competition_remove(competition, now=now)
+    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)
+
+
+def file_of(draft: CompetitionDraft, role: str) -> DraftFile | None:
+    """The draft's file in this place."""
+    return next((file for file in draft.files.all() if file.role == role), None)
+
+
+def suffix_of(file: DraftFile) -> str:
+    """All suffixes of a file's name, as its reader tells formats by them: `.csv.gz`."""
+    return "".join(PurePath(file.file_name.lower()).suffixes[-2:])

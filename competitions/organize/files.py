@@ -1,0 +1,70 @@
+"""Tables of drafts, recognised in the background: columns, types, first rows, and what they seem to be."""
+
+from functools import partial
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from competitions.organize.models import DraftFile
+from competitions.resources.storage import local_copy
+from core.background import jobs
+from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
+from core.background.rows import RENEWALS, claim, renew
+
+log = structlog.get_logger(__name__)
+RECOGNITION_JOB: Final = "draft-file"
+OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
+
+
+def waiting_files() -> QuerySet[DraftFile]:
+    """Files that somebody must read, or is reading."""
+    return DraftFile.objects.filter(state=DraftFile.State.WAITING)
+
+
+def recognition_perform(pk: int) -> None:
+    """Read one file, and write down what it is or why it cannot be used; nothing when nobody asks for that any more."""
+    claim_id = claim(waiting_files(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+    if claim_id is None:
+        return
+    file = DraftFile.objects.select_related("file").get(pk=pk)
+    mine = waiting_files().filter(pk=pk, claim_id=claim_id)
+    try:
+        found = {"fault": OURS} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, mine)
+    except Stopped:
+        log.info("recognition_stopped", file=pk)
+        return
+    state = DraftFile.State.FAILED if found["fault"] else DraftFile.State.FINISHED
+    mine.update(state=state, fault=found["fault"], preview=found.get("preview", {}), claimed_until=None)
+
+
+RECOGNITION: Final = jobs.Job(RECOGNITION_JOB, waiting=waiting_files, perform=recognition_perform)
+
+
+def bounds() -> Bounds:
+    """As much as the check of a submission may use."""
+    return Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
+
+
+def _read(file: DraftFile, mine: QuerySet[DraftFile]) -> dict[str, Any]:
+    lease_s = settings.BACKGROUND_LEASE_S
+    with local_copy(file.file) as path:
+        work = Call("competitions.organize.reading:recognised", {"path": str(path), "file_name": file.file_name})
+        wanted = partial(_is_wanted, mine, lease_s)
+        try:
+            found: dict[str, Any] = run_bounded(work, bounds(), wanted=wanted, every_s=lease_s / RENEWALS)
+        except OverBounds as error:
+            return {"fault": f"It took more {error.what} to read than this site gives. Make it smaller."}
+    return found
+
+
+def _is_wanted(mine: QuerySet[DraftFile], lease_s: float) -> bool:
+    """Keep the claim while the file is read."""
+    row = mine.first()
+    return (
+        row is not None
+        and row.claim_id is not None
+        and renew(mine.all(), row.claim_id, now=timezone.now(), lease_s=lease_s)
+    )

@@ -1,0 +1,62 @@
+"""Who hosts competitions, and how somebody asks for it."""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+
+from accounts.mail import mail_after_commit
+from accounts.models import User
+from competitions.catalog.rights import may_host
+from competitions.organize.models import HostRequest
+from competitions.organize.refusals import HostsOnly, RequestOpen, RequestsClosed
+
+
+def require_host(user: User) -> None:
+    """Raise `HostsOnly` unless this person may host competitions."""
+    if not may_host(user):
+        raise HostsOnly
+
+
+def may_ask(user: User) -> bool:
+    """Whether this person may ask to host, by the site's policy."""
+    return settings.HOSTS == "on_request" and not user.is_robot and not may_host(user)
+
+
+@transaction.atomic
+def host_request(*, user: User, purpose: str, now: datetime) -> HostRequest:
+    """Ask to host, and tell the administrators. Raises `RequestsClosed` or `RequestOpen`."""
+    if not may_ask(user):
+        raise RequestsClosed
+    User.objects.select_for_update().get(pk=user.pk)  # two requests at once take turns
+    if HostRequest.objects.filter(user=user, state=HostRequest.State.OPEN).exists():
+        raise RequestOpen
+    made = HostRequest.objects.create(user=user, purpose=purpose, created_at=now)
+    for administrator in User.objects.filter(is_superuser=True, is_active=True):
+        mail_after_commit(
+            to=administrator, subject=f"{user} asks to host competitions",
+            text=f"{user} ({user.email}) asks to host competitions: {purpose}\n\nGrant or decline it here:",
+            path=reverse("admin:organize_hostrequest_changelist"),
+        )  # fmt: skip
+    return made
+
+
+@transaction.atomic
+def host_request_decide(*, request: HostRequest, grant: bool, by: User, now: datetime) -> bool:
+    """Make the person an organizer, or decline; they get a mail. False when it was decided before."""
+    state = HostRequest.State.GRANTED if grant else HostRequest.State.DECLINED
+    waiting = HostRequest.objects.filter(pk=request.pk, state=HostRequest.State.OPEN)
+    if not waiting.update(state=state, decided_by=by, decided_at=now):
+        return False
+    if grant:
+        User.objects.filter(pk=request.user_id).update(is_staff=True)
+    text = (
+        "You may host competitions now."
+        if grant
+        else "An administrator has declined your request to host competitions."
+    )
+    mail_after_commit(
+        to=request.user, subject=f"Hosting competitions: {state.label}", text=text, path=reverse("organize:start")
+    )
+    return True

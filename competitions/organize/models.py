@@ -1,0 +1,144 @@
+"""Drafts of competitions while somebody answers the questions of the guided path, and requests to host at all."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from competitions.catalog.models import Competition
+from competitions.resources.models import StoredFile
+from competitions.submissions.models import Submission
+from core.background.rows import ClaimedRow
+
+
+class CompetitionDraft(ClaimedRow):
+    """Answers on their way to a competition. A background process makes the competition of them; the row asks for that."""
+
+    class Start(models.TextChoices):
+        TABLE = "table", "A table"
+        CODE = "code", "Code"
+        DATASET = "dataset", "A known dataset"
+        LSC = "lsc", "OGB-LSC"
+
+    class Build(models.TextChoices):
+        NONE = "none", "not built"
+        WAITING = "waiting", "being built"
+        FINISHED = "finished", "built"
+        FAILED = "failed", "not built: something is wrong"
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="competition_drafts")
+    start = models.CharField(max_length=10, choices=Start)
+    answers = models.JSONField(
+        default=dict, help_text="By step: what the form of the step was sent with, as it was typed."
+    )
+    step = models.CharField(max_length=20, blank=True, help_text="Where the owner was last.")
+    version = models.PositiveIntegerField(
+        default=1, help_text="Raised by each change, so that two tabs do not overwrite each other."
+    )
+    build = models.CharField(max_length=10, choices=Build, default=Build.NONE)
+    build_step = models.CharField(max_length=200, blank=True)
+    build_faults = models.JSONField(default=list, blank=True, help_text="Sentences for the owner.")
+    built_version = models.PositiveIntegerField(
+        null=True, blank=True, help_text="The version that the competition was made of."
+    )
+    competition = models.OneToOneField(
+        Competition, on_delete=models.SET_NULL, null=True, blank=True, related_name="draft"
+    )
+    trial = models.ForeignKey(Submission, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+    asked_at = models.DateTimeField(null=True, blank=True, help_text="When the owner last asked for the build.")
+
+    class Meta:
+        ordering = ["-changed_at"]
+        constraints = [
+            models.CheckConstraint(
+                name="draft_asked_when_it_is_built", condition=~Q(build="waiting") | Q(asked_at__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="draft_version_of_what_is_built", condition=~Q(build="finished") | Q(built_version__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def title(self) -> str:
+        """What the owner calls the competition, as far as that was said."""
+        typed = self.answers.get("about", {}).get("title", [""])
+        return str(typed[0]).strip() or f"{self.get_start_display()}, without a title yet"
+
+    @property
+    def is_published(self) -> bool:
+        return self.competition is not None and self.competition.is_published
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Nothing was changed since the competition was made."""
+        return self.competition is not None and self.built_version == self.version
+
+
+class DraftFile(ClaimedRow):
+    """A file of a draft. What is a table is read by a background process, which the row asks for."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "being read"
+        FINISHED = "finished", "ready"
+        FAILED = "failed", "cannot be used"
+
+    draft = models.ForeignKey(CompetitionDraft, on_delete=models.CASCADE, related_name="files")
+    role = models.CharField(max_length=30)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+    file_name = models.CharField(max_length=255)
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    preview = models.JSONField(default=dict, blank=True, help_text="Columns and first rows, of a table.")
+    fault = models.TextField(blank=True, help_text="Why it cannot be used, for the owner.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["draft", "role"], name="draft_file_once_per_role"),
+            models.CheckConstraint(
+                name="draft_file_fault_iff_failed",
+                condition=(Q(state="failed") & ~Q(fault="")) | (~Q(state="failed") & Q(fault="")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.file_name}: {self.get_state_display()}"
+
+
+class HostRequest(models.Model):
+    """Somebody asks to host competitions; an administrator decides."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "open"
+        GRANTED = "granted", "granted"
+        DECLINED = "declined", "declined"
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="host_requests")
+    purpose = models.CharField(max_length=1000, help_text="What the person wants to host.")
+    state = models.CharField(max_length=10, choices=State, default=State.OPEN)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user"], condition=Q(state="open"), name="one_open_host_request_per_person"
+            ),
+            models.CheckConstraint(
+                name="host_request_decided_iff_closed",
+                condition=Q(state="open", decided_at=None) | (~Q(state="open") & Q(decided_at__isnull=False)),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.get_state_display()}"

@@ -1,0 +1,38 @@
+"""What stands beside a step: the table, the shape of a target, the card of the competition, the files that teams will see."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import scoring
+from competitions.organize.building.texts import PAGES
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.steps import table
+from competitions.organize.steps.dataset import facts_of
+from competitions.organize.steps.step import Step, StepForm
+
+
+def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, Any]:
+    """What the preview of this step wants, made of the form's values as they are, right or wrong."""
+    values = {name: form[name].value() for name in form.fields}
+    context: dict[str, Any] = {"values": values}
+    if step.slug == "schedule":
+        context["dates"] = [str(values[name] or "?").replace("T", " ") for name in ("opens_at", "closes_at")]
+    if draft.start == CompetitionDraft.Start.TABLE:
+        context["solution"] = table.solution_of(draft)
+    if step.slug == "dataset":
+        context["facts"] = _facts(values.get("dataset"))
+    if step.slug == "labels":
+        context["facts"] = _facts(draft.answers.get("dataset", {}).get("dataset", [None])[0])
+    if step.slug == "pages":
+        context["texts"] = {name: values[f"{name}_text"] or "" for name in PAGES}
+    if step.slug == "columns":
+        context["targets"] = table.shapes_of(draft, values.get("targets") or [])
+    if isinstance(form, table.MetricForm):
+        context["chosen"] = form.chosen()
+    if step.slug == "split":
+        context["parts"] = table.parts_of(draft, values)
+    return context
+
+
+def _facts(name: Any) -> Mapping[str, Any] | None:
+    return facts_of(str(name)) if name in scoring.names() else None

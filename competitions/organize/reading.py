@@ -1,0 +1,40 @@
+"""What a new interpreter does with a draft's tables: no Django in here, and the table library is loaded nowhere else on the site."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from scoring.errors import ScoringInputError
+from scoring.tables.files import opened, read_source
+from scoring.tables.recognise import preview_of
+
+BARS: Final = 12
+MAX_SHAPES: Final = 60
+
+
+def recognised(path: str, file_name: str) -> dict[str, Any]:
+    """What the table is and how its columns are distributed, or why it is refused."""
+    try:
+        with opened(Path(path), filename=file_name) as source:
+            table = read_source(source)
+            preview = preview_of(table, source)
+    except ScoringInputError as error:
+        return {"fault": str(error), "preview": {}}
+    if not preview.rows:
+        return {"fault": "It has no rows below its head.", "preview": {}}
+    shapes = {column.name: _bars(table[column.name]) for column in preview.columns[:MAX_SHAPES]}
+    return {"fault": "", "preview": preview.as_json() | {"shapes": shapes}}
+
+
+def _bars(column: Any) -> list[tuple[str, int]]:
+    """How often each value occurs, the most frequent first; of many numbers, how many lie in each of equal ranges."""
+    values = column.drop_nulls()
+    if values.dtype.is_numeric() and values.n_unique() > BARS:
+        numbers = values.to_numpy().astype(np.float64)
+        counts, edges = np.histogram(numbers[np.isfinite(numbers)], bins=BARS)
+        return [
+            (f"{low:.4g} to {high:.4g}", int(count)) for count, low, high in zip(counts, edges, edges[1:], strict=False)
+        ]
+    found = values.value_counts(sort=True).head(BARS).rows()
+    return [(str(value)[:60], int(count)) for value, count in found]

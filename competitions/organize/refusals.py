@@ -1,0 +1,123 @@
+"""What people are told on the way to their competition."""
+
+from django.urls import reverse
+
+from core.refusals import Conflict, NotAllowed, Refusal
+
+
+class HostsOnly(NotAllowed):
+    code = "hosts_only"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Your account does not host competitions yet. Ask for it on the page “Host a competition”.",
+            next_step=reverse("organize:start"),
+        )
+
+
+class RequestOpen(Conflict):
+    code = "host_request_open"
+
+    def __init__(self) -> None:
+        super().__init__("You have asked already. An administrator decides, and you get a mail.")
+
+
+class RequestsClosed(NotAllowed):
+    code = "host_requests_closed"
+
+    def __init__(self) -> None:
+        super().__init__("On this site administrators choose who hosts competitions; nobody needs to ask here.")
+
+
+class TooManyDrafts(Refusal):
+    code, http_status = "too_many_drafts", 409
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"You have {limit} drafts, the most that one person may have. Throw away one that you do not need."
+        )
+
+
+class DraftChangedElsewhere(Conflict):
+    code = "draft_changed_elsewhere"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This draft was changed in another tab or window meanwhile. What you entered is still here and not saved yet: "
+            "check it, then go on to save it."
+        )
+
+
+class DraftIncomplete(Refusal):
+    code, http_status = "draft_incomplete", 422
+
+    def __init__(self, title: str, url: str) -> None:
+        super().__init__(f"The step “{title}” is not finished. Complete it, then build the competition.", next_step=url)
+
+
+class AnswersTooLong(Refusal):
+    code, http_status = "answers_too_long", 413
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The texts of this step have more than {limit:,} characters together. Shorten them.")
+
+
+class WrongKindOfFile(Refusal):
+    code, http_status = "wrong_kind_of_file", 422
+
+    def __init__(self, file_name: str, allowed: str) -> None:
+        super().__init__(f"{file_name!r} is not a file of the kind that is needed here. Choose one of: {allowed}.")
+
+
+class AlreadyPublished(Conflict):
+    code = "already_published"
+
+    def __init__(self) -> None:
+        super().__init__("The competition is published, so it is not built again. Change it in its own settings.")
+
+
+class NotBuilt(Conflict):
+    code = "not_built"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The competition is not built from your latest answers yet. Build it, look at the trial, then publish."
+        )
+
+
+class NotReady(Conflict):
+    code = "not_ready"
+
+    def __init__(self, first: str) -> None:
+        super().__init__(f"It cannot be published yet: {first}")
+
+
+class HasSubmissions(Conflict):
+    code = "has_submissions"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Somebody has submitted to this competition, so it is neither deleted nor built again. Change its settings."
+        )
+
+
+class TrialRuns(Conflict):
+    code = "trial_runs"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The trial runs at this moment. Wait until it has ended, which takes some seconds, and try again."
+        )
+
+
+class CannotBeBuilt(Refusal):
+    code, http_status = "cannot_be_built", 422
+
+
+class FilesMissing(Refusal):
+    code, http_status = "files_missing", 422
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Upload the files of this step first, and wait until they are read. Replace or remove those that cannot be used."
+        )

@@ -1,0 +1,116 @@
+"""Steps that every competition has: its name, its dates and limits, its pages."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.utils import timezone
+
+from competitions.organize.building.texts import default_texts
+from competitions.organize.steps.step import Step, StepForm
+
+if TYPE_CHECKING:
+    from competitions.organize.models import CompetitionDraft
+
+MOMENT: Final = "%Y-%m-%dT%H:%M"
+OPEN_FOR: Final = timedelta(weeks=8)
+
+
+class AboutForm(StepForm):
+    title = forms.CharField(max_length=256, help_text="The address of its pages is made of it.")
+    subtitle = forms.CharField(
+        label="In one line", max_length=256, required=False, help_text="What is to be predicted, and why that matters."
+    )
+    host = forms.CharField(label="Who hosts it", max_length=200, required=False)
+    reward = forms.CharField(label="Prize", max_length=256, required=False)
+
+    def prepare(self) -> None:
+        owner = self.draft.owner
+        self.fields["host"].initial = owner.affiliation or str(owner)
+
+
+class Moment(forms.DateTimeField):
+    """A date and time in UTC, by the browser's own control."""
+
+    def __init__(self, **options: Any) -> None:
+        widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format=MOMENT)
+        super().__init__(widget=widget, input_formats=[MOMENT, "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"], **options)
+
+    def to_python(self, value: Any) -> datetime | None:
+        moment: datetime | None = super().to_python(value)
+        return moment.replace(tzinfo=UTC) if moment is not None else None
+
+
+class ScheduleForm(StepForm):
+    opens_at = Moment(label="Opens (UTC)")
+    closes_at = Moment(
+        label="Closes (UTC)", help_text="Later scores are not ranked. You can move it as long as it runs."
+    )
+    max_submissions_per_day = forms.IntegerField(
+        label="Submissions a day",
+        min_value=1,
+        max_value=1000,
+        initial=5,
+        help_text="Of each team. What fails on our side costs nothing.",
+    )
+    max_team_size = forms.IntegerField(label="People in a team, at most", min_value=1, max_value=1000, initial=4)
+
+    def prepare(self) -> None:
+        now = timezone.now().replace(minute=0, second=0, microsecond=0)
+        self.fields["opens_at"].initial = now.strftime(MOMENT)
+        self.fields["closes_at"].initial = (now + OPEN_FOR).strftime(MOMENT)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        opens_at, closes_at = cleaned.get("opens_at"), cleaned.get("closes_at")
+        if opens_at and closes_at and closes_at <= opens_at:
+            self.add_error("closes_at", "It closes before it opens. Choose a later date.")
+        elif closes_at and closes_at <= timezone.now():
+            self.add_error("closes_at", "This date has passed. Choose a later one.")
+        return cleaned
+
+
+class PagesForm(StepForm):
+    """Texts that are written already; what nobody changes follows the other answers."""
+
+    overview_text = forms.CharField(
+        label="Overview", widget=forms.Textarea(attrs={"rows": 10}), help_text="Markdown, as all of these."
+    )
+    data_text = forms.CharField(label="Data", widget=forms.Textarea(attrs={"rows": 8}))
+    evaluation_text = forms.CharField(label="Evaluation", widget=forms.Textarea(attrs={"rows": 8}))
+    rules_text = forms.CharField(
+        label="Rules", widget=forms.Textarea(attrs={"rows": 10}), help_text="Everybody accepts them to take part."
+    )
+
+    def __init__(self, draft: "CompetitionDraft", data: Mapping[str, Any] | None = None) -> None:
+        self.defaults = {f"{name}_text": text for name, text in default_texts(draft).items()}
+        super().__init__(draft, None if data is None else self.defaults | {name: data[name] for name in data})
+
+    def prepare(self) -> None:
+        for name, text in self.defaults.items():
+            self.fields[name].initial = text
+
+    def kept(self, answers: dict[str, list[str]]) -> dict[str, list[str]]:
+        return {
+            name: texts for name, texts in answers.items() if _plain(texts[0]) != _plain(self.defaults.get(name, ""))
+        }
+
+
+def _plain(text: str) -> str:
+    """Browsers send CRLF for LF, and drop white space at the end."""
+    return text.replace("\r\n", "\n").rstrip()
+
+
+ABOUT: Final = Step(
+    "about", "Title", "What is it called?", AboutForm, preview="organize/previews/about.html",
+    intro="This is what people see first, in the list of competitions and above every page.",
+)  # fmt: skip
+SCHEDULE: Final = Step(
+    "schedule", "Dates and limits", "When does it run, and how much may teams send?", ScheduleForm,
+    preview="organize/previews/schedule.html", intro="The defaults suit a course or a small challenge.",
+)  # fmt: skip
+TEXTS: Final = Step(
+    "pages", "Pages and rules", "What should people read?", PagesForm, preview="organize/previews/pages.html",
+    intro="These pages are written from your answers. Change what you like; what you leave alone follows your answers.",
+)  # fmt: skip

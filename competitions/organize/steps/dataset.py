@@ -1,0 +1,99 @@
+"""A known dataset, of which the site has the official metric and file format; and OGB-LSC with its two splits."""
+
+from typing import Any, Final
+
+from django import forms
+
+import scoring
+from competitions.organize.steps.step import FileSlot, Step, StepForm
+from scoring.formats.layouts import splits
+
+ARRAYS: Final = (".npz",)
+LSC: Final = ("lsc-mag240m", "lsc-pcqm4mv2", "lsc-wikikg90mv2")
+LSC_SPLITS: Final = ("test-dev", "test-challenge")
+FAMILIES: Final = {
+    "lsc": "OGB-LSC",
+    "ogbn": "OGB, nodes",
+    "ogbl": "OGB, links",
+    "ogbg": "OGB, graphs",
+    "obl": "OpenBioLink",
+}
+
+
+def facts_of(name: str) -> dict[str, Any]:
+    """What the site knows of a dataset; `split` is what its file of predictions answers, None where teams send results."""
+    described: dict[str, Any] = dict(scoring.describe(name))
+    known = splits(name)
+    split = next(iter(known), None)
+    return described | {
+        "split": split,
+        "rows": described["splits"].get(split) if split else None,
+        "columns": _columns(described),
+    }
+
+
+def _columns(described: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"key": metric["key"], "sorting": "asc" if metric["direction"] == "min" else "desc", "unit": metric.get("unit") or ""}
+        for metric in described["metrics"]
+    ]  # fmt: skip
+
+
+def _choices(names: list[str] | tuple[str, ...]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """By family, each with its task."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name in names:
+        described = scoring.describe(name)
+        family = FAMILIES.get(described["family"], described["family"])
+        groups.setdefault(family, []).append((name, f"{name}: {described['task']}"))
+    return list(groups.items())
+
+
+class DatasetForm(StepForm):
+    dataset = forms.ChoiceField(label="Dataset", choices=lambda: _choices(scoring.names()))
+
+
+class LscForm(StepForm):
+    dataset = forms.ChoiceField(label="Dataset", choices=lambda: _choices(LSC), widget=forms.RadioSelect)
+
+
+def asks_labels(draft: Any) -> bool:
+    """Whether teams send predictions, which are scored against labels; else they send results of their own."""
+    chosen = draft.answers.get("dataset", {}).get("dataset", [""])[0]
+    return not chosen or bool(splits(chosen))
+
+
+class LabelsForm(StepForm):
+    """Labels are needed where predictions are scored; the leaderboards of OGB take results that teams computed."""
+
+    has_labels = forms.BooleanField(required=False, widget=forms.HiddenInput)
+
+    def clean(self) -> dict[str, Any]:
+        there = {file.role for file in self.draft.files.all()}
+        if asks_labels(self.draft) and "labels" not in there:
+            self.add_error(None, "Upload the labels: predictions are scored against them.")
+        return self.cleaned_data
+
+
+_LABELS_HINT: Final = "A .npz file with the reference arrays named beside this."
+DATASET: Final = Step(
+    "dataset", "Dataset", "Which dataset is it?", DatasetForm, preview="organize/previews/dataset.html",
+    intro="Metric, columns, sizes and the format of the files come with it.",
+)  # fmt: skip
+LABELS: Final = Step(
+    "labels", "Labels", "Where are the hidden labels?", LabelsForm, preview="organize/previews/dataset.html",
+    slots=(FileSlot("labels", "Labels", _LABELS_HINT, ARRAYS, is_required=False),),
+    intro="Only the scoring program ever sees them.",
+)  # fmt: skip
+LSC_DATASET: Final = Step(
+    "dataset", "Track", "Which track of OGB-LSC?", LscForm, preview="organize/previews/dataset.html",
+    intro="It gets a public test-dev and a test-challenge whose scores stay sealed until you reveal them.",
+)  # fmt: skip
+LSC_LABELS: Final = Step(
+    "labels", "Labels", "Where are the hidden labels?", preview="organize/previews/dataset.html",
+    slots=(
+        FileSlot("labels_test-dev", "Labels of test-dev", _LABELS_HINT, ARRAYS),
+        FileSlot("labels_test-challenge", "Labels of test-challenge", _LABELS_HINT, ARRAYS),
+    ),
+    intro="Only the scoring program ever sees them.",
+)  # fmt: skip

@@ -1,0 +1,282 @@
+"""A competition on a table: which file holds the answers, what its columns are, the metric, the public and the private part."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from competitions.organize.steps.step import FileSlot, Step, StepForm
+from scoring.errors import ScoringInputError
+from scoring.tables.columns import metrics_for
+from scoring.tables.metrics import TABLE_METRICS
+from scoring.tables.metrics.base import TableMetric
+from scoring.tables.recognise import ColumnPreview, TablePreview
+from scoring.tables.reference import OWN_METRIC
+
+if TYPE_CHECKING:
+    from competitions.organize.models import CompetitionDraft
+
+OWN: Final = OWN_METRIC  # the metric is a Python file of the organizer's
+SOLUTION: Final = FileSlot(
+    "solution",
+    "Solution",
+    "The answers: one row an item, an id column, the target. CSV, TSV, Parquet, JSON Lines, npz; compressed or not.",
+)
+Choices = list[tuple[str, str]]
+
+
+def recognised(draft: "CompetitionDraft", role: str) -> dict[str, Any] | None:
+    """What was recognised in a table; None until it was read."""
+    file = next((file for file in draft.files.all() if file.role == role), None)
+    return file.preview if file is not None and file.preview else None
+
+
+def solution_of(draft: "CompetitionDraft") -> dict[str, Any] | None:
+    return recognised(draft, SOLUTION.role)
+
+
+def _column_names(draft: "CompetitionDraft", role: str = SOLUTION.role) -> list[str]:
+    return [column["name"] for column in (recognised(draft, role) or {}).get("columns", [])]
+
+
+def _preview(solution: dict[str, Any]) -> TablePreview:
+    columns = tuple(ColumnPreview(**column) for column in solution["columns"])
+    known = {name: solution[name] for name in ("format", "rows", "first_rows", "id_column", "targets", "usage_column")}
+    return TablePreview(columns=columns, **known)
+
+
+def _answer(draft: "CompetitionDraft", step: str, name: str) -> list[str]:
+    texts: list[str] = draft.answers.get(step, {}).get(name, [])
+    return texts
+
+
+class ColumnsForm(StepForm):
+    id_column = forms.ChoiceField(label="Id", help_text="Rows are matched by it, in any order.")
+    targets = forms.MultipleChoiceField(
+        label="Target", widget=forms.CheckboxSelectMultiple, help_text="What teams predict."
+    )
+    weight = forms.ChoiceField(label="Weight of each row", required=False)
+    group = forms.ChoiceField(
+        label="Group of each row",
+        required=False,
+        help_text="For metrics that are means over groups, such as users.",
+    )
+
+    def prepare(self) -> None:
+        solution, names = solution_of(self.draft) or {}, _column_names(self.draft)
+        every: Choices = [(name, name) for name in names if name != solution.get("usage_column")]
+        for field in ("id_column", "targets"):
+            self.fields[field].choices = every  # type: ignore[attr-defined]  # both are fields with choices
+        for field in ("weight", "group"):
+            self.fields[field].choices = [("", "none"), *every]  # type: ignore[attr-defined]
+        proposed = [name for name in solution.get("targets", []) if name != solution.get("id_column")]
+        self.fields["id_column"].initial = solution.get("id_column")
+        self.fields["targets"].initial = proposed[-1:] if len(proposed) > 3 else proposed
+
+    def clean(self) -> dict[str, Any]:
+        cleaned, solution = self.cleaned_data, solution_of(self.draft)
+        identity, targets = cleaned.get("id_column"), cleaned.get("targets", [])
+        if solution is None:
+            raise ValidationError("Upload the solution first.")
+        if identity in targets:
+            self.add_error("targets", f"“{identity}” is the id. Choose the columns that teams predict.")
+        self._require_ids(solution, identity)
+        told = set(targets) & set(_column_names(self.draft, "test"))
+        if told:
+            self.add_error(
+                "targets",
+                f"The test data hold {', '.join(sorted(told))}: that tells the answers. Upload them without it.",
+            )
+        return cleaned
+
+    def _require_ids(self, solution: dict[str, Any], identity: str | None) -> None:
+        column = next((one for one in solution["columns"] if one["name"] == identity), None)
+        if column is None or (not column["missing"] and column["distinct"] == solution["rows"]):
+            return
+        what = f"{column['distinct']:,} different ids in {solution['rows']:,} rows, {column['missing']:,} of them empty"
+        self.add_error("id_column", f"“{identity}” is no id: {what}. Each row needs an id of its own.")
+
+
+def metrics_of(draft: "CompetitionDraft") -> list[TableMetric]:
+    """The metrics that the chosen targets allow, the likeliest first."""
+    solution, targets = solution_of(draft), _answer(draft, "columns", "targets")
+    if solution is None or not set(targets) <= set(_column_names(draft)) or not targets:
+        return []
+    grouped = any(_answer(draft, "columns", "group"))
+    return [metric for metric in metrics_for(_preview(solution), targets) if grouped or not metric.needs_group]
+
+
+class MetricForm(StepForm):
+    metric = forms.ChoiceField(label="Metric", widget=forms.RadioSelect)
+    parameters = forms.CharField(
+        max_length=500,
+        required=False,
+        help_text="Settings other than the usual ones, such as k=10. The preview lists them.",
+    )
+    own_title = forms.CharField(label="Name of your metric", max_length=36, required=False)
+    own_direction = forms.ChoiceField(
+        label="Better is", choices=[("max", "higher"), ("min", "lower")], required=False, initial="max"
+    )
+
+    def prepare(self) -> None:
+        self.metrics = metrics_of(self.draft)
+        groups: dict[str, Choices] = {}
+        for number, metric in enumerate(self.metrics):
+            name = "Suits your target" if number < 5 else metric.group.capitalize()
+            groups.setdefault(name, []).append((metric.name, metric.title))
+        choices = [*groups.items(), ("Your own", [(OWN, "A Python file of mine")])]
+        self.fields["metric"].choices = choices  # type: ignore[attr-defined]  # a field with choices
+        self.fields["metric"].initial = self.metrics[0].name if self.metrics else OWN
+
+    def chosen(self) -> TableMetric | None:
+        """The metric of the catalogue that is chosen now; None for one's own."""
+        name = self["metric"].value()
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+    def clean_parameters(self) -> dict[str, Any]:
+        try:
+            return _parameters(self.cleaned_data["parameters"])
+        except ValueError as error:
+            raise ValidationError("Write names and numbers, such as k=10, alpha=0.1, or levels=0.1 0.5 0.9.") from error
+
+    def clean(self) -> dict[str, Any]:
+        cleaned, metric = self.cleaned_data, self.chosen()
+        if metric is not None and "parameters" in cleaned:
+            try:
+                metric.settings(cleaned["parameters"])
+            except ScoringInputError as error:
+                self.add_error("parameters", str(error))
+        if cleaned.get("metric") == OWN:
+            if not any(file.role == "metric" for file in self.draft.files.all()):
+                self.add_error("metric", "Upload the Python file of your metric.")
+            if not cleaned.get("own_title"):
+                self.add_error("own_title", "Give your metric a name for the leaderboard.")
+        return cleaned
+
+
+def metric_facts(chosen: Mapping[str, Any]) -> dict[str, str]:
+    """Name, key of the score, title, direction and unit of the metric that was answered."""
+    known = TABLE_METRICS.get(chosen["metric"])
+    if known is None:
+        direction = chosen["own_direction"] or "max"
+        return {"name": OWN, "key": "score", "title": chosen["own_title"], "direction": direction, "unit": ""}
+    return {
+        "name": known.name,
+        "key": known.name,
+        "title": known.title,
+        "direction": known.direction,
+        "unit": known.unit,
+    }
+
+
+def _parameters(text: str) -> dict[str, Any]:
+    """`k=10, levels=0.1 0.5` as values; a word is itself.
+
+    >>> _parameters("k=10, levels=0.1 0.5, average=macro")
+    {'k': 10, 'levels': [0.1, 0.5], 'average': 'macro'}
+    """
+    found: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, separator, value = part.partition("=")
+        if not separator or not value.strip():
+            raise ValueError(part)
+        values = [_value(word) for word in value.split()]
+        found[name.strip()] = values if len(values) > 1 else values[0]
+    return found
+
+
+def _value(word: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
+HOW: Final[Choices] = [
+    ("random", "At random"),
+    ("stratified", "At random, with the same mix in both parts"),
+    ("grouped", "At random, whole groups together"),
+    ("none", "No private part: one leaderboard, open to everybody"),
+]
+
+
+class SplitForm(StepForm):
+    how = forms.ChoiceField(label="How are they divided?", widget=forms.RadioSelect, choices=HOW, initial="random")
+    percent = forms.IntegerField(label="Public part, in percent", min_value=1, max_value=99, initial=30)
+    by = forms.ChoiceField(
+        label="Mix or group by", required=False, help_text="The column whose values are mixed evenly, or kept together."
+    )
+    seed = forms.IntegerField(
+        min_value=0, max_value=2**31 - 1, initial=2024, help_text="The same seed divides the same rows."
+    )
+
+    def prepare(self) -> None:
+        solution = solution_of(self.draft) or {}
+        usage = solution.get("usage_column")
+        how: Any = self.fields["how"]
+        if usage:
+            how.choices = [("column", f"By the column “{usage}” of the solution"), *HOW]
+            how.initial = "column"
+        self.fields["by"].choices = [("", "the target"), *((name, name) for name in _column_names(self.draft))]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = self.cleaned_data
+        cleaned["column"] = (solution_of(self.draft) or {}).get("usage_column")
+        if cleaned.get("how") == "grouped" and not cleaned.get("by"):
+            self.add_error("by", "Choose the column that says which rows belong together.")
+        return cleaned
+
+
+def shapes_of(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[str, Any]]:
+    """How these columns are distributed, as bars."""
+    solution = solution_of(draft) or {}
+    shapes = solution.get("shapes", {})
+    columns = {column["name"]: column for column in solution.get("columns", [])}
+    chosen = [name for name in targets if name in shapes and name in columns][:3]
+    return [
+        {"column": columns[name], "bars": shapes[name], "most": max((count for _, count in shapes[name]), default=1)}
+        for name in chosen
+    ]
+
+
+def parts_of(draft: "CompetitionDraft", values: dict[str, Any]) -> list[tuple[str, int]]:
+    """About how many rows each part has, as the values say; nothing where they do not say it."""
+    solution = solution_of(draft)
+    if solution is None:
+        return []
+    if values.get("how") == "column":
+        return [(str(name).capitalize(), count) for name, count in solution["shapes"].get(solution["usage_column"], [])]
+    if values.get("how") == "none":
+        return [("Public", solution["rows"])]
+    percent = str(values.get("percent"))
+    if not percent.isdecimal() or not 0 < int(percent) < 100:
+        return []
+    public = round(solution["rows"] * int(percent) / 100)
+    return [("Public", public), ("Private", solution["rows"] - public)]
+
+
+DATA: Final = Step(
+    "data", "Data", "Which file holds the answers?", preview="organize/previews/solution.html",
+    intro="Upload the solution. Teams never see it; they get the ids, and the files that you add here for them.",
+    slots=(
+        SOLUTION,
+        FileSlot("training", "Training data", "What teams learn from. They can download it.", is_required=False),
+        FileSlot("test", "Test data", "The items to predict, without answers. They can download it.", is_required=False),
+    ),
+)  # fmt: skip
+COLUMNS: Final = Step(
+    "columns", "Columns", "What are the columns?", ColumnsForm, preview="organize/previews/columns.html", template="columns",
+    intro="They were recognised. Check that the id and the target are right.",
+)  # fmt: skip
+METRIC: Final = Step(
+    "metric", "Metric", "How are predictions scored?", MetricForm, preview="organize/previews/metric.html", template="metric",
+    intro="The metrics that suit your target come first.",
+    slots=(FileSlot("metric", "Your own metric", "A Python file with a function score.", (".py",), is_required=False),),
+)  # fmt: skip
+SPLIT: Final = Step(
+    "split", "Public and private", "Which part is public?", SplitForm, preview="organize/previews/split.html", template="split",
+    intro="Scores of the public part are shown at once. Those of the private part stay sealed until the end, and decide.",
+)  # fmt: skip

@@ -1,0 +1,200 @@
+"""One step of a draft: a question with its form, places for files, and a preview beside them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from competitions.organize import drafts
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.previews import preview_of
+from competitions.organize.refusals import DraftChangedElsewhere, FilesMissing
+from competitions.organize.steps.paths import first_open, is_done, path_of, slot_of, step_of
+from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
+from competitions.organize.views.access import draft_of
+from competitions.organize.views.rail import rail_of
+from competitions.resources.models import Upload
+from competitions.resources.uploads import upload_whole
+from competitions.web.views.submissions import NoFile
+from competitions.web.views.teams import person
+from core.numbers import is_number
+from core.refusals import Refusal
+
+OF_THE_PAGE: Final = ("csrfmiddlewaretoken", "version", "go")
+
+
+def _step(draft: CompetitionDraft, slug: str) -> Step:
+    step = step_of(draft, slug)
+    if step is None:
+        raise Http404
+    return step
+
+
+@require_safe
+@login_required
+def current(request: HttpRequest, key: UUID) -> HttpResponse:
+    """To the step where the owner was, or to the trial when all are done."""
+    draft = draft_of(request, key)
+    waiting = first_open(draft)
+    if waiting is None:
+        return redirect("organize:trial", draft.key)
+    return redirect("organize:step", draft.key, waiting.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
+    """Show a step, or keep what was entered and go on. What is not right is kept too when one goes back."""
+    draft = draft_of(request, key)
+    chosen = _step(draft, slug)
+    if request.method != "POST":
+        return _page(request, draft, chosen, bound(chosen.form, draft, draft.answers.get(slug)))
+    sent = _sent(request)
+    form = bound(chosen.form, draft, sent)
+    goes_back = request.POST.get("go") == "back"
+    if not goes_back and not form.is_valid():
+        return _page(request, draft, chosen, form, status=422)
+    try:
+        drafts.draft_answer(
+            draft=draft, step=slug, answers=form.kept(sent), version=_version(request), now=timezone.now()
+        )
+    except DraftChangedElsewhere as refusal:
+        messages.error(request, refusal.detail)
+        return _page(request, draft, chosen, form, status=refusal.http_status)
+    if not goes_back and not is_done(draft_of(request, key), chosen):
+        raise FilesMissing
+    return redirect(_neighbour(draft, chosen, -1 if goes_back else 1))
+
+
+def _sent(request: HttpRequest) -> dict[str, list[str]]:
+    return {name: [str(text) for text in texts] for name, texts in request.POST.lists() if name not in OF_THE_PAGE}
+
+
+def _version(request: HttpRequest) -> int:
+    said = request.POST.get("version", "")
+    return int(said) if is_number(said) else 0
+
+
+def _neighbour(draft: CompetitionDraft, chosen: Step, by: int) -> str:
+    """The address of the step before or after."""
+    path = path_of(draft)
+    place = path.index(chosen) + by
+    if place < 0:
+        return reverse("organize:start")
+    if place == len(path):
+        return reverse("organize:trial", args=[draft.key])
+    return reverse("organize:step", args=[draft.key, path[place].slug])
+
+
+def _page(
+    request: HttpRequest, draft: CompetitionDraft, chosen: Step, form: StepForm, *, status: int = 200
+) -> HttpResponse:
+    context = {
+        "draft": draft,
+        "step": chosen,
+        "form": form,
+        "slots": [(slot, drafts.file_of(draft, slot.role)) for slot in chosen.slots],
+        "rail": rail_of(draft, chosen.slug),
+        "is_first": chosen is path_of(draft)[0],
+        **_preview(draft, chosen, form),
+    }
+    return render(request, f"organize/steps/{chosen.template}.html", context, status=status)
+
+
+def _preview(draft: CompetitionDraft, chosen: Step, form: StepForm) -> Mapping[str, Any]:
+    return {"preview": chosen.preview, **preview_of(draft, chosen, form)} if chosen.preview else {"preview": ""}
+
+
+@require_POST
+@login_required
+def preview(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
+    """What stands beside the step with these values, which are not kept."""
+    draft = draft_of(request, key)
+    chosen = _step(draft, slug)
+    form = bound(chosen.form, draft, _sent(request))
+    return render(request, "organize/_preview.html", {"draft": draft, "step": chosen, **_preview(draft, chosen, form)})
+
+
+def _slot(draft: CompetitionDraft, role: str) -> FileSlot:
+    slot = slot_of(draft, role)
+    if slot is None:
+        raise Http404
+    return slot
+
+
+@require_POST
+@login_required
+def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
+    """Take a finished upload (the page's script) or a file in the form (without script)."""
+    draft = draft_of(request, key)
+    slot = _slot(draft, role)
+    wants_json = request.headers.get("Accept", "") == "application/json"
+    try:
+        drafts.draft_attach(draft=draft, slot=slot, upload=_upload(request), now=timezone.now())
+    except Refusal as refusal:
+        if not wants_json:
+            raise
+        return JsonResponse({"code": refusal.stable_code, "detail": refusal.detail}, status=refusal.http_status)
+    url = _step_url_of(draft, slot)
+    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+
+
+def _upload(request: HttpRequest) -> Upload:
+    user, said, file = person(request), request.POST.get("upload"), request.FILES.get("file")
+    if said:
+        return get_object_or_404(Upload, key=_uuid(said), user=user)
+    if file is None:
+        raise NoFile
+    return upload_whole(
+        user=user, file_name=file.name or "upload", size_bytes=file.size or 0, chunks=file.chunks(), now=timezone.now()
+    )
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise Http404 from error
+
+
+def _step_url_of(draft: CompetitionDraft, slot: FileSlot) -> str:
+    slug = next(step.slug for step in path_of(draft) if slot in step.slots)
+    return reverse("organize:step", args=[draft.key, slug])
+
+
+@require_safe
+@login_required
+def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
+    """How far the reading of a file is, served alone; the page loads itself again once it is over."""
+    draft = draft_of(request, key)
+    slot, file = _slot(draft, role), drafts.file_of(draft, role)
+    response = render(request, "organize/_file.html", {"draft": draft, "slot": slot, "file": file})
+    if file is not None and file.state != file.State.WAITING:
+        response.headers["HX-Refresh"] = "true"
+    return response
+
+
+@require_POST
+@login_required
+def detach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
+    draft = draft_of(request, key)
+    slot = _slot(draft, role)
+    drafts.draft_detach(draft=draft, role=role, now=timezone.now())
+    return redirect(_step_url_of(draft, slot))
+
+
+@require_POST
+@login_required
+def discard(request: HttpRequest, key: UUID) -> HttpResponse:
+    """Throw the draft away."""
+    draft = draft_of(request, key)
+    drafts.draft_discard(draft=draft, now=timezone.now())
+    messages.success(request, f"The draft “{draft.title}” was thrown away.")
+    return redirect("organize:start")

@@ -1,0 +1,64 @@
+"""Where hosting begins: ways to begin, drafts, and how to ask for it."""
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from competitions.catalog.models import Competition
+from competitions.catalog.rights import may_host
+from competitions.organize import hosts
+from competitions.organize.drafts import draft_begin
+from competitions.organize.models import CompetitionDraft, HostRequest
+from competitions.organize.steps.paths import path_of
+from competitions.web.forms import cleaned
+from competitions.web.views.teams import person
+
+
+class BeginForm(forms.Form):
+    start = forms.ChoiceField(choices=CompetitionDraft.Start.choices)
+
+
+class RequestForm(forms.Form):
+    purpose = forms.CharField(
+        label="What do you want to host?", min_length=10, max_length=1000, widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="A course, a challenge of your group, a benchmark: a sentence or two is enough.",
+    )  # fmt: skip
+
+
+@require_safe
+@login_required
+def start(request: HttpRequest) -> HttpResponse:
+    user = person(request)
+    asked = HostRequest.objects.filter(user=user).first()
+    context = {
+        "may_host": may_host(user),
+        "may_ask": hosts.may_ask(user),
+        "asked": asked,
+        "form": RequestForm(),
+        "drafts": CompetitionDraft.objects.filter(owner=user).select_related("competition"),
+        "organized": Competition.objects.filter(organizers=user)[:100],
+    }
+    return render(request, "organize/start.html", context)
+
+
+@require_POST
+@login_required
+def begin(request: HttpRequest) -> HttpResponse:
+    """A new draft, and its first step."""
+    chosen = CompetitionDraft.Start(cleaned(BeginForm(request.POST))["start"])
+    draft = draft_begin(owner=person(request), start=chosen, now=timezone.now())
+    return redirect("organize:step", draft.key, path_of(draft)[0].slug)
+
+
+@require_POST
+@login_required
+def ask(request: HttpRequest) -> HttpResponse:
+    """Ask the administrators for the right to host."""
+    purpose = cleaned(RequestForm(request.POST))["purpose"]
+    hosts.host_request(user=person(request), purpose=purpose, now=timezone.now())
+    messages.success(request, "You have asked to host competitions. An administrator decides, and you get a mail.")
+    return redirect("organize:start")

@@ -1,0 +1,46 @@
+"""What became of the trial: how far it is, the score, the log of the scoring program."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from competitions.catalog.models import Column
+from competitions.disclosure.outputs import visible_streams
+from competitions.disclosure.readers import reader_of
+from competitions.disclosure.streams import LogStream
+from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
+from competitions.organize.models import CompetitionDraft
+from competitions.runs.queue.positions import queue_positions
+from competitions.runs.records.logs import log_text
+from competitions.submissions.models import Submission
+from competitions.web.progress import Progress, progress_of
+
+LOG_CHARS: Final = 20_000
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """`scores` are those that the organizer may see; a sealed part is scored, and stays sealed for the organizer too."""
+
+    submission: Submission
+    progress: Progress
+    scores: list[tuple[Column, str]]
+    withholds_scores: bool
+    log: str
+    seconds: float | None
+
+
+def trial_result(draft: CompetitionDraft) -> TrialResult | None:
+    """The trial as its owner may see it; None where there is none."""
+    rows = Submission.objects.select_related("phase__competition", "team", "submitted_by", "file")
+    found = rows.prefetch_related("runs__task", "runs__queue").filter(pk=draft.trial_id or 0).first()
+    if found is None:
+        return None
+    load_boards([found.phase])
+    reader, runs = reader_of(draft.owner), list(found.runs.all())
+    results = results_of(with_scores([found])[0], reader)
+    progress = progress_of(found, queue_positions(runs), now=reader.now)
+    sees_log = LogStream.SCORING in visible_streams(reader, found.phase)
+    log = "".join(log_text(run, LogStream.SCORING) for run in runs)[-LOG_CHARS:] if sees_log else ""
+    seconds = (found.finished_at - found.created_at).total_seconds() if found.finished_at else None
+    return TrialResult(found, progress, results.values, results.withholds_scores, log, seconds)

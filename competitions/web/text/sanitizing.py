@@ -1,0 +1,66 @@
+"""What of an HTML text may stand on a page: tags and attributes that can neither run, load, nor look like a part of the site."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import urlsplit
+
+import nh3
+from django.utils.safestring import SafeString, mark_safe
+
+from competitions.web.text import formulas
+
+TAGS: Final = formulas.TAGS | {
+    "a", "blockquote", "br", "code", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s", "section", "span",
+    "strong", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+# What pages that were written as HTML use besides.
+HTML_TAGS: Final = TAGS | {
+    "b", "caption", "center", "dd", "del", "details", "div", "dl", "dt", "figcaption", "figure", "i", "ins", "kbd", "mark", "samp",
+    "small", "sub", "summary", "tfoot", "u", "var",
+}  # fmt: skip
+_ATTRIBUTES: Final = dict.fromkeys(formulas.TAGS, formulas.ATTRIBUTES) | {
+    "a": {"href", "title", "id", "class"}, "img": {"src", "alt", "title"}, "code": {"class"}, "li": {"id"}, "ol": {"start"},
+    "section": {"class"}, "span": {"class"}, "sup": {"class"}, "td": {"class"}, "th": {"class"},
+}  # fmt: skip
+# Classes and ids of our own making alone: those of the site would make a text look like the site's own words.
+_CLASS: Final = re.compile(
+    r"hl-[\w-]+|align-(left|center|right)|footnote-(ref|backref)|footnotes|language-[\w+-]+|formula-unread"
+)
+_ID: Final = re.compile(r"fn(ref)?-[0-9a-f]{8}-\d+(:\d+)?")
+_VIDEO_HOSTS: Final = frozenset(("youtube.com", "www.youtube.com", "youtu.be", "vimeo.com"))
+_LINK_ALONE: Final = re.compile(r'<p><a href="([^"]+)"')
+
+ImageUrl = Callable[[str], str | None]
+
+
+def no_images(source: str) -> str | None:
+    """For texts that belong to no competition."""
+    return None
+
+
+def harmless(source: str, tags: set[str], image_url: ImageUrl) -> SafeString:
+    """The part of `source` that is made of these tags, with headings one level lower."""
+
+    def kept(tag: str, name: str, value: str) -> str | None:
+        if (tag, name) == ("img", "src"):
+            return image_url(value)
+        if name in ("class", "id"):
+            return value if (_CLASS if name == "class" else _ID).fullmatch(value) else None
+        return value
+
+    html = nh3.clean(
+        source, tags=tags, attributes=_ATTRIBUTES, attribute_filter=kept, set_tag_attribute_values={"img": {"loading": "lazy"}},
+        url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer nofollow",
+    )  # fmt: skip
+    for level in range(5, 0, -1):
+        html = html.replace(f"<h{level}>", f"<h{level + 1}>").replace(f"</h{level}>", f"</h{level + 1}>")
+    html = html.replace("<pre>", '<pre tabindex="0">')  # it scrolls sideways, by keyboard too
+    return mark_safe(_LINK_ALONE.sub(_marked_video, html))  # nh3 has just made it so
+
+
+def _marked_video(match: re.Match[str]) -> str:
+    """A link to a video that begins a paragraph is shown as one: pages embed nothing of other sites."""
+    if urlsplit(match[1]).hostname not in _VIDEO_HOSTS:
+        return match[0]
+    return match[0].replace("<a ", '<a class="video" ', 1)

@@ -1,0 +1,72 @@
+"""One person on the guided path: what the browser sends without script, step by step, with the background work in between."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from competitions.organize.models import CompetitionDraft
+from tests.admin_forms import fields_of
+from tests.background import run_background
+from tests.permissions import client_of
+from tests.scenario import Scenario
+
+SOLUTION = "id,price,area,Usage\n" + "".join(
+    f"{row},{row * 1.5},{row % 3},{'Public' if row % 3 else 'Private'}\n" for row in range(30)
+)
+
+
+def npz(**arrays: Any) -> bytes:
+    packed = io.BytesIO()
+    named: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
+    np.savez(packed, **named)
+    return packed.getvalue()
+
+
+@dataclass
+class Guided:
+    """A draft and its owner's browser."""
+
+    site: Scenario
+    draft: CompetitionDraft
+
+    @property
+    def client(self) -> Client:
+        return client_of(self.draft.owner)
+
+    def page(self, path: str) -> str:
+        return self.client.get(f"/host/{self.draft.key}/{path}").content.decode()
+
+    def attach(
+        self, content: str | bytes, *, role: str = "solution", name: str = "solution.csv", step: str = "data"
+    ) -> str:
+        """Upload a file and have it read; returns what the page said at once and says then."""
+        client, url = self.client, f"/host/{self.draft.key}/steps/{step}/"
+        sent = SimpleUploadedFile(name, content.encode() if isinstance(content, str) else content)
+        headers = {"Referer": f"http://testserver{url}"}
+        said = client.post(f"/host/{self.draft.key}/files/{role}/", {"file": sent}, follow=True, headers=headers)
+        run_background(at=self.site.now)
+        return said.content.decode() + client.get(url).content.decode()
+
+    def answer(self, step: str, go: str = "next", **values: Any) -> Any:
+        """Open a step, change these fields and send it."""
+        client, url = self.client, f"/host/{self.draft.key}/steps/{step}/"
+        return client.post(url, fields_of(client.get(url)) | values | {"go": go})
+
+    def build(self) -> CompetitionDraft:
+        """Have the competition made; returns the draft as it is then."""
+        self.client.post(f"/host/{self.draft.key}/trial/build/")
+        run_background(at=self.site.now)
+        self.draft.refresh_from_db()
+        return self.draft
+
+    def finish(self, **about: Any) -> None:
+        """The steps that every path ends with."""
+        for step, values in (("about", {"title": "Prices"} | about), ("schedule", {}), ("pages", {})):
+            answered = self.answer(step, **values)
+            assert answered.status_code == 302, answered.content.decode()

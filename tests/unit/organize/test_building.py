@@ -1,0 +1,275 @@
+"""From answers to a competition: one way in, made anew while nobody else has seen it, and published once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from competitions.catalog.models import Competition, SealedKey
+from competitions.compute.models import ComputeWorker
+from competitions.disclosure.readers import reader_of
+from competitions.disclosure.scores import may_see_scores
+from competitions.organize import drafts
+from competitions.organize.building import jobs
+from competitions.organize.building.jobs import build_request, draft_publish
+from competitions.organize.building.removal import competition_remove
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.refusals import AlreadyPublished, DraftIncomplete, NotBuilt
+from competitions.resources.models import Resource
+from competitions.runs import dispatch
+from competitions.runs.models import RunLog
+from tests.answers import read_result
+from tests.background import run_background
+from tests.permissions import client_of
+from tests.scenario import Scenario, lease, person
+from tests.unit.organize.guided import SOLUTION, Guided, npz
+
+Start = CompetitionDraft.Start
+Build = CompetitionDraft.Build
+
+
+def begun(site: Scenario, start: CompetitionDraft.Start) -> Guided:
+    return Guided(site, drafts.draft_begin(owner=site.organizer, start=start, now=site.now))
+
+
+@pytest.fixture
+def code(site: Scenario) -> Guided:
+    """A draft of a code competition with all answers."""
+    guided = begun(site, Start.CODE)
+    guided.answer("program", minutes="20")
+    guided.answer("files")
+    guided.finish(title="Learn here", subtitle="From examples")
+    return guided
+
+
+def made(draft: CompetitionDraft) -> Competition:
+    assert draft.competition is not None, draft.build_faults
+    return draft.competition
+
+
+def test_a_code_competition_is_built_from_the_example_and_published(code: Guided) -> None:
+    competition = made(code.build())
+    phase = competition.phases.get()
+    assert (competition.slug, competition.is_published, competition.is_trial) == ("learn-here", False, True)
+    assert (phase.time_limit_s, phase.accepted_kinds, phase.max_submissions_per_day) == (1200, ["code"], 5)
+    assert phase.tasks.get().ingestion_program is not None
+    assert competition.rules_versions.get().text.startswith("# Rules")
+    code.client.post(f"/host/{code.draft.key}/review/publish/")
+    competition.refresh_from_db()
+    assert (competition.is_published, competition.is_trial) == (True, False)
+    assert not CompetitionDraft.objects.exists()
+
+
+def test_a_change_builds_the_competition_anew_at_the_same_address_and_leaves_nothing_behind(code: Guided) -> None:
+    first = made(code.build())
+    files = Resource.objects.count()
+    code.answer("schedule", max_team_size="2")
+    assert "You changed something" in code.page("review/")
+    with pytest.raises(NotBuilt):
+        draft_publish(draft=code.draft)
+    again = made(code.build())
+    assert (again.slug, again.max_team_size, again.pk != first.pk) == (first.slug, 2, True)
+    assert not Competition.objects.filter(pk=first.pk).exists()
+    assert Resource.objects.count() == files
+
+
+def test_the_labels_of_a_known_dataset_become_reference_data_with_its_metric_and_format(site: Scenario) -> None:
+    guided = begun(site, Start.DATASET)
+    guided.answer("dataset", dataset="lsc-pcqm4mv2")
+    assert guided.answer("labels").status_code == 422
+    guided.attach(npz(y_true=[1.0, 2.0, 3.0]), role="labels", name="labels.npz", step="labels")
+    assert guided.answer("labels").status_code == 302
+    guided.finish()
+    phase = made(guided.build()).phases.get()
+    assert phase.prediction_format == {"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 3}
+    assert [(column.key, column.sorting) for column in phase.leaderboard.columns.all()] == [("mae", "asc")]
+
+
+def test_a_leaderboard_of_results_needs_no_labels(site: Scenario) -> None:
+    guided = begun(site, Start.DATASET)
+    guided.answer("dataset", dataset="ogbl-vessel")
+    assert guided.answer("labels").status_code == 302
+    guided.finish()
+    column = made(guided.build()).phases.get().leaderboard.columns.get()
+    assert (column.key, column.spread_key) == ("rocauc", "rocauc_std")
+
+
+def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
+    guided = begun(site, Start.LSC)
+    guided.answer("dataset", dataset="lsc-mag240m")
+    for split, labels in (("test-dev", [1, 2]), ("test-challenge", [3])):
+        guided.attach(npz(y_true=labels), role=f"labels_{split}", name="y.npz", step="labels")
+    guided.answer("labels")
+    guided.finish()
+    phases = made(guided.build()).phases.order_by("index")
+    assert [(one.slug, one.visibility, (one.prediction_format or {}).get("rows")) for one in phases] == [
+        ("test-dev", "public", 2), ("test-challenge", "sealed", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"no numpy", "it is no .npz file"), (npz(other=[1.0]), "y_true")],
+    ids=["no npz", "no y_true"],
+)
+def test_labels_that_are_not_what_the_dataset_has_are_named(site: Scenario, content: bytes, words: str) -> None:
+    guided = begun(site, Start.DATASET)
+    guided.answer("dataset", dataset="lsc-pcqm4mv2")
+    guided.attach(content, role="labels", name="labels.npz", step="labels")
+    guided.answer("labels")
+    guided.finish()
+    assert (guided.build().build, guided.draft.competition) == (Build.FAILED, None)
+    assert words in guided.page("trial/")
+
+
+def test_a_draft_that_is_not_finished_is_not_built(site: Scenario) -> None:
+    guided = begun(site, Start.CODE)
+    with pytest.raises(DraftIncomplete, match="Budget and image"):
+        build_request(draft=guided.draft, now=site.now)
+
+
+def test_a_build_whose_process_died_is_done_by_another_once(code: Guided, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_request(draft=code.draft, now=code.site.now)
+    run_background(at=code.site.now)
+    jobs.build_perform(code.draft.pk)  # the message came twice
+    assert Competition.objects.filter(organizers=code.draft.owner, is_trial=True).count() == 1
+
+
+def test_a_build_that_breaks_off_again_and_again_is_given_up(code: Guided) -> None:
+    build_request(draft=code.draft, now=code.site.now)
+    CompetitionDraft.objects.update(attempts=3)
+    run_background(at=code.site.now)
+    code.draft.refresh_from_db()
+    assert (code.draft.build, "by a fault of ours" in code.draft.build_faults[0]) == (Build.FAILED, True)
+
+
+def test_what_is_published_is_neither_built_nor_thrown_away(code: Guided) -> None:
+    competition = made(code.build())
+    client_of(person(is_staff=True, is_superuser=True))
+    Competition.objects.filter(pk=competition.pk).update(is_trial=False, is_published=True)
+    with pytest.raises(AlreadyPublished):
+        build_request(draft=code.draft, now=code.site.now)
+    competition.refresh_from_db()
+    with pytest.raises(AlreadyPublished):
+        competition_remove(competition, now=code.site.now)
+    drafts.draft_discard(draft=code.draft, now=code.site.now)
+    assert Competition.objects.filter(pk=competition.pk).exists()
+
+
+def test_a_trial_tells_its_organizers_sealed_scores_until_the_competition_is_published(site: Scenario) -> None:
+    board = site.sealed.leaderboard
+    Competition.objects.filter(pk=site.competition.pk).update(is_published=False, is_trial=True)
+    site.competition.refresh_from_db()
+    board.phase.competition.refresh_from_db()
+    seen = {name: may_see_scores(reader_of(user), board) for name, user in people(site).items()}
+    assert seen == {"organizer": True, "administrator": False, "member": False}
+    client_of(site.organizer).post(f"/api/competitions/{site.competition.pk}/toggle_publish/")
+    site.competition.refresh_from_db()
+    board.phase.competition.refresh_from_db()
+    assert (site.competition.is_published, site.competition.is_trial) == (True, False)
+    assert not may_see_scores(reader_of(site.organizer), board)
+    Competition.objects.filter(pk=site.competition.pk).update(is_published=False)
+    assert not may_see_scores(reader_of(site.organizer), board)
+    assert not SealedKey.objects.exists()
+
+
+def people(site: Scenario) -> dict[str, Any]:
+    return {
+        "organizer": site.organizer,
+        "administrator": person(is_staff=True, is_superuser=True),
+        "member": site.member(),
+    }
+
+
+def table(site: Scenario, **split: Any) -> Guided:
+    """A draft of a table competition with all answers."""
+    guided = begun(site, Start.TABLE)
+    guided.attach(SOLUTION)
+    guided.attach("id,price\n1,3\n2,5\n", role="training", name="train.csv")
+    for step, values in (
+        ("data", {}),
+        ("columns", {"targets": ["price"]}),
+        ("metric", {"metric": "mae"}),
+        ("split", split),
+    ):
+        answered = guided.answer(step, **values)
+        assert answered.status_code == 302, answered.content.decode()
+    guided.finish(title="Prices of houses")
+    return guided
+
+
+def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_trial(site: Scenario) -> None:
+    guided = table(site)
+    competition = made(guided.build())
+    phase = competition.phases.get()
+    boards = [
+        (board.title, board.visibility, board.rule, board.columns.get().key) for board in phase.leaderboards.all()
+    ]
+    assert boards == [("Public", "phase", "best", "mae_public"), ("Private", "sealed", "selected", "mae_private")]
+    assert phase.prediction_format is not None
+    assert phase.prediction_format["table"]["columns"] == [{"name": "price"}]
+    assert (phase.public_data is not None, phase.sample_submission is not None, phase.reveal_at) == (
+        True,
+        True,
+        phase.closes_at,
+    )
+    trial = guided.draft.trial
+    assert trial is not None
+    assert (trial.team.name, trial.team.is_baseline, trial.status) == ("Constant baseline", True, "queued")
+
+
+def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(site: Scenario) -> None:
+    guided = table(site)
+    trial = guided.build().trial
+    assert trial is not None
+    guided.client.post(f"/host/{guided.draft.key}/review/publish/")
+    assert not made(guided.draft).is_published, "the trial has not been scored"
+    worker = ComputeWorker.objects.create(
+        queue=made(guided.draft).queue,
+        name="w",
+        instance="i",
+        version="1",
+        registered_at=site.now,
+        last_seen_at=site.now,
+    )
+    run = dispatch.run_claim(worker=worker, free_gpus=0, now=site.now)
+    assert run is not None
+    body = {"outcome": "finished", "scores": {"mae_public": 1.25, "mae_private": 1.75}}
+    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae_public", "mae_private"]), now=site.now)
+    RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text="scored 20 and 10 rows")
+    shown = guided.page("trial/")
+    assert all(words in shown for words in ("1.2500", "1.7500", "scored 20 and 10 rows"))
+    assert made(guided.build()).slug == "prices-of-houses", (
+        "the trial's sealed keys do not keep it from being built anew"
+    )
+
+
+def test_one_board_where_there_is_no_private_part(site: Scenario) -> None:
+    phase = made(table(site, how="none").build()).phases.get()
+    assert [(board.title, board.columns.get().key) for board in phase.leaderboards.all()] == [("Leaderboard", "mae")]
+
+
+@pytest.mark.parametrize(("how", "by"), [("stratified", ""), ("grouped", "area"), ("random", "")])
+def test_the_parts_are_drawn_as_it_was_chosen(site: Scenario, how: str, by: str) -> None:
+    assert made(table(site, how=how, by=by).build()).phases.get().leaderboards.count() == 2
+
+
+def test_a_metric_of_ones_own_needs_its_file_and_a_name(site: Scenario) -> None:
+    guided = begun(site, Start.TABLE)
+    guided.attach(SOLUTION)
+    guided.answer("columns", targets=["price"])
+    said = guided.answer("metric", metric="metric.py").content.decode()
+    assert "Upload the Python file" in said
+    assert "Give your metric a name" in said
+    guided.attach(
+        "def score(solution, submission, row_id_column_name):\n    return 1.0\n",
+        role="metric",
+        name="m.py",
+        step="metric",
+    )
+    guided.answer("metric", metric="metric.py", own_title="Distance", own_direction="min")
+    guided.answer("split")
+    guided.finish()
+    column = made(guided.build()).phases.get().leaderboard.columns.get()
+    assert (column.title, column.key, column.sorting) == ("Distance", "score_public", "asc")

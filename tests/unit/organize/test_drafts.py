@@ -1,0 +1,220 @@
+"""Drafts: whose they are, what they keep, what they refuse."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.core import mail
+from django.test import Client
+
+from accounts.models import User
+from competitions.organize import drafts, hosts
+from competitions.organize.models import CompetitionDraft, DraftFile, HostRequest
+from competitions.organize.refusals import DraftChangedElsewhere, HostsOnly, RequestOpen, RequestsClosed, TooManyDrafts
+from tests.admin_forms import fields_of
+from tests.permissions import client_of
+from tests.scenario import Scenario, person
+from tests.unit.organize.guided import SOLUTION, Guided
+
+Start = CompetitionDraft.Start
+
+
+@pytest.fixture
+def host(site: Scenario) -> User:
+    return site.organizer
+
+
+@pytest.fixture
+def guided(site: Scenario, host: User) -> Guided:
+    return Guided(site, drafts.draft_begin(owner=host, start=Start.TABLE, now=site.now))
+
+
+@pytest.fixture
+def draft(guided: Guided) -> CompetitionDraft:
+    return guided.draft
+
+
+def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(
+    guided: Guided, draft: CompetitionDraft
+) -> None:
+    assert "30 rows" in guided.attach(SOLUTION)
+    file = draft.files.get()
+    assert (file.state, file.preview["rows"], file.preview["id_column"], file.preview["usage_column"]) == (
+        "finished",
+        30,
+        "id",
+        "Usage",
+    )
+    fields = fields_of(client_of(draft.owner).get(f"/host/{draft.key}/steps/columns/"))
+    assert (fields["id_column"], fields["targets"]) == (["id"], ["price", "area"])
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        ("", "solution.csv", "is empty"),
+        ("id,price\n", "solution.csv", "It cannot be used"),
+        ("PK not a zip", "solution.zip", "It cannot be used"),
+        ("id\n1\n", "solution.exe", "is not a file of the kind"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_table_is_refused_with_its_reason(
+    guided: Guided, content: str, name: str, words: str
+) -> None:
+    assert words in guided.attach(content, name=name)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"id_column": "area"}, "“area” is no id: 3 different ids in 30 rows"),
+        ({"targets": ["id"]}, "“id” is the id"),
+        ({"targets": []}, "This field is required"),
+    ],
+)  # fmt: skip
+def test_columns_that_cannot_be_scored_are_refused(
+    guided: Guided, draft: CompetitionDraft, changed: dict[str, Any], words: str
+) -> None:
+    guided.attach(SOLUTION)
+    refused = guided.answer("columns", **changed)
+    assert refused.status_code == 422
+    assert words in refused.content.decode()
+    draft.refresh_from_db()
+    assert "columns" not in draft.answers
+
+
+def test_test_data_that_tell_the_answers_are_refused(guided: Guided) -> None:
+    guided.attach(SOLUTION)
+    guided.attach("id,price\n1,2\n", role="test", name="test.csv")
+    assert "The test data hold price" in guided.answer("columns", targets=["price"]).content.decode()
+
+
+def test_back_keeps_what_was_typed_right_or_wrong(guided: Guided) -> None:
+    went = guided.answer("schedule", go="back", max_team_size="many")
+    assert went["Location"].endswith("/steps/about/")
+    assert 'value="many"' in guided.page("steps/schedule/")
+
+
+def test_two_tabs_at_once_lose_nothing(site: Scenario, draft: CompetitionDraft) -> None:
+    client, url = client_of(draft.owner), f"/host/{draft.key}/steps/about/"
+    first, second = fields_of(client.get(url)), fields_of(client.get(url))
+    assert client.post(url, first | {"title": "Prices", "go": "next"}).status_code == 302
+    refused = client.post(url, second | {"title": "Costs", "go": "next"})
+    assert (refused.status_code, 'value="Costs"' in refused.content.decode()) == (409, True)
+    assert "changed in another tab" in refused.content.decode()
+    assert client.post(url, fields_of(refused) | {"go": "next"}).status_code == 302
+    draft.refresh_from_db()
+    assert draft.title == "Costs"
+
+
+def test_a_version_that_is_old_is_refused_and_nothing_is_written(site: Scenario, draft: CompetitionDraft) -> None:
+    drafts.draft_answer(draft=draft, step="about", answers={"title": ["A"]}, version=1, now=site.now)
+    with pytest.raises(DraftChangedElsewhere):
+        drafts.draft_answer(draft=draft, step="about", answers={"title": ["B"]}, version=1, now=site.now)
+    draft.refresh_from_db()
+    assert (draft.title, draft.version) == ("A", 2)
+
+
+def test_the_draft_of_somebody_else_does_not_exist(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.attach(SOLUTION)
+    stranger = client_of(person(is_staff=True, is_superuser=True))
+    for path in ("", "steps/data/", "trial/", "trial/status/", "review/", "files/solution/status/"):
+        assert stranger.get(f"/host/{draft.key}/{path}").status_code == 404, path
+    for path in (
+        "steps/data/",
+        "steps/data/preview/",
+        "files/solution/",
+        "files/solution/remove/",
+        "trial/build/",
+        "review/publish/",
+        "discard/",
+    ):
+        assert stranger.post(f"/host/{draft.key}/{path}").status_code == 404, path
+    assert DraftFile.objects.count() == 1
+
+
+def test_pages_that_nobody_changed_follow_the_answers(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.answer("about", title="Prices", subtitle="What houses cost")
+    guided.answer("pages", rules_text="Be fair.")
+    draft.refresh_from_db()
+    assert set(draft.answers["pages"]) == {"rules_text"}
+    guided.answer("about", subtitle="What flats cost")
+    shown = guided.page("steps/pages/")
+    assert "What flats cost" in shown
+    assert "Be fair." in shown
+
+
+def test_a_draft_that_is_thrown_away_takes_its_files_with_it(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.attach(SOLUTION)
+    stored = draft.files.get().file
+    client_of(draft.owner).post(f"/host/{draft.key}/discard/")
+    assert not CompetitionDraft.objects.exists()
+    assert not DraftFile.objects.exists()
+    draft.owner.uploads.all().delete()
+    stored.refresh_from_db()
+    assert stored.pk
+
+
+def test_one_person_has_no_more_drafts_than_the_limit(
+    site: Scenario, host: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drafts, "MAX_DRAFTS", 1)
+    drafts.draft_begin(owner=host, start=Start.CODE, now=site.now)
+    with pytest.raises(TooManyDrafts):
+        drafts.draft_begin(owner=host, start=Start.CODE, now=site.now)
+
+
+@pytest.mark.parametrize(
+    ("policy", "may_begin", "may_ask"),
+    [("everybody", True, False), ("on_request", False, True), ("staff", False, False)],
+)
+def test_who_hosts_is_the_sites_policy(
+    site: Scenario, settings: LazySettings, policy: str, may_begin: bool, may_ask: bool
+) -> None:
+    settings.HOSTS = policy
+    guest = person()
+    shown = client_of(guest).get("/host/").content.decode()
+    assert ("Begin with a table" in shown, "Ask to host" in shown) == (may_begin, may_ask)
+    if not may_begin:
+        with pytest.raises(HostsOnly):
+            drafts.draft_begin(owner=guest, start=Start.TABLE, now=site.now)
+    if not may_ask:
+        with pytest.raises(RequestsClosed):
+            hosts.host_request(user=guest, purpose="A course", now=site.now)
+
+
+def test_who_asks_to_host_is_told_of_the_decision_and_then_may(
+    site: Scenario, django_capture_on_commit_callbacks: Any
+) -> None:
+    guest, root = person(), person(is_staff=True, is_superuser=True)
+    client: Client = client_of(guest)
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post("/host/ask/", {"purpose": "A course on statistics"})
+    asked = HostRequest.objects.get()
+    assert [one.to for one in mail.outbox] == [[root.email]]
+    with pytest.raises(RequestOpen):
+        hosts.host_request(user=guest, purpose="The same again", now=site.now)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert hosts.host_request_decide(request=asked, grant=True, by=root, now=site.now)
+    assert not hosts.host_request_decide(request=asked, grant=False, by=root, now=site.now)
+    assert mail.outbox[-1].to == [guest.email]
+    guest.refresh_from_db()
+    assert guest.is_staff
+    assert "Begin with a table" in client.get("/host/").content.decode()
+
+
+def test_organizers_see_requests_and_administrators_alone_decide(site: Scenario) -> None:
+    hosts.host_request(user=person(), purpose="A course", now=site.now)
+    form = {"action": "grant", "_selected_action": [str(HostRequest.objects.get().pk)]}
+    for user, state in ((site.organizer, "open"), (person(is_staff=True, is_superuser=True), "granted")):
+        client_of(user).post("/admin/organize/hostrequest/", form)
+        assert HostRequest.objects.get().state == state
+
+
+def test_answers_are_plain_values(guided: Guided, draft: CompetitionDraft) -> None:
+    guided.answer("about", title="Prices")
+    draft.refresh_from_db()
+    assert json.dumps(draft.answers["about"])
