@@ -81,6 +81,13 @@ def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_
     """The plain file behind `path`, unpacked into a temporary file where it is compressed.
 
     Raises `ScoringInputError` as `read_table`.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv.gz"
+    ...     _ = path.write_bytes(gzip.compress(b"id\\n7\\n"))
+    ...     with opened(path) as source:
+    ...         source.path.read_bytes()
+    b'id\\n7\\n'
     """
     name = PurePath(filename).name if filename is not None else path.name
     with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +101,14 @@ def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_
 
 
 def read_source(source: Source, *, types: Types | None = None, as_text: bool = False) -> pl.DataFrame:
-    """The table of an opened file; with `as_text` a CSV's or TSV's cells as they stand there."""
+    """The table of an opened file; with `as_text` a CSV's or TSV's cells as they stand there.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv"
+    ...     _ = path.write_text("id\\n007\\n")
+    ...     read_source(Source(path, "csv"), as_text=True).rows()
+    [('007',)]
+    """
     try:
         table = _READERS[source.format](source, types or {}, as_text)
     except ScoringInputError:
