@@ -142,7 +142,8 @@ class _Writer:
         """A path in the bundle, or the key."""
         if not self.with_files:
             return str(resource.key)
-        suffix = Path(resource.file_name).suffix.lower() or ".zip"
+        suffixes = Path(resource.file_name.lower()).suffixes[-2:]
+        suffix = "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:]) or ".zip"
         name = f"files/{resource.file_id[:16]}{suffix}"
         self.stored[name] = resource.file
         return name

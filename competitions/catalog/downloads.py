@@ -3,7 +3,7 @@
 from competitions.catalog.models import Phase
 from competitions.resources.models import Resource
 
-DOWNLOADS = ("public_data", "starting_kit")
+DOWNLOADS = ("public_data", "starting_kit", "sample_submission")
 
 
 def downloads_of(phase: Phase) -> dict[str, Resource]:

@@ -73,6 +73,7 @@ class Resource(models.Model):
         REFERENCE_DATA = "reference_data", "reference data"
         PUBLIC_DATA = "public_data", "public data"
         STARTING_KIT = "starting_kit", "starting kit"
+        SAMPLE_SUBMISSION = "sample_submission", "sample submission"
         IMAGE = "image", "image"
         BUNDLE = "bundle", "competition bundle"
 

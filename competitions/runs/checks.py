@@ -4,9 +4,11 @@ It may run twice or late: whatever it finds is written down only while the check
 """
 
 import uuid
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -14,22 +16,24 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from competitions.catalog.models import Phase
 from competitions.resources.storage import local_copy
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.transitions import run_move
 from competitions.submissions.check_requests import CHECK_JOB, require_checks_left
 from competitions.submissions.models import FileCheck, Program, Submission
-from competitions.submissions.preflight import Contract, Recognised, contract_of, inspect
+from competitions.submissions.preflight import Contract, Recognised, contract_of, inspect, table_check
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Team
 from core.background import jobs
-from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
+from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded, run_bounded_program
 from core.background.rows import RENEWALS, claim, renew, unclaimed
 from core.refusals import InvalidFile, Refusal
 
 log = structlog.get_logger(__name__)
 ACTOR = "check"
+ORGANIZERS_FAULTS = ("bad_reference", "bad_schema")  # the sample submission or the description of the table
 
 
 @dataclass(frozen=True)
@@ -114,17 +118,36 @@ def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
     submission = check.submission
     contract = contract_of(phase=submission.phase, kind=Kind(submission.kind), file_name=submission.file_name)
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
+    limits: dict[str, Any] = {
+        "wanted": partial(_is_wanted, claim_id),
+        "every_s": settings.BACKGROUND_LEASE_S / RENEWALS,
+    }
     try:
         with local_copy(submission.file) as path:
-            found = run_bounded(
-                partial(_inspected, contract, path), bounds, wanted=partial(_is_wanted, claim_id),
-                every_s=settings.BACKGROUND_LEASE_S / RENEWALS,
-            )  # fmt: skip
+            if contract.table is not None:
+                return _verdict_on_table(contract, path, submission.phase, bounds, limits)
+            found = run_bounded(partial(_inspected, contract, path), bounds, **limits)
     except OverBounds as error:
         return _refusal(_too_costly(submission, error))
     if "refused" in found:
         return _refusal(InvalidFile(*found["refused"]))
     return Verdict(FileCheck.Outcome.PASSED, recognised=Recognised(Kind(found["kind"]), Program(found["program"])))
+
+
+def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Bounds, limits: dict[str, Any]) -> Verdict:
+    """A table has the columns that the phase names and the ids of its sample submission."""
+    with ExitStack() as stack:
+        shown = phase.sample_submission
+        sample = None if shown is None else (stack.enter_context(local_copy(shown.file)), shown.file_name)
+        program = stack.enter_context(table_check(contract, path, sample))
+        error = run_bounded_program(program, bounds, **limits).get("error")
+    if error is None:
+        return Verdict(FileCheck.Outcome.PASSED, recognised=Recognised(contract.kind, Program.NONE))
+    if error["code"] in ORGANIZERS_FAULTS:
+        return Verdict(
+            FileCheck.Outcome.REFUSED, reason=Reason.SCORING_ERROR, code=error["code"], detail=error["message"][:1000],
+        )  # fmt: skip
+    return _refusal(InvalidFile(error["code"], error["message"]))
 
 
 def _inspected(contract: Contract, path: Any) -> dict[str, Any]:

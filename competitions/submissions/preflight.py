@@ -1,10 +1,15 @@
 """What can be said about an upload before it is queued, without labels: the contract check of a phase.
 
 `look` reads headers within milliseconds and is for web requests. `inspect` reads everything; it is for a process of its own, and
-touches neither the database nor anything but the file.
+touches neither the database nor anything but the file. A table is read by a program of its own (`table_check`).
 """
 
+import json
+import sys
+import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,8 +43,13 @@ class Contract:
 
     @property
     def is_prediction_file(self) -> bool:
-        """It is one official file, and no zip of anything."""
+        """It is one official file or one table, and no zip of anything."""
         return not self.as_on_codabench and self.kind == Kind.PREDICTION and self.prediction_format is not None
+
+    @property
+    def table(self) -> dict[str, Any] | None:
+        """What the table must look like, where it is one."""
+        return (self.prediction_format or {}).get("table") if self.is_prediction_file else None
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,9 @@ def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
 
 def look(contract: Contract, path: Path) -> None:
     """Raise `InvalidFile` for what the file's headers already tell: its name, its members, their sizes and shapes."""
+    if contract.table is not None:
+        _look_at_table(contract, path)
+        return
     if contract.is_prediction_file:
         _check_prediction(contract, path, values=False)
         return
@@ -81,6 +94,38 @@ def inspect(contract: Contract, path: Path) -> Recognised:
         _check_names(contract, names)
         _check_text(contract, path, names)
     return Recognised(contract.kind, Program.NONE)
+
+
+def _look_at_table(contract: Contract, path: Path) -> None:
+    """Name, first bytes, and of a zip its one member."""
+    from scoring import ScoringInputError
+    from scoring.tables.formats import format_of, is_extra, require_content
+
+    name = contract.file_name
+    try:
+        require_content(path, name)
+        if name.lower().endswith(".zip"):
+            listed = look_at_zip(path, limits=CODE_LIMITS, what=f"The submission {name!r}")
+            if listed is None:
+                return
+            name = next((member for member in listed if not is_extra(member)), name)
+        format_of(name)
+    except ScoringInputError as error:
+        raise InvalidFile(error.code, str(error)) from error
+
+
+@contextmanager
+def table_check(contract: Contract, path: Path, sample: tuple[Path, str] | None) -> Iterator[list[str]]:
+    """The program that reads a table whole and prints a report or the fault, given the sample submission with its name."""
+    with tempfile.TemporaryDirectory() as folder:
+        schema = Path(folder) / "schema.json"
+        schema.write_text(json.dumps(contract.table), "utf-8")
+        given = ["--schema", str(schema), "--filename", contract.file_name]
+        if sample is not None:
+            shown = Path(folder) / Path(sample[1]).name
+            shown.symlink_to(sample[0].resolve())
+            given += ["--sample", str(shown)]
+        yield [sys.executable, "-m", "scoring", "check", "table", str(path), "--json", *given]
 
 
 def _read_zip(contract: Contract, path: Path) -> list[str]:

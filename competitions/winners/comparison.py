@@ -5,7 +5,7 @@ import tempfile
 import zipfile
 import zlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
@@ -22,6 +22,8 @@ from competitions.winners.models import Place
 from scoring import ScoringInputError
 from scoring.formats import submissions
 from scoring.formats.layouts import official_filename
+from scoring.tables.formats import is_table_name
+from scoring.tables.schema import TableSchema
 
 MAX_TEXT_BYTES: Final = 256 * 1024 * 1024
 MAX_PAIRS: Final = 400  # of a plot
@@ -143,6 +145,8 @@ def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[s
         if prediction_format is None:
             return _lines(path)
         try:
+            if "table" in prediction_format:
+                return _table(path, file_name, TableSchema.from_json(prediction_format["table"]))
             with _official_file(path, file_name, prediction_format) as (found, name):
                 rows = prediction_format.get("rows")
                 return submissions.read(
@@ -160,15 +164,37 @@ def _official_file(path: Path, file_name: str, prediction_format: dict[str, Any]
     if file_name == wanted:
         yield path, wanted
         return
+    with _member(path, lambda name: name == wanted, f"file called {wanted}") as target:
+        yield target, wanted
+
+
+@contextmanager
+def _member(path: Path, is_wanted: Callable[[str], bool], what: str) -> Iterator[Path]:
+    """The first file of a zip whose name is wanted, under that name."""
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(path) as archive:
-        member = next((one for one in archive.namelist() if one.rsplit("/", 1)[-1] == wanted), None)
+        member = next((one for one in archive.namelist() if is_wanted(one.rsplit("/", 1)[-1])), None)
         if member is None:
-            raise CannotCompare(f"The run left no file called {wanted}.")
-        target = Path(scratch) / wanted
+            raise CannotCompare(f"The run left no {what}.")
+        target = Path(scratch) / member.rsplit("/", 1)[-1]
         with archive.open(member) as source, target.open("wb") as copy:
             while chunk := source.read(1 << 20):
                 copy.write(chunk)
-        yield target, wanted
+        yield target
+
+
+def _table(path: Path, file_name: str, schema: TableSchema) -> Arrays:
+    """The prediction columns, rows in the order of the ids: the table itself, or the one in a zip."""
+    if not is_table_name(file_name):
+        with _member(path, is_table_name, "table") as target:
+            return _table(target, target.name, schema)
+    from scoring.tables.check import read_submission  # here, because loading its library takes longer than most pages
+
+    table = read_submission(path, schema, filename=file_name).sort(schema.id_column)
+    return {column.name: _comparable(table[column.name].to_list(), column.type) for column in schema.columns}
+
+
+def _comparable(values: list[Any], kind: str) -> NDArray[Any]:
+    return np.array([str(value).encode() for value in values], dtype=object) if kind == "text" else np.array(values)
 
 
 def _lines(path: Path) -> Arrays:

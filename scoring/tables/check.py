@@ -58,6 +58,8 @@ def check(
     ScoringInputError
         What is wrong, with the first five ids or lines.
 
+    >>> import tempfile
+    >>> from scoring.tables.files import write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_table(pl.DataFrame({"id": [1, 2], "price": [0.5, 2.0]}), Path(folder) / "p.csv")
     ...     check(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows

@@ -27,10 +27,19 @@ def check_file(path: Path, *, sample: Path | None, schema: Path | None, filename
     """
     if sample is None and schema is None:
         raise ScoringInputError("missing_input", "the sample", "it is missing", "give --sample, --schema or both")
-    shown = None if sample is None else read_table(sample)
+    shown = None if sample is None else _sample(sample)
     wanted = _schema(schema, shown)
     ids = None if shown is None else ids_of(shown, wanted.id_column)
     return check(path, wanted, ids, filename=filename).as_dict()
+
+
+def _sample(path: Path) -> pl.DataFrame:
+    try:
+        return read_table(path)
+    except ScoringInputError as error:
+        raise ScoringInputError(
+            "bad_reference", "the sample submission", str(error).rstrip("."), "ask the organizers for a right one"
+        ) from error
 
 
 def _schema(path: Path | None, sample: pl.DataFrame | None) -> TableSchema:

@@ -14,6 +14,7 @@ from competitions.bundles.importing.references import References
 from competitions.bundles.reading.reader import NO_TERMS, BundleReader
 from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import (
+    PHASE_FILES,
     TASK_FILES,
     CompetitionSpec,
     FactQuestionSpec,
@@ -208,8 +209,7 @@ class Maker:
             upload_grace_minutes=extra.upload_grace_minutes, priority=extra.priority,
             show_output_while_sealed=extra.show_output_while_sealed, text_files=_text_files(extra),
             allow_network=extra.allow_network, docker_image=extra.docker_image, prediction_format=extra.prediction_format,
-            public_data=self._resource(spec.public_data, "public_data", spec.name),
-            starting_kit=self._resource(spec.starting_kit, "starting_kit", spec.name),
+            **{name: self._resource(getattr(spec, name), name, spec.name) for name in PHASE_FILES},
             **{name: getattr(spec, name) for name in SAME_PHASE_FIELDS}, **_growth(spec, tasks),
         )  # fmt: skip
         self._preset(phase, spec)

@@ -185,6 +185,7 @@ class PhaseSpec(Spec):
     hide_score_output: bool = False
     public_data: str | None = None
     starting_kit: str | None = None
+    sample_submission: str | None = None
     podium: PhaseExtra | None = None
 
     @property
@@ -315,7 +316,7 @@ for _model in (PhaseExtra, PhaseSpec, CompetitionSpec):  # they name a class tha
     _model.model_rebuild()
 
 TASK_FILES: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
-PHASE_FILES: Final = ("public_data", "starting_kit")
+PHASE_FILES: Final = ("public_data", "starting_kit", "sample_submission")
 
 # Keys that are read and lead to nothing here, each with the reason that the report gives.
 IGNORED: Final[dict[type[Spec], dict[str, str]]] = {

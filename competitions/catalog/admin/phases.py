@@ -39,7 +39,7 @@ class PhaseAdmin(OrganizerAdmin):
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
         ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
         *((heading, {"fields": list(names)}) for section in SECTIONS for heading, names in section.form.items()),
-        ("Files for participants", {"fields": ["public_data", "starting_kit"]}),
+        ("Files for participants", {"fields": ["public_data", "starting_kit", "sample_submission"]}),
     ]
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:

@@ -71,6 +71,11 @@ class Phase(ScheduleSection, IntakeSection, GrowthSection, QuotaSection, BudgetS
         related_name="+",
         limit_choices_to={"kind": Resource.Kind.STARTING_KIT},
     )
+    sample_submission = models.ForeignKey(
+        Resource, on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        limit_choices_to={"kind": Resource.Kind.SAMPLE_SUBMISSION},
+        help_text="A right table of predictions. Where tables are submitted, its ids are those that every table must have.",
+    )  # fmt: skip
 
     objects = PhaseQuerySet.as_manager()
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from competitions.catalog.downloads import downloads_of
+from competitions.catalog.downloads import DOWNLOADS, downloads_of
 from competitions.catalog.models import Announcement, Competition, Page, Series
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
@@ -68,7 +68,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
-    phases = visited.competition.phases.select_related("competition", "public_data__file", "starting_kit__file")
+    phases = visited.competition.phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
     return render_tab(request, visited, "data", {"pages": pages, "files": _files(phases)})
 
 

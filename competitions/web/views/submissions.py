@@ -95,7 +95,7 @@ def _expected_file_name(phase: Phase) -> str | None:
     from scoring.formats.submissions import official_filename
 
     wanted = phase.prediction_format
-    return official_filename(wanted["dataset"], wanted["split"]) if wanted else None
+    return official_filename(wanted["dataset"], wanted["split"]) if wanted and "table" not in wanted else None
 
 
 @require_POST

@@ -10,12 +10,19 @@ from competitions.catalog.models.sections.section import Section
 
 
 def validate_prediction_format(value: object) -> None:
-    """Refuse what `scoring.formats.submissions` could not check uploads against."""
+    """Refuse what uploads could not be checked against: neither a table's columns nor an official file."""
     from scoring.errors import ScoringInputError
     from scoring.formats.layouts import layout
+    from scoring.tables.schema import TableSchema
 
+    if isinstance(value, dict) and set(value) == {"table"}:
+        try:
+            TableSchema.from_json(value["table"])
+        except ScoringInputError as error:
+            raise ValidationError(str(error)) from error
+        return
     if not isinstance(value, dict) or set(value) - {"dataset", "split", "rows"} or {"dataset", "split"} - set(value):
-        raise ValidationError('Give "dataset", "split" and, if not the official number, "rows".')
+        raise ValidationError('Give "dataset", "split" and, if not the official number, "rows"; or "table" alone.')
     rows = value.get("rows")
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise ValidationError(f'"rows" must be a whole number of at least 1, not {rows!r}.')
@@ -44,8 +51,9 @@ class IntakeSection(Section):
         null=True,
         blank=True,
         validators=[validate_prediction_format],
-        help_text="An official file format that uploads are checked against before they are queued, for instance "
-        '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}. Empty: any zip.',
+        help_text="What uploads are checked against before they are queued: an official file, for instance "
+        '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}, or a table, for instance '
+        '{"table": {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}}. Empty: any zip.',
     )
 
     text_files = models.CharField(

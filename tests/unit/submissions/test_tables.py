@@ -1,0 +1,140 @@
+"""Phases that take tables: what a request sees, what the check finds, and whose fault it is."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from competitions.catalog.models import Phase, validate_prediction_format
+from competitions.resources.models import Resource
+from competitions.resources.storage import store_bytes
+from competitions.runs.planning import RESULT, plan_for
+from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind, Reason, State
+from competitions.winners.comparison import CannotCompare, compare, predictions_of
+from core.background.bounded import Bounds, ChildFailed, OverBounds, run_bounded_program
+from core.refusals import InvalidFile
+from tests.scenario import Scenario, resource, zip_of
+
+TABLE = {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}
+SAMPLE = "id,price\n1,0\n2,0\n"
+RIGHT = "id,price\n2,1.5\n1,0.5\n"
+BOUNDS = Bounds(wall_s=30, cpu_s=20, memory_bytes=2**31)
+
+
+@pytest.fixture
+def tables(site: Scenario) -> Scenario:
+    sample = resource(site.organizer, Resource.Kind.SAMPLE_SUBMISSION, SAMPLE.encode())
+    Resource.objects.filter(pk=sample.pk).update(file_name="sample_submission.csv")
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format={"table": TABLE}, sample_submission=sample)
+    site.phase.refresh_from_db()
+    return site
+
+
+def sent(site: Scenario, text: str | bytes, name: str = "predictions.csv") -> Submission:
+    content = text if isinstance(text, bytes) else text.encode()
+    return site.submit(content=content, name=name, kind=Kind.PREDICTION)
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (RIGHT, "predictions.csv"),
+        (gzip.compress(RIGHT.encode()), "predictions.csv.gz"),
+        (zip_of({"predictions.csv": RIGHT}), "predictions.zip"),
+        ('{"id": 1, "price": 2}\n{"id": 2, "price": 3}\n', "predictions.jsonl"),
+    ],
+    ids=["csv", "gzip", "zip", "json lines"],
+)
+def test_a_right_table_is_queued_as_it_is(tables: Scenario, content: str | bytes, name: str) -> None:
+    made = sent(tables, content, name)
+    assert (made.status, made.file_name) == (State.QUEUED, name)
+    mounts = plan_for(made, tables.phase.tasks.get()).stages[-1].mounts
+    assert [mount.unpack for mount in mounts if mount.target == RESULT] == [False]  # type: ignore[union-attr]  # a file
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "said"),
+    [
+        ("id,price\n1,2\n", "missing_ids", "1 id is missing: 2"),
+        ("id,price\n1,2\n2,x\n", "wrong_type", "'x' is no number in line 3"),
+        ("id,price\n1,-2\n2,3\n", "out_of_range", "the smallest allowed is 0"),
+        ("id,cost\n1,-2\n2,3\n", "missing_column", "'price' is missing"),
+    ],
+)
+def test_a_wrong_table_is_refused_before_it_is_queued(tables: Scenario, content: str, code: str, said: str) -> None:
+    made = sent(tables, content)
+    run = made.runs.get()
+    assert (made.status, made.reason, made.is_charged, run.code) == (State.FAILED, Reason.FILE_INVALID, False, code)
+    assert said in run.detail
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "code"),
+    [
+        (b"PAR1", "predictions.csv", "unknown_format"),
+        (RIGHT, "predictions.exe", "wrong_file_name"),
+        (zip_of({"model.py": "print()"}), "predictions.zip", "wrong_file_name"),
+    ],
+)
+def test_what_a_request_can_see_is_refused_at_once(
+    tables: Scenario, content: str | bytes, name: str, code: str
+) -> None:
+    with pytest.raises(InvalidFile) as refused:
+        sent(tables, content, name)
+    assert refused.value.stable_code == code
+    assert not Submission.objects.exists()
+
+
+def test_a_damaged_sample_submission_is_the_organizers_fault(tables: Scenario) -> None:
+    Resource.objects.update(file_name="sample.parquet")
+    made = sent(tables, RIGHT)
+    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.SCORING_ERROR, False)
+    assert made.runs.get().code == "bad_reference"
+
+
+def test_without_a_sample_any_ids_are_taken(tables: Scenario) -> None:
+    Phase.objects.update(sample_submission=None)
+    assert sent(tables, "id,price\n7,1\n").status == State.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"table": {"id_column": "id"}}, "the table: columns is missing; add it."),
+        ({"table": TABLE, "rows": 3}, 'or "table" alone'),
+        ({"table": {**TABLE, "columns": [{"name": "p", "type": "date"}]}}, "its type is 'date'"),
+    ],
+)
+def test_a_wrong_description_of_a_table_is_refused(value: dict[str, Any], message: str) -> None:
+    validate_prediction_format({"table": TABLE})
+    with pytest.raises(ValidationError, match=message):
+        validate_prediction_format(value)
+
+
+def test_a_bounded_program_answers_fails_or_is_ended() -> None:
+    def run(code: str, bounds: Bounds = BOUNDS) -> Any:
+        return run_bounded_program([sys.executable, "-c", code], bounds, wanted=lambda: True, every_s=0.1)
+
+    assert run("import sys; print('{}'); sys.exit(2)") == {}
+    with pytest.raises(ChildFailed, match="the program ended with 1"):
+        run("1 // 0")
+    with pytest.raises(OverBounds, match="time"):
+        run("import time; time.sleep(60)", Bounds(wall_s=0.3, cpu_s=1, memory_bytes=2**30))
+    with pytest.raises(OverBounds, match="memory"):
+        run("import os; os.abort()")
+
+
+@pytest.mark.django_db
+def test_tables_of_a_winner_are_compared_by_id() -> None:
+    schema = {"table": {"id_column": "id", "columns": [{"name": "price"}, {"name": "kind", "type": "text"}]}}
+    sent = predictions_of(store_bytes(b"id,price,kind\n1,1.5,a\n2,2.5,b\n"), "predictions.csv", schema)
+    output = zip_of({"run.log": "done", "submission.csv": "id,price,kind\n2,2.5,b\n1,2.0,a\n"})
+    made = predictions_of(store_bytes(output), "predictions.zip", schema)
+    assert compare(made, sent).as_dict() == {"rows": 2, "equal_share": 0.5, "mae": 0.25, "largest": 0.5, "notes": []}
+    with pytest.raises(CannotCompare, match="left no table"):
+        predictions_of(store_bytes(zip_of({"run.log": "done"})), "predictions.zip", schema)
