@@ -28,7 +28,7 @@ create() {
 }
 
 # What decides the content: dependencies and versions; the settings of tools below them do not.
-wanted() { { sed '/^\[tool\.pytest/,$d' pyproject.toml; cat constraints.txt; readlink -f .venv/bin/python; } | sha256sum; }
+wanted() { { sed '/^\[tool\.pytest/,$d' pyproject.toml; cat client/pyproject.toml constraints.txt; readlink -f .venv/bin/python; } | sha256sum; }
 
 is_installed() {
     local stamp
@@ -38,10 +38,10 @@ is_installed() {
     return 1
 }
 
-# The site runs from the checkout; with this the program `podium` finds it from any folder.
+# The site runs from the checkout; with this `podium bundle` and `podium verify` find their parts from any folder.
 # It is written in one piece, and only when it differs: programs that start meanwhile read it.
 link() {
-    local folder wanted="$PWD"$'\n'"$PWD/platform"$'\n'"$PWD/client"
+    local folder wanted="$PWD"$'\n'"$PWD/platform"
     for folder in .venv/lib/python3*/site-packages; do
         [ "$(cat "$folder/podium.pth" 2>/dev/null)" = "$wanted" ] && continue
         printf '%s\n' "$wanted" >"$folder/podium.pth.new"
@@ -59,7 +59,7 @@ create) create ;;
     is_installed "$1" && exit 0
     echo "venv: installing the packages of [$1]" >&2
     # The build of an editable package warns about folders named like it; here they are the package.
-    PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e ".[$1]"
+    PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e ".[$1]" -e ./client
     wanted >".venv/.installed-$1"
     ;;
 esac

@@ -11,7 +11,7 @@ import pytest
 
 from tests import services
 
-ON_POSTGRES = ("integration", "hostile", "browser", "benchmarks")
+ON_POSTGRES = ("client", "integration", "hostile", "browser", "benchmarks")
 TESTS = Path(__file__).resolve().parent
 
 

@@ -102,6 +102,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:docs": ("get", EVERYBODY, {}),
     "api:competitions": ("get", EVERYBODY, {}),
     "api:competition": ("get", EVERYBODY, {}),
+    "api:files": ("get", EVERYBODY, {}),
+    "api:file": ("get", "MTOR", {"A": 401, "SX": 403}),
     "api:registration": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:team": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:team-invitations": ("post", "", {"A": 401, "SOXR": 403, "MT": 400}),
@@ -320,6 +322,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         "codabench:queue": {"pk": site.queue.pk},
         "codabench:task": {"pk": site.phase.tasks.get().pk},
         "web:download": {"name": "starting_kit"},
+        "api:file": {"name": "starting_kit"},
         "web:image": {"name": "plot.png"},
         "accounts:token-revoke": {"pk": 0},
     }

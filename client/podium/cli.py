@@ -1,32 +1,36 @@
-"""The program `podium`: `score` files, check `bundle`s, `verify` revealed boards, describe an `image`; else it is `manage.py`."""
+"""The program `podium`, for participants and organizers. What runs a site is `manage.py`.
 
-import os
+Exit status: 0 done; 1 the run failed or was refused; 2 wrong use or input; 3 not signed in or not allowed; 4 the site cannot be reached.
+"""
+
+from __future__ import annotations
+
 import sys
 from collections.abc import Sequence
 
+import typer
+
+from podium.commands import accounts, boards, competitions, local, submissions, teams
+from podium.errors import PodiumError
+
+app = typer.Typer(
+    name="podium",
+    help="Machine-learning competitions, from the command line.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for group in (accounts, competitions, submissions, boards, local):
+    app.registered_commands += group.app.registered_commands
+app.add_typer(teams.app, name="team")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments[:1] == ["score"]:
-        from scoring.cli import main as score  # without Django: `podium score check` answers at once
-
-        return score(arguments[1:], prog="podium score")
-    if arguments[:1] == ["bundle"]:
-        from competitions.bundles.cli import main as bundle  # without Django too: it needs no site
-
-        return bundle(arguments[1:], prog="podium bundle")
-    if arguments[:1] == ["verify"]:
-        # Plain Python: it works offline, without a site.
-        from competitions.leaderboards.commitment.manifest import main as verify
-
-        return verify(arguments[1:])
-    if arguments[:1] == ["image"]:
-        from workers.protocol.runtimes import main as image  # without Django: what the images hold is written down
-
-        return image(arguments[1:])
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from django.core.management import execute_from_command_line
-
-    execute_from_command_line(["podium", *arguments])
+    """Run one command; returns its exit status."""
+    try:
+        app(list(argv) if argv is not None else None, prog_name="podium")
+    except PodiumError as error:
+        print(f"podium: {error}{f' [{error.code}]' if error.code else ''}", file=sys.stderr)
+        return error.exit_code
+    except SystemExit as ended:  # the way in which the library ends every command
+        return ended.code if isinstance(ended.code, int) else 1
     return 0

@@ -11,6 +11,12 @@ urlpatterns = [
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
     path("competitions/", competitions.CompetitionList.as_view(), name="competitions"),
     path("competitions/<slug:slug>/", competitions.CompetitionDetail.as_view(), name="competition"),
+    path("competitions/<slug:slug>/files/", competitions.CompetitionFiles.as_view(), name="files"),
+    path(
+        "competitions/<slug:slug>/phases/<slug:phase_slug>/files/<slug:name>/",
+        competitions.PhaseFile.as_view(),
+        name="file",
+    ),
     path("competitions/<slug:slug>/registration/", competitions.RegistrationView.as_view(), name="registration"),
     path("competitions/<slug:slug>/team/", competitions.TeamView.as_view(), name="team"),
     path("competitions/<slug:slug>/team/invitations/", competitions.TeamInvitations.as_view(), name="team-invitations"),

@@ -1,4 +1,7 @@
-"""What participants may download of a phase."""
+"""What participants may download of a competition."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from competitions.catalog.models import Phase
 from competitions.resources.models import Resource
@@ -22,3 +25,21 @@ def downloads_of(phase: Phase) -> dict[str, Resource]:
             if (resource := getattr(task, name)) is not None:
                 found[f"{name}-{task.pk}"] = resource
     return found
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file, and by which phase and name it is reached."""
+
+    phase: Phase
+    name: str
+    resource: Resource
+
+
+def downloads_of_all(phases: Iterable[Phase]) -> list[Download]:
+    """Everything that the phases offer; a file that several of them offer under one file name once, by the first."""
+    found: dict[tuple[str, str], Download] = {}
+    for phase in phases:
+        for name, resource in downloads_of(phase).items():
+            found.setdefault((resource.file_id, resource.file_name), Download(phase, name, resource))
+    return list(found.values())

@@ -1,5 +1,6 @@
 """Answers that hand out a stored file: through a web thread only where nobody else can."""
 
+import re
 from datetime import timedelta
 from mimetypes import guess_type
 from typing import Final
@@ -11,6 +12,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.stores import object_store
 from competitions.resources.stores.base import Attachment, ObjectStore
 
+FROM_BYTE: Final = re.compile(r"bytes=(\d{1,18})-")
 URL_VALID: Final = timedelta(minutes=15)  # to begin the download in, not to end it
 FRONT_HEADER, FRONT_VALUE = "X-Sendfile-Type", "X-Accel-Redirect"  # what a front sends that serves files for the site
 
@@ -25,12 +27,25 @@ def stored_response(
     store, attachment = object_store(), Attachment(content_type or _type_of(file_name), file_name)
     if (url := store.signed_url(stored.sha256, attachment, valid_for=URL_VALID)) is not None:
         return HttpResponseRedirect(url, headers={"Cache-Control": "no-store"})
-    return _by_the_front(request, store, stored, attachment) or FileResponse(
-        store.open(stored.sha256),
-        as_attachment=bool(file_name),
-        filename=file_name,
-        content_type=attachment.content_type,
-    )
+    return _by_the_front(request, store, stored, attachment) or _by_the_site(request, store, stored, attachment)
+
+
+def _by_the_site(
+    request: HttpRequest, store: ObjectStore, stored: StoredFile, attachment: Attachment
+) -> HttpResponseBase:
+    """The bytes, from where an earlier download broke off if `Range` says so (RFC 9110, open-ended byte ranges alone)."""
+    content = store.open(stored.sha256)
+    wanted = FROM_BYTE.fullmatch(request.headers.get("Range", ""))
+    start = int(wanted[1]) if wanted and int(wanted[1]) < stored.size_bytes else 0
+    content.seek(start)
+    response = FileResponse(
+        content, as_attachment=bool(attachment.file_name), filename=attachment.file_name, content_type=attachment.content_type,
+        status=206 if start else 200,
+    )  # fmt: skip
+    response.headers["Accept-Ranges"] = "bytes"
+    if start:
+        response.headers["Content-Range"] = f"bytes {start}-{stored.size_bytes - 1}/{stored.size_bytes}"
+    return response
 
 
 def _by_the_front(

@@ -3,6 +3,7 @@
 from competitions.api.serializers.competitions import (
     CompetitionDetailOut,
     CompetitionOut,
+    FileOut,
     PhaseOut,
     QuestionOut,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "DatasetOut",
     "FactQuestionOut",
     "FactSheetIn",
+    "FileOut",
     "InvitationOut",
     "InviteIn",
     "LeaderboardOut",

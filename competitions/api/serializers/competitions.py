@@ -1,7 +1,11 @@
 """Competitions and their phases, as they are answered."""
 
-from rest_framework import serializers
+from typing import Any
 
+from rest_framework import serializers
+from rest_framework.reverse import reverse
+
+from competitions.catalog.downloads import Download
 from competitions.catalog.models import SECTIONS, Competition, Phase
 from competitions.teams.models import RegistrationQuestion
 
@@ -52,3 +56,18 @@ class CompetitionDetailOut(CompetitionOut):
 
     class Meta(CompetitionOut.Meta):
         fields = [*CompetitionOut.Meta.fields, "series", "phases", "rules_version", "registration_questions"]
+
+
+class FileOut(serializers.Serializer[Any]):
+    """A file that participants may download."""
+
+    phase = serializers.SlugField(source="phase.slug")
+    name = serializers.CharField(help_text="What it is: `public_data`, `starting_kit` or a task's part.")
+    file_name = serializers.CharField(source="resource.file_name")
+    size_bytes = serializers.IntegerField(source="resource.file.size_bytes")
+    sha256 = serializers.CharField(source="resource.file_id")
+    url = serializers.SerializerMethodField()
+
+    def get_url(self, file: Download) -> str:
+        where = {"slug": file.phase.competition.slug, "phase_slug": file.phase.slug, "name": file.name}
+        return reverse("api:file", kwargs=where, request=self.context["request"])

@@ -1,8 +1,12 @@
 """Competitions, registration, teams and invitations."""
 
+from typing import cast
+
 from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,8 +15,10 @@ from accounts.models import Scope
 from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.views.base import ApiView
+from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
+from competitions.resources.downloads import stored_response
 from competitions.submissions.models import Submission
 from competitions.teams import merging, services
 from competitions.teams.models import Invitation, MergeProposal
@@ -43,6 +49,32 @@ class CompetitionDetail(ApiView):
         rules = current_rules(competition)
         competition.rules_version = rules.number if rules else None  # type: ignore[attr-defined]  # for the serializer
         return Response(s.CompetitionDetailOut(competition).data)
+
+
+class CompetitionFiles(ApiView):
+    """What participants may download, with sizes and digests."""
+
+    serializer_class = s.FileOut
+
+    @extend_schema(responses=s.FileOut(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        phases = self.competition(slug).phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
+        files = s.FileOut(downloads_of_all(phases), many=True, context=self.get_serializer_context())
+        return Response(files.data)
+
+
+class PhaseFile(ApiView):
+    """A file, for those who accepted the rules and for organizers. A download that broke off goes on with `Range: bytes=N-`."""
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, slug: str, phase_slug: str, name: str) -> HttpResponseBase:
+        user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
+        resource = downloads_of(phase).get(name)
+        if resource is None:
+            raise Http404
+        if not Competition.objects.managed_by(user).filter(pk=phase.competition_id).exists():
+            services.require_registration(user=user, competition=phase.competition)
+        return stored_response(cast("HttpRequest", request), resource.file, file_name=resource.file_name)
 
 
 class RegistrationView(ApiView):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from competitions.catalog.downloads import DOWNLOADS, downloads_of
+from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
 from competitions.catalog.models import Announcement, Competition, Page, Series
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
@@ -69,19 +69,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
     phases = visited.competition.phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
-    return render_tab(request, visited, "data", {"pages": pages, "files": _files(phases)})
-
-
-def _files(phases: Any) -> list[dict[str, Any]]:
-    """What can be downloaded, each file once, with the phase it is reached through."""
-    seen: dict[int, dict[str, Any]] = {}
-    for phase in phases:
-        for name, resource in downloads_of(phase).items():
-            seen.setdefault(resource.pk, {"phase": phase, "name": name, "resource": resource})
-    by_content: dict[tuple[str, str], dict[str, Any]] = {}
-    for item in seen.values():
-        by_content.setdefault((item["resource"].file_id, item["resource"].file_name), item)
-    return list(by_content.values())
+    return render_tab(request, visited, "data", {"pages": pages, "files": downloads_of_all(phases)})
 
 
 @require_safe

@@ -1,4 +1,4 @@
-"""`podium`: one program for scoring files and for the site's commands."""
+"""`podium`: one program for participants and organizers, which needs no site where none is asked."""
 
 import subprocess
 import sys
@@ -18,11 +18,11 @@ def test_podium_score_checks_a_file(tmp_path: Path, value: float, code: int) -> 
 
 def test_checking_a_file_does_not_load_the_site() -> None:
     script = "import sys; from podium.cli import main; main(['score', 'describe', 'lsc-pcqm4mv2']); print('django' in sys.modules)"
-    paths = {"PYTHONPATH": "platform:.", "PATH": ""}
+    paths = {"PYTHONPATH": "client:.", "PATH": ""}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=paths, check=True)
     assert done.stdout.splitlines()[-1] == "False"
 
 
-def test_other_commands_are_the_sites(db: None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check"]) == 0
-    assert "no issues" in capsys.readouterr().out
+def test_what_runs_a_site_is_no_verb_of_the_client(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["migrate"]) == 2
+    assert "No such command 'migrate'" in capsys.readouterr().err

@@ -1,0 +1,243 @@
+"""A person's or a program's view of one site: competitions, teams, submissions, boards."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from podium.errors import InvalidInput, SiteUnreachable, SubmissionFailed
+from podium.models import (
+    Allowance,
+    Board,
+    Competition,
+    DownloadFile,
+    Invitation,
+    Kind,
+    Log,
+    Phase,
+    Registration,
+    Submission,
+    Team,
+)
+from podium.profiles import profile_chosen
+from podium.site import Site
+from podium.transfers import Progress, download, quiet, upload
+
+POLL_S: Final = (1.0, 15.0)  # from, to: the longer it takes, the rarer it is asked
+PAGE_SIZE: Final = 100
+
+
+class Client:
+    """Signed in as whoever the token belongs to.
+
+    Without arguments: the site and token of the environment (`PODIUM_SITE`, `PODIUM_TOKEN`), else of the last `podium login`.
+    Every method raises a `PodiumError`: `InvalidInput`, `NotAllowed`, `Refused` or `SiteUnreachable`.
+    """
+
+    def __init__(self, site: str = "", token: str = "", *, profile: str = "", patience_s: float = 120.0) -> None:
+        if not site:
+            chosen = profile_chosen(profile)
+            site, token = chosen.site, token or chosen.token
+        self.site = Site(site, token or os.environ.get("PODIUM_TOKEN", ""), patience_s=patience_s)
+
+    # --- competitions and teams
+
+    def competitions(self) -> Iterator[Competition]:
+        """All that you can see, newest first."""
+        return (Competition.model_validate(one) for one in self._pages("competitions/"))
+
+    def competition(self, slug: str) -> Competition:
+        """One, with its phases."""
+        return Competition.model_validate(self.site.get(f"competitions/{slug}/"))
+
+    def join(self, slug: str, *, rules_version: int, answers: Mapping[str, Any] | None = None) -> Registration:
+        """Register, accepting this version of the rules. `answers` are those to the registration questions, by key."""
+        body = {"rules_version": rules_version, "answers": dict(answers or {})}
+        return Registration.model_validate(self.site.post(f"competitions/{slug}/registration/", body))
+
+    def team(self, slug: str) -> Team:
+        """Your team in a competition."""
+        return Team.model_validate(self.site.get(f"competitions/{slug}/team/"))
+
+    def team_create(self, slug: str, name: str) -> Team:
+        """Make a team, as its captain."""
+        return Team.model_validate(self.site.post(f"competitions/{slug}/team/", {"name": name}))
+
+    def team_leave(self, slug: str) -> None:
+        """Leave your team."""
+        self.site.call("DELETE", f"competitions/{slug}/team/", is_repeatable=False)
+
+    def invite(self, slug: str, person: str) -> Invitation:
+        """Invite somebody to your team, by user name or address."""
+        return Invitation.model_validate(self.site.post(f"competitions/{slug}/team/invitations/", {"person": person}))
+
+    def invitations(self) -> list[Invitation]:
+        """Those that wait for your answer."""
+        return [Invitation.model_validate(one) for one in self.site.get("invitations/")]
+
+    def invitation_answer(self, key: str, *, accept: bool) -> Invitation:
+        """Accept or decline an invitation."""
+        answer = "accept" if accept else "decline"
+        return Invitation.model_validate(self.site.post(f"invitations/{key}/{answer}/"))
+
+    def files(self, slug: str) -> list[DownloadFile]:
+        """What participants may download."""
+        return [DownloadFile.model_validate(one) for one in self.site.get(f"competitions/{slug}/files/")]
+
+    def download(self, file: DownloadFile, folder: str | Path = ".", *, progress: Progress = quiet) -> Path:
+        """Fetch a file; see `podium.transfers.download`."""
+        return download(self.site, file, Path(folder), progress)
+
+    def limits(self, slug: str, phase: str = "") -> list[Allowance]:
+        """What your team may still submit."""
+        chosen = self.phase(slug, phase)
+        return [
+            Allowance.model_validate(one) for one in self.site.get(f"competitions/{slug}/phases/{chosen.slug}/limits/")
+        ]
+
+    def phase(self, slug: str, phase: str = "") -> Phase:
+        """The phase of that slug; without one, the only one, or the only one that is open. Raises `InvalidInput`."""
+        phases = self.competition(slug).phases
+        named = [one for one in phases if one.slug == phase] if phase else [one for one in phases if one.is_open]
+        if len(phases) == 1 and not phase:
+            return phases[0]
+        if len(named) == 1:
+            return named[0]
+        listed = ", ".join(f"{one.slug}{'' if one.is_open else ' (not open)'}" for one in phases)
+        what = f"has no phase {phase!r}" if phase else f"has {len(named)} open phases"
+        raise InvalidInput(f"{slug} {what}; name one of: {listed or 'none'}.", code="which_phase")
+
+    # --- submissions
+
+    def submit(
+        self,
+        slug: str,
+        path: str | Path,
+        *,
+        phase: str = "",
+        kind: Kind | None = None,
+        message: str = "",
+        fact_sheet: Mapping[str, Any] | None = None,
+        progress: Progress = quiet,
+    ) -> Submission:
+        """Send a file in. Without a `kind` it is the one that the phase accepts.
+
+        The same call is never made twice at the site, however often the connection breaks.
+        """
+        file = Path(path)
+        if not file.is_file():
+            raise InvalidInput(
+                f"There is no file {str(path)!r}." + (" Pack the folder into a zip." if file.is_dir() else ""),
+                code="no_file",
+            )
+        chosen = self.phase(slug, phase)
+        body = {
+            "phase": chosen.id, "kind": kind or _only_kind(chosen), "description": message, "fact_sheet": dict(fact_sheet or {}),
+            "upload": upload(self.site, file, progress),
+        }  # fmt: skip
+        return self._submission(self.site.post("submissions/", body, key=uuid.uuid4().hex))
+
+    def submissions(self, slug: str = "", *, phase: str = "", status: str = "") -> Iterator[Submission]:
+        """Your teams' submissions, and all of the competitions that you organize; newest first."""
+        number = self.phase(slug, phase).id if phase else None
+        found = self._pages("submissions/", competition=slug or None, phase=number, status=status or None)
+        return (self._submission(one) for one in found)
+
+    def submission(self, number: int) -> Submission:
+        """One submission, as it is now."""
+        return self._submission(self.site.get(f"submissions/{number}/"))
+
+    def wait(
+        self,
+        number: int,
+        *,
+        timeout_s: float | None = None,
+        on_change: Callable[[Submission], None] | None = None,
+        check: bool = True,
+    ) -> Submission:
+        """Ask until the submission has ended; `on_change` is told of each change of its status or place in the queue.
+
+        Raises `SiteUnreachable` after `timeout_s`, and with `check` `SubmissionFailed` for one that ended without a score.
+        """
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        pause_s, before = POLL_S[0], None
+        while True:
+            submission = self.submission(number)
+            now = (submission.status, *(run.queue_place for run in submission.runs))
+            if on_change and now != before:
+                on_change(submission)
+            if submission.is_final:
+                if check and submission.status != "finished":
+                    raise SubmissionFailed(submission)
+                return submission
+            if until is not None and time.monotonic() + pause_s > until:
+                text = (
+                    f"Submission {number} is still {submission.status} after {timeout_s:g} s; it goes on without you."
+                )
+                raise SiteUnreachable(text, code="not_waited_for")
+            pause_s = POLL_S[0] if now != before else min(POLL_S[1], pause_s * 1.3)
+            before = now
+            time.sleep(pause_s)
+
+    def cancel(self, number: int) -> Submission:
+        """Cancel it: at once while it waits, within seconds while it runs."""
+        return self._submission(self.site.post(f"submissions/{number}/cancel/"))
+
+    def select(self, number: int, *, board: str = "", selected: bool = True) -> Submission:
+        """Choose it for a board where teams choose (by default its phase's main one), or take the choice back."""
+        if not board:
+            known = self.submission(number)
+            board = self.leaderboard(known.competition, phase=known.phase, limit=1).board
+        answer = self.site.call("PUT" if selected else "DELETE", f"submissions/{number}/boards/{board}/")
+        return self._submission(answer.json())
+
+    def logs(self, number: int) -> list[Log]:
+        """What its programs printed, as far as you may see it."""
+        return [Log.model_validate(one) for one in self.site.get(f"submissions/{number}/logs/")]
+
+    def receipt(self, number: int) -> dict[str, Any]:
+        """What is needed to run it again: digests, image, limits, hardware, times."""
+        receipt: dict[str, Any] = self.site.get(f"submissions/{number}/receipt/")
+        return receipt
+
+    # --- boards
+
+    def leaderboard(self, slug: str, *, phase: str = "", board: str = "", limit: int | None = None) -> Board:
+        """A board with its first `limit` rows; without a limit with all."""
+        path, cursor = f"competitions/{slug}/phases/{self.phase(slug, phase).slug}/leaderboard/", None
+        rows: list[Any] = []
+        while True:
+            page = self.site.get(path, board=board or None, cursor=cursor)
+            rows, cursor = rows + page["rows"], page["next_cursor"]
+            if cursor is None or (limit is not None and len(rows) >= limit):
+                return Board.model_validate(page | {"rows": rows[:limit]})
+
+    def leaderboard_csv(self, slug: str, *, phase: str = "", board: str = "") -> str:
+        """A board as the site writes it for spreadsheets."""
+        path = f"competitions/{slug}/phases/{self.phase(slug, phase).slug}/leaderboard.csv"
+        return self.site.call("GET", path, params={"board": board} if board else {}).text
+
+    def _submission(self, answer: Any) -> Submission:
+        submission = Submission.model_validate(answer)
+        submission._client = self
+        return submission
+
+    def _pages(self, path: str, **params: Any) -> Iterator[Any]:
+        page = self.site.get(path, page_size=PAGE_SIZE, **params)
+        while True:
+            yield from page["results"]
+            if page["next"] is None:
+                return
+            page = self.site.get(page["next"])
+
+
+def _only_kind(phase: Phase) -> Kind:
+    if len(phase.kinds) == 1:
+        return phase.kinds[0]
+    raise InvalidInput(
+        f"{phase.slug} accepts {', '.join(phase.kinds) or 'nothing'}; say which kind yours is.", code="which_kind"
+    )

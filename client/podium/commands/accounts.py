@@ -1,0 +1,55 @@
+"""Signing in to sites, and out."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from podium.client import Client
+from podium.errors import InvalidInput
+from podium.output import say, write_table
+from podium.profiles import Profile, profile_remove, profile_save, profiles
+from podium.site import checked_url
+
+app = typer.Typer()
+
+
+@app.command()
+def login(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the site.")],
+    name: Annotated[str, typer.Option(help="What to call the site here; its host, if not given.")] = "",
+    token_stdin: Annotated[bool, typer.Option(help="Read the API token from standard input.")] = False,
+) -> None:
+    """Sign in to a site with an API token, which your profile there makes. It is kept for you alone."""
+    site = checked_url(url)
+    token = sys.stdin.readline().strip() if token_stdin else _asked(site)
+    if not token:
+        raise InvalidInput("There was no token to read.")
+    Client(site, token, patience_s=10).invitations()  # whose answer tells whether the token is good
+    profile_save(Profile(name or urlsplit(site).netloc, site, token))
+    say(f"Signed in to {site}.")
+
+
+def _asked(site: str) -> str:
+    page = f"{site}/accounts/profile/"
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"Nobody can be asked here: make a token on {page} and use --token-stdin.")
+    say(f"Make an API token on {page}, with the rights that you want to use here.")
+    webbrowser.open(page)
+    return str(typer.prompt("Token", hide_input=True)).strip()
+
+
+@app.command()
+def logout(name: Annotated[str, typer.Argument(help="The site, as `podium sites` lists it.")]) -> None:
+    """Forget a site and its token. The token stays valid until you revoke it in your profile there."""
+    profile_remove(name)
+
+
+@app.command()
+def sites() -> None:
+    """List the sites that you are signed in to; the first is used where none is named."""
+    write_table(["name", "site"], [(one.name, one.site) for one in profiles()])

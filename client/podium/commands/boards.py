@@ -1,0 +1,43 @@
+"""Reading leaderboards."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
+from podium.output import write_json, write_table
+
+app = typer.Typer()
+
+
+@app.command()
+def leaderboard(
+    slug: Slug,
+    phase: PhaseName = "",
+    board: Annotated[str, typer.Option(help="Key of the board; the phase's main one if not given.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = 50,
+    csv: Annotated[bool, typer.Option("--csv", help="All rows, as CSV.")] = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show a leaderboard, best first."""
+    me = client(profile)
+    if csv:
+        print(me.leaderboard_csv(slug, phase=phase, board=board), end="")
+        return
+    found = me.leaderboard(slug, phase=phase, board=board, limit=limit)
+    if as_json:
+        write_json(found)
+        return
+    rows = [
+        (
+            row.rank or "baseline",
+            row.team,
+            *(row.scores.get(column.key, "") for column in found.columns),
+            row.submissions,
+        )
+        for row in found.rows
+    ]
+    write_table(["rank", "team", *(column.title for column in found.columns), "submissions"], rows)

@@ -1,0 +1,110 @@
+"""Finding, joining and downloading competitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.commands.options import AsJson, Profile, Slug, client, confirmed
+from podium.errors import InvalidInput
+from podium.output import say, transfer_bar, write_json, write_table
+
+app = typer.Typer()
+
+
+@app.command("list")
+def list_competitions(profile: Profile = "", as_json: AsJson = False) -> None:
+    """List the competitions that you can see."""
+    found = list(client(profile).competitions())
+    if as_json:
+        write_json(found)
+        return
+    write_table(
+        ["name", "title", "host", "registration"],
+        [(one.slug, one.title, one.host, one.registration_policy) for one in found],
+    )
+
+
+@app.command()
+def show(slug: Slug, profile: Profile = "", as_json: AsJson = False) -> None:
+    """Show a competition with its phases."""
+    competition = client(profile).competition(slug)
+    if as_json:
+        write_json(competition)
+        return
+    print(competition.title)
+    if competition.subtitle:
+        print(competition.subtitle)
+    write_table(
+        ["phase", "opens", "closes", "accepts", "scores"],
+        [
+            (
+                one.slug,
+                one.opens_at,
+                one.closes_at or "never",
+                ", ".join(one.kinds),
+                "sealed" if one.is_sealed else "shown",
+            )
+            for one in competition.phases
+        ],
+    )
+
+
+@app.command()
+def join(
+    slug: Slug,
+    team: Annotated[str, typer.Option(help="Make a team of this name, too.")] = "",
+    answer: Annotated[list[str], typer.Option(help="KEY=VALUE for each question of the registration.")] = [],  # noqa: B006  # typer reads it
+    accept_rules: Annotated[bool, typer.Option(help="Accept the rules without being asked.")] = False,
+    profile: Profile = "",
+) -> None:
+    """Register for a competition by accepting its rules."""
+    me = client(profile)
+    competition = me.competition(slug)
+    if competition.rules_version is None:
+        raise InvalidInput(f"{slug} has no rules yet, so nobody can join.")
+    rules = f"{me.site.url}/competitions/{slug}/rules/"
+    confirmed(
+        f"Accept version {competition.rules_version} of the rules on {rules}?",
+        yes=accept_rules,
+        option="--accept-rules",
+    )
+    registration = me.join(slug, rules_version=competition.rules_version, answers=_answers(answer))
+    say(f"Your registration is {registration.state}.")
+    if team and registration.state == "approved":
+        say(f"Your team is {me.team_create(slug, team).name}.")
+
+
+def _answers(pairs: list[str]) -> dict[str, str]:
+    split = [pair.partition("=") for pair in pairs]
+    if wrong := next((pair for pair, (_, sign, _) in zip(pairs, split, strict=True) if not sign), None):
+        raise InvalidInput(f"{wrong!r} is no answer: write KEY=VALUE.")
+    return {key: value for key, _, value in split}
+
+
+@app.command()
+def download(
+    slug: Slug,
+    folder: Annotated[Path, typer.Option("--to", help="Into this folder.")] = Path(),
+    only: Annotated[list[str], typer.Option("--file", help="This file alone; may be repeated.")] = [],  # noqa: B006  # typer reads it
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Download a competition's files. What is there is checked and left; what broke off goes on."""
+    me = client(profile)
+    offered = me.files(slug)
+    if unknown := set(only) - {file.file_name for file in offered}:
+        listed = ", ".join(file.file_name for file in offered) or "none"
+        raise InvalidInput(f"{slug} has no file {min(unknown)!r}; it has: {listed}.")
+    wanted = [file for file in offered if not only or file.file_name in only]
+    for file in wanted:
+        with transfer_bar(file.file_name) as progress:
+            path = me.download(file, folder, progress=progress)
+        if not as_json:
+            print(path)
+    if as_json:
+        write_json(wanted)
+    elif not wanted:
+        say(f"{slug} offers no files.")

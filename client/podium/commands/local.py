@@ -1,0 +1,74 @@
+"""Verbs that need no site: they run the parts of Podium that the site itself runs, where these are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from podium.commands.options import PhaseName, Profile, Slug, client
+from podium.errors import InvalidInput
+
+app = typer.Typer()
+ANY: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+def _tool(module: str) -> Callable[..., int]:
+    """The `main` of a part of Podium. Raises `InvalidInput` where it is not installed."""
+    try:
+        main: Callable[..., int] = import_module(module).main
+    except ModuleNotFoundError as error:
+        text = (
+            f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install '.[tables]'`."
+        )
+        raise InvalidInput(text, code="not_installed") from error
+    return main
+
+
+@app.command(
+    context_settings=ANY, help="Score and check files with the official metrics; `podium score --help` says how."
+)
+def score(context: typer.Context) -> None:
+    raise typer.Exit(_tool("scoring.cli")(context.args, prog="podium score"))
+
+
+@app.command(
+    context_settings=ANY, help="Check, begin and send competitions as bundles; `podium bundle --help` says how."
+)
+def bundle(context: typer.Context) -> None:
+    raise typer.Exit(_tool("competitions.bundles.cli")(context.args, prog="podium bundle"))
+
+
+@app.command(
+    context_settings=ANY, help="Rebuild a revealed leaderboard from its manifest; `podium verify --help` says how."
+)
+def verify(context: typer.Context) -> None:
+    raise typer.Exit(_tool("competitions.leaderboards.commitment.manifest")(context.args))
+
+
+@app.command(context_settings=ANY, help="Say what the images hold that submissions run in: `podium image describe`.")
+def image(context: typer.Context) -> None:
+    raise typer.Exit(_tool("workers.protocol.runtimes")(context.args))
+
+
+@app.command()
+def check(
+    slug: Slug,
+    file: Annotated[Path, typer.Argument(help="A file of predictions.")],
+    phase: PhaseName = "",
+    profile: Profile = "",
+) -> None:
+    """Check a file as the site does after an upload, without sending it."""
+    chosen = client(profile).phase(slug, phase)
+    wanted = chosen.prediction_format
+    if wanted is None:
+        raise InvalidInput(
+            f"{chosen.slug} takes any zip: there is nothing to check before it is scored.", code="no_format"
+        )
+    arguments = [str(wanted["dataset"]), str(file), "--split", str(wanted["split"])]
+    if wanted.get("rows") is not None:
+        arguments += ["--rows", str(wanted["rows"])]
+    raise typer.Exit(_tool("scoring.cli")(["check", *arguments], prog="podium score"))

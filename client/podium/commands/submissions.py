@@ -1,0 +1,140 @@
+"""Submitting, and following what becomes of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.commands.options import AsJson, Number, PhaseName, Profile, Slug, client
+from podium.models import Kind, Submission
+from podium.output import describe, say, transfer_bar, write_json, write_table
+
+app = typer.Typer()
+POLL_S = 2.0
+
+
+def _show(submission: Submission, *, as_json: bool) -> None:
+    """Print it; the exit status says how it ended."""
+    if as_json:
+        write_json(submission)
+    else:
+        print(describe(submission))
+        if submission.scores:
+            write_table(["column", "score"], list(submission.scores.items()))
+        if submission.verdict:
+            print(f"{submission.verdict.detail or submission.verdict.reason}\n{submission.verdict.advice}")
+    if submission.status in ("failed", "cancelled"):
+        raise typer.Exit(1)
+
+
+@app.command()
+def submit(
+    slug: Slug,
+    file: Annotated[Path, typer.Argument(help="A file of predictions, or a zip with code.")],
+    message: Annotated[str, typer.Option("--message", "-m", help="A note for your team.")] = "",
+    phase: PhaseName = "",
+    kind: Annotated[Kind | None, typer.Option(help="Where the phase accepts several.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has been scored.")] = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Send a file in. The first line is the submission's number."""
+    me = client(profile)
+    with transfer_bar(file.name) as progress:
+        submission = me.submit(slug, file, phase=phase, kind=kind, message=message, progress=progress)
+    if as_json and not wait:
+        write_json(submission)
+    elif not as_json:
+        print(submission.id, flush=True)
+    if wait:
+        ended = submission.wait(on_change=lambda now: say(describe(now)), check=False)
+        _show(ended, as_json=as_json)
+
+
+@app.command()
+def submissions(
+    slug: Slug,
+    phase: PhaseName = "",
+    status: Annotated[str, typer.Option(help="Those of this status alone, such as `failed`.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 50,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """List your team's submissions."""
+    found = [
+        one for one, _ in zip(client(profile).submissions(slug, phase=phase, status=status), range(limit), strict=False)
+    ]
+    if as_json:
+        write_json(found)
+        return
+    rows = [
+        (one.id, one.status, _scores(one), one.phase, one.created_at, one.file_name, one.description) for one in found
+    ]
+    write_table(["id", "status", "scores", "phase", "sent (UTC)", "file", "note"], rows)
+
+
+def _scores(submission: Submission) -> str:
+    return ", ".join(f"{key} {value}" for key, value in (submission.scores or {}).items())
+
+
+@app.command()
+def status(
+    number: Number,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has ended.")] = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show a submission: how far it is, its scores, or why it failed. Exit status 1 where it failed."""
+    me = client(profile)
+    submission = me.submission(number)
+    if wait:
+        submission = submission.wait(on_change=lambda now: say(describe(now)), check=False)
+    _show(submission, as_json=as_json)
+
+
+@app.command()
+def logs(
+    number: Number,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until it has ended.")] = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print what a submission's programs have printed."""
+    me = client(profile)
+    printed: dict[tuple[str, str], int] = {}
+    while True:
+        is_over = (
+            not follow or me.submission(number).is_final
+        )  # asked first, so that nothing printed before the end is missed
+        found = me.logs(number)
+        if as_json:
+            write_json(found)
+            return
+        for log in found:
+            key = (log.run, log.stream)
+            print(log.text[printed.get(key, 0) :], end="", flush=True)
+            printed[key] = len(log.text)
+        if is_over:
+            return
+        time.sleep(POLL_S)
+
+
+@app.command()
+def cancel(number: Number, profile: Profile = "") -> None:
+    """Cancel a submission that waits or runs."""
+    say(describe(client(profile).cancel(number)))
+
+
+@app.command()
+def select(
+    number: Number,
+    board: Annotated[str, typer.Option(help="Key of the board; its phase's main one if not given.")] = "",
+    undo: Annotated[bool, typer.Option(help="Take the choice back.")] = False,
+    profile: Profile = "",
+) -> None:
+    """Choose a submission for a board where teams choose what counts."""
+    chosen = client(profile).select(number, board=board, selected=not undo)
+    say(f"{chosen.id} is chosen for: {', '.join(chosen.selected_on) or 'no board'}.")

@@ -1,0 +1,50 @@
+"""What can go wrong, by what there is to do about it. `exit_code` is the one of the program `podium`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from podium.models import Submission
+
+
+class PodiumError(Exception):
+    """Base. `code` is a stable word; the text says what happened and what to do."""
+
+    exit_code = 1
+
+    def __init__(self, text: str, *, code: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Refused(PodiumError):
+    """The site understood and said no: a quota is used up, a phase is closed."""
+
+
+class InvalidInput(PodiumError):
+    """What was asked for is wrong, or there is no such thing."""
+
+    exit_code = 2
+
+
+class NotAllowed(PodiumError):
+    """Not signed in, or without the right."""
+
+    exit_code = 3
+
+
+class SiteUnreachable(PodiumError):
+    """The site did not answer, for as long as the client was told to be patient."""
+
+    exit_code = 4
+
+
+class SubmissionFailed(PodiumError):
+    """A submission ended without a score; `submission` has the verdict."""
+
+    def __init__(self, submission: Submission) -> None:
+        self.submission = submission
+        verdict = submission.verdict
+        said = f"{verdict.detail or verdict.reason} {verdict.advice}".strip() if verdict else submission.status
+        super().__init__(f"Submission {submission.id} ended as {submission.status}: {said}", code=submission.status)

@@ -1,0 +1,218 @@
+"""What a site answers, typed. Fields that a newer site adds are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, PrivateAttr
+
+if TYPE_CHECKING:
+    from podium.client import Client
+
+FINAL: Final = ("finished", "failed", "cancelled")
+Kind = Literal["prediction", "code", "dataset"]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Phase(_Answer):
+    """A phase of a competition. `prediction_format` is what its prediction files are checked against, None for any zip."""
+
+    id: int
+    slug: str
+    name: str
+    visibility: str
+    is_sealed: bool
+    opens_at: datetime
+    closes_at: datetime | None
+    accepts_predictions: bool
+    accepts_code: bool
+    accepts_datasets: bool
+    prediction_format: dict[str, Any] | None = None
+    time_limit_s: int
+    max_submissions_per_day: int | None = None
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """Kinds of submissions that it takes."""
+        accepted: list[tuple[Kind, bool]] = [
+            ("prediction", self.accepts_predictions), ("code", self.accepts_code), ("dataset", self.accepts_datasets),
+        ]  # fmt: skip
+        return [kind for kind, is_accepted in accepted if is_accepted]
+
+    @property
+    def is_open(self) -> bool:
+        """By the clock of this machine."""
+        now = datetime.now(UTC)
+        return self.opens_at <= now and (self.closes_at is None or now < self.closes_at)
+
+
+class RegistrationQuestion(_Answer):
+    key: str
+    title: str
+    kind: str
+    is_required: bool
+    choices: list[str] | str | None = None
+
+
+class Competition(_Answer):
+    """A competition; in a list without phases."""
+
+    id: int
+    slug: str
+    title: str
+    subtitle: str = ""
+    host: str = ""
+    registration_policy: str
+    max_team_size: int
+    phases: list[Phase] = []
+    rules_version: int | None = None
+    registration_questions: list[RegistrationQuestion] = []
+
+
+class DownloadFile(_Answer):
+    """A file that participants may download."""
+
+    phase: str
+    name: str
+    file_name: str
+    size_bytes: int
+    sha256: str
+    url: str
+
+
+class Registration(_Answer):
+    state: str
+    rules_version: int
+    accepted_at: datetime
+
+
+class Team(_Answer):
+    key: str
+    name: str
+    captain: str
+    members: list[str]
+
+
+class Invitation(_Answer):
+    key: str
+    team: str
+    competition: str
+    person: str
+    state: str
+    expires_at: datetime
+
+
+class Allowance(_Answer):
+    """How many submissions are left in a period."""
+
+    period: str
+    limit: int
+    used: int
+    left: int
+    resets_at: datetime | None
+
+
+class Log(_Answer):
+    run: str
+    stream: str
+    text: str
+
+
+class Run(_Answer):
+    """A submission on one task."""
+
+    id: str
+    task: str
+    state: str
+    queue_place: int | None
+    attempt: int
+    queued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    reason: str = ""
+    code: str = ""
+    detail: str = ""
+    meters: dict[str, Any] = {}
+
+
+class Verdict(_Answer):
+    """Why there is no score: whose fault it is, and what to do."""
+
+    reason: str
+    blame: str
+    detail: str
+    advice: str
+
+
+class Submission(_Answer):
+    """A submission as it was when it was asked for. `scores` are as the board shows them, None while there are none or they are sealed."""
+
+    id: int
+    competition: str
+    phase: str
+    team: str
+    submitted_by: str
+    kind: str
+    file_name: str
+    sha256: str
+    description: str
+    created_at: datetime
+    finished_at: datetime | None
+    is_late: bool
+    status: str
+    verdict: Verdict | None
+    scores: dict[str, str] | None
+    counts_on: list[str]
+    selected_on: list[str]
+    runs: list[Run]
+    _client: Client | None = PrivateAttr(default=None)
+
+    @property
+    def is_final(self) -> bool:
+        return self.status in FINAL
+
+    def wait(
+        self,
+        *,
+        timeout_s: float | None = None,
+        on_change: Callable[[Submission], None] | None = None,
+        check: bool = True,
+    ) -> Submission:
+        """The submission once it has ended. See `Client.wait`."""
+        assert self._client is not None, "made by a client"
+        return self._client.wait(self.id, timeout_s=timeout_s, on_change=on_change, check=check)
+
+
+class Column(_Answer):
+    key: str
+    title: str
+    unit: str
+    sorting: str
+    is_primary: bool
+
+
+class Row(_Answer):
+    """A row of a board; baselines have no rank."""
+
+    rank: int | None
+    team: str
+    is_baseline: bool
+    scores: dict[str, str]
+    submissions: int
+    achieved_at: datetime
+
+
+class Board(_Answer):
+    """A leaderboard with all rows that were asked for, best first."""
+
+    phase: str
+    board: str
+    title: str
+    columns: list[Column]
+    entry_count: int
+    rows: list[Row]

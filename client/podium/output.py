@@ -1,0 +1,71 @@
+"""What the program prints: results on standard output, everything else on standard error, so that results can be piped."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+
+from podium.models import Submission
+from podium.transfers import Progress as Report
+from podium.transfers import quiet
+
+
+def say(text: str) -> None:
+    """A remark for the person who looks on."""
+    print(text, file=sys.stderr)
+
+
+def write_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
+    """A result for programs: as the site answers it."""
+    plain = [one.model_dump(mode="json") for one in value] if isinstance(value, Sequence) else value
+    print(json.dumps(plain.model_dump(mode="json") if isinstance(plain, BaseModel) else plain, indent=1))
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table that fits the terminal; where there is none, whole lines with tabs in between."""
+    texts = [["" if value is None else _text(value) for value in row] for row in rows]
+    if not sys.stdout.isatty():
+        for line in [list(columns), *texts]:
+            print("\t".join(line))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold", no_wrap=name in ("id", "rank"))
+    for line in texts:
+        table.add_row(*line)
+    Console(markup=False, highlight=False).print(table)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
+    # What others wrote may hold characters that steer a terminal.
+    return "".join(char if char.isprintable() else "\ufffd" for char in str(value))
+
+
+@contextmanager
+def transfer_bar(what: str) -> Iterator[Report]:
+    """A progress bar for one file, where somebody can see it."""
+    if not sys.stderr.isatty():
+        yield quiet
+        return
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def describe(submission: Submission) -> str:
+    """How far a submission is, in one line."""
+    places = [run.queue_place for run in submission.runs if run.queue_place is not None]
+    place = f", place {min(places)} in the queue" if places else ""
+    return f"{submission.id}: {submission.status}{place}"

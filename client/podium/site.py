@@ -1,0 +1,142 @@
+"""One site over HTTP: repeats what may be repeated while it is away, and turns its refusals into errors."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import requests
+
+from podium.errors import InvalidInput, NotAllowed, PodiumError, Refused, SiteUnreachable
+
+API: Final = "/api/v1/"
+TIMEOUT_S: Final = (10.0, 60.0)  # to connect, and between two bytes
+LONGEST_PAUSE_S: Final = 15.0
+AWAY: Final = (502, 503, 504)
+LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class Site:
+    """`patience_s` is for how long one call is repeated while the site does not answer, or asks to wait."""
+
+    def __init__(
+        self, url: str, token: str = "", *, patience_s: float = 120.0, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self.url = checked_url(url)
+        self.patience_s = patience_s
+        self._sleep = sleep
+        self._session = requests.Session()
+        self._session.headers["User-Agent"] = "podium-client"
+        self._has_token = bool(token)
+        if token:
+            self._session.headers["Authorization"] = f"Bearer {token}"
+
+    def get(self, path: str, **params: Any) -> Any:
+        """JSON of a route below /api/v1/, or of an address that an earlier answer gave."""
+        named = {name: value for name, value in params.items() if value is not None}
+        return self.call("GET", path, params=named).json()
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, *, key: str = "") -> Any:
+        """As `get`. It is repeated only with an idempotency `key`, for which the site does it once."""
+        headers = {"Idempotency-Key": key} if key else {}
+        answer = self.call("POST", path, json=dict(body or {}), headers=headers, is_repeatable=bool(key))
+        return answer.json() if answer.content else None
+
+    def call(self, method: str, path: str, *, is_repeatable: bool = True, **options: Any) -> requests.Response:
+        """One call. Raises `PodiumError` for every answer that is not a success."""
+        url = urljoin(self.url + API, path)
+        if urlsplit(url)[:2] != urlsplit(self.url)[:2]:
+            raise InvalidInput(f"{url} is not on {self.url}: the token is not sent there.")
+        until = time.monotonic() + self.patience_s
+        for attempt in range(1_000_000):
+            response, why = self._once(method, url, options)
+            if response is not None and not _asks_to_wait(response):
+                return _checked(response, has_token=self._has_token)
+            pause = _pause_s(response, attempt)
+            if not is_repeatable or time.monotonic() + pause > until:
+                if response is not None:
+                    return _checked(response, has_token=self._has_token)
+                break
+            self._sleep(pause)
+        raise SiteUnreachable(f"{self.url} cannot be reached: {why}", code="unreachable")
+
+    def _once(self, method: str, url: str, options: dict[str, Any]) -> tuple[requests.Response | None, str]:
+        try:
+            return self._session.request(method, url, **{"timeout": TIMEOUT_S} | options), ""
+        except (requests.ConnectionError, requests.Timeout) as error:
+            return None, _plain(error)
+        except requests.RequestException as error:
+            raise InvalidInput(f"{url}: {error}") from error
+
+
+def checked_url(url: str) -> str:
+    """The site's address without a slash at its end. Raises `InvalidInput`, also where a token would travel unencrypted."""
+    parts = urlsplit(url if "://" in url else f"https://{url}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidInput(f"{url!r} is no address of a site; write it as https://podium.example.org.")
+    if parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:
+        raise InvalidInput(f"{url} is not encrypted, so everybody on the way could read your token. Use https.")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def _asks_to_wait(response: requests.Response) -> bool:
+    """The site is away, or this was too often; a quota that is used up is 429 too, and is no reason to wait."""
+    return response.status_code in AWAY or (response.status_code == 429 and _problem(response)[0] == "throttled")
+
+
+def _pause_s(response: requests.Response | None, attempt: int) -> float:
+    """What the site asked for; else longer and longer, out of step with other clients."""
+    asked = response.headers.get("Retry-After", "") if response is not None else ""
+    if asked.isdigit():
+        return float(asked)
+    longest: float = min(LONGEST_PAUSE_S, 0.5 * 2 ** min(attempt, 6))
+    return longest * random.uniform(0.5, 1.0)
+
+
+def _checked(response: requests.Response, *, has_token: bool) -> requests.Response:
+    status = response.status_code
+    if status < 400:
+        return response
+    code, detail = _problem(response)
+    if status == 401 and not has_token:
+        detail = "You are not signed in: run `podium login URL`, or set PODIUM_TOKEN."
+    kinds: dict[int, type[PodiumError]] = {
+        400: InvalidInput,
+        401: NotAllowed,
+        403: NotAllowed,
+        404: InvalidInput,
+        422: InvalidInput,
+    }
+    kind = SiteUnreachable if status >= 500 else kinds.get(status, Refused)
+    raise kind(detail, code=code or str(status))
+
+
+def _problem(response: requests.Response) -> tuple[str, str]:
+    """Code and sentence of a refusal (RFC 9457)."""
+    try:
+        said = response.json()
+    except requests.JSONDecodeError:
+        said = None
+    if not isinstance(said, dict):
+        return "", f"The site answered {response.status_code} {response.reason}."
+    detail = str(said.get("detail") or said.get("title") or response.reason)
+    fields = said.get("fields")
+    if isinstance(fields, dict) and fields:
+        detail = "; ".join(f"{name}: {_sentences(faults)}" for name, faults in fields.items())
+    return str(said.get("code", "")), detail
+
+
+def _sentences(faults: Any) -> str:
+    """What is wrong with one field: a list of sentences, or something deeper."""
+    return " ".join(map(str, faults)) if isinstance(faults, list) else str(faults)
+
+
+def _plain(error: Exception) -> str:
+    """The innermost reason: the outer ones repeat it in the words of three libraries."""
+    reason: BaseException = error
+    while (inner := reason.__cause__ or reason.__context__) is not None:
+        reason = inner
+    return str(reason) or type(error).__name__

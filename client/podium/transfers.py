@@ -1,0 +1,115 @@
+"""Files to and from a site, in parts, going on where a connection broke."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import requests
+
+from podium.errors import InvalidInput, PodiumError, Refused, SiteUnreachable
+from podium.models import DownloadFile
+from podium.site import TIMEOUT_S, Site
+
+PART_BYTES: Final = 8 * 1024**2
+CHUNK_BYTES: Final = 1024**2
+Progress = Callable[[int, int], None]  # bytes so far, bytes in all
+
+
+def quiet(done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+def upload(site: Site, path: Path, progress: Progress = quiet) -> str:
+    """Send a file; returns the key of the finished upload. The moment of its beginning is what a deadline is compared with."""
+    size = path.stat().st_size
+    key = str(site.post("uploads/", {"file_name": path.name, "size_bytes": size})["key"])
+    with path.open("rb") as file:
+        received = 0
+        progress(0, size)
+        while received < size:
+            received = _send_part(site, key, file, received)
+            progress(received, size)
+    return key
+
+
+def _send_part(site: Site, key: str, file: Any, received: int) -> int:
+    """Send the next part; returns how many bytes the site has now. A part that went twice is told by the site, and not kept twice."""
+    file.seek(received)
+    headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(received)}
+    try:
+        answer = site.call("PATCH", f"uploads/{key}/", data=file.read(PART_BYTES), headers=headers).json()
+    except Refused as error:
+        if error.code != "wrong_offset":
+            raise
+        answer = site.get(f"uploads/{key}/")
+    return int(answer["received_bytes"])
+
+
+def download(site: Site, file: DownloadFile, folder: Path, progress: Progress = quiet) -> Path:
+    """Fetch a file into the folder, checked by its digest; one that is there already is left as it is.
+
+    What has come of a download that broke off lies beside it as `NAME.part`, and the next one goes on from there.
+    Raises `PodiumError` where what came is not the file that the site described.
+    """
+    target = folder / _plain_name(file.file_name)
+    if target.is_file() and target.stat().st_size == file.size_bytes and _digest(target) == file.sha256:
+        progress(file.size_bytes, file.size_bytes)
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.part")
+    _fetch(site, file, part, progress)
+    if _digest(part) != file.sha256:
+        part.unlink()
+        raise PodiumError(
+            f"{file.file_name} arrived damaged and was removed. Download it again.", code="digest_mismatch"
+        )
+    part.replace(target)
+    return target
+
+
+def _fetch(site: Site, file: DownloadFile, part: Path, progress: Progress) -> None:
+    """Fill `part`, however often the connection breaks within the site's patience without a byte arriving."""
+    last_byte_at = time.monotonic()
+    while (have := part.stat().st_size if part.is_file() else 0) < file.size_bytes:
+        if time.monotonic() - last_byte_at > site.patience_s:
+            raise SiteUnreachable(
+                f"{file.file_name} stopped arriving after {have:,} bytes; what has come is kept.", code="unreachable"
+            )
+        with contextlib.suppress(requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError):
+            _fetch_from(site, file, part, have, progress)
+        if part.is_file() and part.stat().st_size > have:
+            last_byte_at = time.monotonic()
+    if part.stat().st_size > file.size_bytes:
+        part.unlink()
+        raise PodiumError(f"{file.file_name} is longer than the site said. Download it again.", code="digest_mismatch")
+    if not file.size_bytes:
+        part.touch()
+
+
+def _fetch_from(site: Site, file: DownloadFile, part: Path, have: int, progress: Progress) -> None:
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    with site.call("GET", file.url, headers=headers, stream=True, timeout=TIMEOUT_S) as answer:
+        is_rest = answer.status_code == 206
+        with part.open("ab" if is_rest else "wb") as sink:
+            done = have if is_rest else 0
+            for chunk in answer.iter_content(CHUNK_BYTES):
+                sink.write(chunk)
+                done += len(chunk)
+                progress(done, file.size_bytes)
+
+
+def _plain_name(name: str) -> str:
+    """A site names files; it cannot name places outside the folder. Raises `InvalidInput`."""
+    if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
+        raise InvalidInput(f"The site calls a file {name!r}, which is no plain name.")
+    return name
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,120 @@
+"""A site that answers over HTTP on a real database, a person with a token for it, and a proxy that fails when it is told to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from django.utils import timezone
+
+from accounts.models import Scope, User, token_create
+from competitions.catalog.models import Phase
+from competitions.resources.models import Resource
+from tests.background import background_running
+from tests.scenario import Scenario, person, resource, scenario, zip_of
+
+
+@pytest.fixture
+def site(transactional_db: None) -> Scenario:
+    """A competition with a starting kit, whose only open phase takes any zip."""
+    made = scenario(now=timezone.now())
+    Phase.objects.filter(pk=made.sealed.pk).delete()
+    kit = resource(made.organizer, Resource.Kind.STARTING_KIT, zip_of({"readme.txt": "Start here. " * 50_000}))
+    Phase.objects.filter(pk=made.phase.pk).update(accepts_code=False, prediction_format=None, starting_kit=kit)
+    return made
+
+
+@pytest.fixture
+def url(site: Scenario, live_server: Any) -> Iterator[str]:
+    with background_running():
+        yield str(live_server.url)
+
+
+def token_of(user: User, *scopes: Scope) -> str:
+    _, secret = token_create(
+        user=user, name="t", scopes=list(scopes or Scope), expires_at=timezone.now().replace(year=2100)
+    )
+    return secret
+
+
+@pytest.fixture
+def newcomer() -> User:
+    """Somebody who has not joined yet."""
+    return person()
+
+
+@pytest.fixture(autouse=True)
+def no_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This person's own file of sites is not touched; returns the one that is."""
+    path = tmp_path / "config" / "sites.json"
+    monkeypatch.setenv("PODIUM_CONFIG", str(path))
+    for name in ("PODIUM_SITE", "PODIUM_TOKEN", "PODIUM_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    return path
+
+
+class Proxy:
+    """Hands calls on to a site. `fault` is asked for each: None, `away` (503), `lost` (done, but not answered) or `cut` (half a body)."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.fault: Callable[[str, str], str | None] = lambda method, path: None
+        self.calls: list[tuple[str, str]] = []
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_call(self) -> None:
+                proxy.calls.append((self.command, self.path))
+                fault = proxy.fault(self.command, self.path)
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if fault == "away":
+                    self.send_response(503)
+                    self.send_header("Retry-After", "0")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                    return
+                headers = {
+                    name: value for name, value in self.headers.items() if name not in ("Connection", "Accept-Encoding")
+                }
+                answer = requests.request(
+                    self.command,
+                    proxy.target + self.path,
+                    data=body,
+                    headers=headers,
+                    timeout=30,
+                    allow_redirects=False,
+                )
+                if fault == "lost":
+                    self.close_connection = True
+                    return
+                content = answer.content[: len(answer.content) // 2] if fault == "cut" else answer.content
+                self.send_response(answer.status_code)
+                for name, value in answer.headers.items():
+                    if name in ("Content-Type", "Content-Range"):
+                        self.send_header(name, value)
+                self.send_header("Content-Length", str(len(answer.content)))
+                self.end_headers()
+                self.wfile.write(content)
+                self.close_connection = fault == "cut"
+
+            do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_call  # noqa: N815  # the names are the library's
+
+            def log_message(self, *args: object) -> None:
+                """Nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def proxy(url: str) -> Iterator[Proxy]:
+    made = Proxy(url)
+    threading.Thread(target=made.server.serve_forever, daemon=True).start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()

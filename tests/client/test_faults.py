@@ -1,0 +1,115 @@
+"""A site that goes away in the middle: what may be repeated is, nothing is done twice, and what cannot be had is said."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from competitions.submissions.models import Submission
+from podium import Client, InvalidInput, PodiumError, SiteUnreachable
+from podium.site import Site, checked_url
+from podium.transfers import PART_BYTES
+from tests.client.conftest import Proxy, token_of
+from tests.scenario import Scenario, zip_of
+
+
+@pytest.fixture
+def client(site: Scenario, proxy: Proxy) -> Client:
+    made = Client(proxy.url, token_of(site.member()), patience_s=20)
+    made.site._sleep = lambda seconds: None
+    return made
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Path:
+    path = tmp_path / "answer.zip"
+    path.write_bytes(zip_of({"answer.txt": "1"}))
+    return path
+
+
+def test_a_submission_whose_answer_was_lost_is_made_once(
+    site: Scenario, client: Client, proxy: Proxy, answer: Path
+) -> None:
+    times = itertools.count()
+    proxy.fault = lambda method, path: "lost" if path.endswith("/submissions/") and next(times) < 2 else None
+    made = client.submit(site.competition.slug, answer)
+    assert list(Submission.objects.values_list("pk", flat=True)) == [made.id]
+    assert proxy.calls.count(("POST", "/api/v1/submissions/")) == 3
+
+
+def test_an_upload_goes_on_where_the_connection_broke(
+    site: Scenario, client: Client, proxy: Proxy, tmp_path: Path
+) -> None:
+    path = tmp_path / "large.zip"
+    path.write_bytes(zip_of({"answer.txt": "1", "padding.bin": b"\0" * 3_000_000}) + b"")
+    times = itertools.count()
+    proxy.fault = lambda method, path: ["lost", "away", None][min(next(times), 2)] if method == "PATCH" else None
+    made = client.submit(site.competition.slug, path)
+    assert made.status in ("checking", "queued")
+    assert path.stat().st_size < PART_BYTES
+    assert [method for method, _ in proxy.calls].count("PATCH") == 3
+
+
+def test_a_download_goes_on_where_it_broke_and_is_checked(
+    site: Scenario, client: Client, proxy: Proxy, tmp_path: Path
+) -> None:
+    (file,) = client.files(site.competition.slug)
+    times = itertools.count()
+    proxy.fault = lambda method, path: "cut" if "/files/starting_kit/" in path and next(times) < 2 else None
+    file = file.model_copy(
+        update={"url": f"/api/v1/competitions/{site.competition.slug}/phases/test-dev/files/starting_kit/"}
+    )
+    target = client.download(file, tmp_path)
+    assert target.stat().st_size == file.size_bytes
+    assert [path.name for path in tmp_path.glob("*.part")] == []
+    seen = len(proxy.calls)
+    assert client.download(file, tmp_path) == target
+    assert len(proxy.calls) == seen, "what is there is not fetched again"
+    target.unlink()
+    with pytest.raises(PodiumError, match="arrived damaged"):
+        client.download(file.model_copy(update={"sha256": "0" * 64}), tmp_path)
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_a_site_that_stays_away_is_told_after_the_patience(proxy: Proxy) -> None:
+    proxy.fault = lambda method, path: "away"
+    pauses: list[float] = []
+    with pytest.raises(SiteUnreachable):
+        Site(proxy.url, patience_s=0.5, sleep=pauses.append).get("competitions/")
+    proxy.server.shutdown()
+    proxy.server.server_close()
+    with pytest.raises(SiteUnreachable, match="cannot be reached"):
+        Site(proxy.url, patience_s=0).get("competitions/")
+
+
+def test_waiting_outlives_a_site_that_is_away_for_a_while(
+    site: Scenario, client: Client, proxy: Proxy, answer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.client.time.sleep", lambda seconds: None)
+    made = client.submit(site.competition.slug, answer)
+    times = itertools.count()
+    proxy.fault = lambda method, path: "away" if next(times) % 2 else None
+    with pytest.raises(SiteUnreachable, match="it goes on without you"):
+        made.wait(timeout_s=0.2)
+    proxy.fault = lambda method, path: None
+    assert client.cancel(made.id).status == "cancelled"
+
+
+@pytest.mark.parametrize("url", ["http://podium.example.org", "ftp://x", "https://", ""])
+def test_an_address_that_would_give_the_token_away_or_is_none_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput):
+        checked_url(url)
+
+
+def test_a_token_is_sent_to_its_site_alone(url: str) -> None:
+    with pytest.raises(InvalidInput, match="the token is not sent there"):
+        Site(url, "secret").get("https://elsewhere.example.org/api/v1/competitions/")
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a\\b", "..", ""])
+def test_a_site_names_no_place_outside_the_folder(site: Scenario, client: Client, tmp_path: Path, name: str) -> None:
+    (file,) = client.files(site.competition.slug)
+    with pytest.raises(InvalidInput, match="no plain name"):
+        client.download(file.model_copy(update={"file_name": name}), tmp_path)
