@@ -5,22 +5,28 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0002_phase_sample_submission_and_more'),
-        ('compute', '0001_initial'),
-        ('resources', '0002_alter_resource_kind'),
+        ("catalog", "0002_phase_sample_submission_and_more"),
+        ("compute", "0001_initial"),
+        ("resources", "0002_alter_resource_kind"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='competition',
-            name='is_trial',
-            field=models.BooleanField(default=False, editable=False, help_text='Made by its organizers to try it out, and never published since: they see all scores of their own trials.'),
+            model_name="competition",
+            name="is_trial",
+            field=models.BooleanField(
+                default=False,
+                editable=False,
+                help_text="Made by its organizers to try it out, and never published since: they see all scores of their own trials.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='competition',
-            constraint=models.CheckConstraint(condition=models.Q(('is_published', True), ('is_trial', True), _negated=True), name='competition_no_trial_once_published'),
+            model_name="competition",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("is_published", True), ("is_trial", True), _negated=True),
+                name="competition_no_trial_once_published",
+            ),
         ),
     ]

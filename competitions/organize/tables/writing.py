@@ -21,7 +21,7 @@ Plan = Mapping[str, Any]
 def write_files(target: str, plan: Plan) -> dict[str, Any]:
     """Write them into the folder; answers the schema of submissions and which parts there are. Raises `ScoringInputError`."""
     folder = Path(target)
-    solution = _divided(_table(plan, "solution"), plan["split"], plan["targets"])
+    solution = divided(_table(plan, "solution"), plan["split"], plan["targets"])
     chosen = reference.ChosenMetric(**plan["metric"])
     made = reference.reference_for(
         solution, [chosen], id_column=plan["id_column"], targets=plan["targets"],
@@ -41,7 +41,7 @@ def _table(plan: Plan, role: str) -> pl.DataFrame:
     return read_table(Path(path), filename=name)
 
 
-def _divided(solution: pl.DataFrame, split: Plan, targets: list[str]) -> pl.DataFrame:
+def divided(solution: pl.DataFrame, split: Plan, targets: list[str]) -> pl.DataFrame:
     """The solution with its parts in the column `Usage`; without that column where there is one part."""
     how = split["how"]
     if how == "column":

@@ -23,7 +23,7 @@ SOLUTION = "id,price,area,Usage\n" + "".join(
 
 def npz(**arrays: Any) -> bytes:
     packed = io.BytesIO()
-    np.savez(packed, **{name: np.asarray(array) for name, array in arrays.items()})
+    np.savez(packed, **arrays)
     return packed.getvalue()
 
 
