@@ -27,7 +27,7 @@ from competitions.submissions.preflight import Contract, Recognised, contract_of
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Team
 from core.background import jobs
-from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded, run_bounded_program
+from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
 from core.background.rows import RENEWALS, claim, renew, unclaimed
 from core.refusals import InvalidFile, Refusal
 
@@ -139,15 +139,14 @@ def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Boun
     with ExitStack() as stack:
         shown = phase.sample_submission
         sample = None if shown is None else (stack.enter_context(local_copy(shown.file)), shown.file_name)
-        program = stack.enter_context(table_check(contract, path, sample))
-        error = run_bounded_program(program, bounds, **limits).get("error")
-    if error is None:
+        fault = run_bounded(table_check(contract, path, sample), bounds, **limits)
+    if not fault:
         return Verdict(FileCheck.Outcome.PASSED, recognised=Recognised(contract.kind, Program.NONE))
-    if error["code"] in ORGANIZERS_FAULTS:
+    if fault["code"] in ORGANIZERS_FAULTS:
         return Verdict(
-            FileCheck.Outcome.REFUSED, reason=Reason.SCORING_ERROR, code=error["code"], detail=error["message"][:1000],
+            FileCheck.Outcome.REFUSED, reason=Reason.SETUP_ERROR, code=fault["code"], detail=fault["message"][:1000],
         )  # fmt: skip
-    return _refusal(InvalidFile(error["code"], error["message"]))
+    return _refusal(InvalidFile(fault["code"], fault["message"]))
 
 
 def _inspected(contract: Contract, path: Any) -> dict[str, Any]:

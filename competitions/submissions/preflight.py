@@ -1,15 +1,10 @@
 """What can be said about an upload before it is queued, without labels: the contract check of a phase.
 
 `look` reads headers within milliseconds and is for web requests. `inspect` reads everything; it is for a process of its own, and
-touches neither the database nor anything but the file. A table is read by a program of its own (`table_check`).
+touches neither the database nor anything but the file. A table is read by a new interpreter (`table_check`).
 """
 
-import json
-import sys
-import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +15,7 @@ from competitions.resources.plain_yaml import MAX_BYTES, NotPlainYaml, read_plai
 from competitions.submissions.layouts import check_folders
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
+from core.background.bounded import Call
 from core.refusals import InvalidFile
 
 CODE_LIMITS = ArchiveLimits()
@@ -114,18 +110,11 @@ def _look_at_table(contract: Contract, path: Path) -> None:
         raise InvalidFile(error.code, str(error)) from error
 
 
-@contextmanager
-def table_check(contract: Contract, path: Path, sample: tuple[Path, str] | None) -> Iterator[list[str]]:
-    """The program that reads a table whole and prints a report or the fault, given the sample submission with its name."""
-    with tempfile.TemporaryDirectory() as folder:
-        schema = Path(folder) / "schema.json"
-        schema.write_text(json.dumps(contract.table), "utf-8")
-        given = ["--schema", str(schema), "--filename", contract.file_name]
-        if sample is not None:
-            shown = Path(folder) / Path(sample[1]).name
-            shown.symlink_to(sample[0].resolve())
-            given += ["--sample", str(shown)]
-        yield [sys.executable, "-m", "scoring", "check", "table", str(path), "--json", *given]
+def table_check(contract: Contract, path: Path, sample: tuple[Path, str] | None) -> Call:
+    """What reads a table whole and says its fault, given the sample submission with its name."""
+    shown = None if sample is None else (str(sample[0]), sample[1])
+    arguments = {"path": str(path), "file_name": contract.file_name, "schema": contract.table, "sample": shown}
+    return Call("scoring.tables.commands:fault_of", arguments)
 
 
 def _read_zip(contract: Contract, path: Path) -> list[str]:

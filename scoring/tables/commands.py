@@ -33,9 +33,23 @@ def check_file(path: Path, *, sample: Path | None, schema: Path | None, filename
     return check(path, wanted, ids, filename=filename).as_dict()
 
 
-def _sample(path: Path) -> pl.DataFrame:
+def fault_of(path: str, file_name: str, schema: dict[str, Any], sample: tuple[str, str] | None) -> dict[str, str]:
+    """Code and message of what is wrong with a table, nothing if it is right; for a process that speaks JSON.
+
+    `file_name` is its owner's name for it, `sample` the path and the name of the sample submission.
+    """
     try:
-        return read_table(path)
+        wanted = TableSchema.from_json(schema)
+        ids = None if sample is None else ids_of(_sample(Path(sample[0]), sample[1]), wanted.id_column)
+        check(Path(path), wanted, ids, filename=file_name)
+    except ScoringInputError as error:
+        return {"code": error.code, "message": str(error)}
+    return {}
+
+
+def _sample(path: Path, filename: str | None = None) -> pl.DataFrame:
+    try:
+        return read_table(path, filename=filename)
     except ScoringInputError as error:
         raise ScoringInputError(
             "bad_reference", "the sample submission", str(error).rstrip("."), "ask the organizers for a right one"

@@ -6,21 +6,33 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0001_initial'),
-        ('resources', '0002_alter_resource_kind'),
+        ("catalog", "0001_initial"),
+        ("resources", "0002_alter_resource_kind"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='phase',
-            name='sample_submission',
-            field=models.ForeignKey(blank=True, help_text='A right table of predictions. Where tables are submitted, its ids are those that every table must have.', limit_choices_to={'kind': 'sample_submission'}, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.resource'),
+            model_name="phase",
+            name="sample_submission",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="A right table of predictions. Where tables are submitted, its ids are those that every table must have.",
+                limit_choices_to={"kind": "sample_submission"},
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="resources.resource",
+            ),
         ),
         migrations.AlterField(
-            model_name='phase',
-            name='prediction_format',
-            field=models.JSONField(blank=True, help_text='What uploads are checked against before they are queued: an official file, for instance {"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}, or a table, for instance {"table": {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}}. Empty: any zip.', null=True, validators=[competitions.catalog.models.sections.intake.validate_prediction_format]),
+            model_name="phase",
+            name="prediction_format",
+            field=models.JSONField(
+                blank=True,
+                help_text='What uploads are checked against before they are queued: an official file, for instance {"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}, or a table, for instance {"table": {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}}. Empty: any zip.',
+                null=True,
+                validators=[competitions.catalog.models.sections.intake.validate_prediction_format],
+            ),
         ),
     ]

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("catalog", "0001_initial"),
+        ("catalog", "0002_competition_is_trial_and_more"),
         ("resources", "0001_initial"),
         ("submissions", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),

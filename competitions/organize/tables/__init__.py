@@ -1,4 +1,1 @@
-"""What a program of its own does with the tables of a draft: the table library has threads, which a fork does not survive.
-
-`python -m competitions.organize.tables REQUEST` prints the answer. No Django in here, and the site loads none of it.
-"""
+"""What a new interpreter does with the tables of a draft: no Django in here. `program` is what the site calls."""

@@ -4,15 +4,27 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('resources', '0001_initial'),
+        ("resources", "0001_initial"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='resource',
-            name='kind',
-            field=models.CharField(choices=[('scoring_program', 'scoring program'), ('ingestion_program', 'ingestion program'), ('input_data', 'input data'), ('reference_data', 'reference data'), ('public_data', 'public data'), ('starting_kit', 'starting kit'), ('sample_submission', 'sample submission'), ('image', 'image'), ('bundle', 'competition bundle')], max_length=20),
+            model_name="resource",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("scoring_program", "scoring program"),
+                    ("ingestion_program", "ingestion program"),
+                    ("input_data", "input data"),
+                    ("reference_data", "reference data"),
+                    ("public_data", "public data"),
+                    ("starting_kit", "starting kit"),
+                    ("sample_submission", "sample submission"),
+                    ("image", "image"),
+                    ("bundle", "competition bundle"),
+                ],
+                max_length=20,
+            ),
         ),
     ]

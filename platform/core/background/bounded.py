@@ -1,7 +1,8 @@
 """Running a function that reads what strangers sent: in a process of its own, with bounds that the kernel keeps.
 
 The child is forked, so it starts within milliseconds and has everything imported. It must touch neither the database nor the
-network: it reads files, and answers with what JSON can hold.
+network: it reads files, and answers with what JSON can hold. A library with threads of its own, such as the table library, does not
+survive a fork: what uses one is a `Call`, which the child runs as a new interpreter.
 """
 
 import json
@@ -9,10 +10,10 @@ import os
 import resource
 import select
 import signal
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, NoReturn
 
 CHUNK_BYTES: Final = 64 * 1024
@@ -27,6 +28,14 @@ class Bounds:
     wall_s: float
     cpu_s: int
     memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function by `module:name`, and its arguments, which JSON can hold. The module must not need Django."""
+
+    function: str
+    arguments: Mapping[str, Any]
 
 
 class OverBounds(Exception):
@@ -45,41 +54,16 @@ class ChildFailed(Exception):
     """The child ended without an answer by a fault of ours."""
 
 
-def run_bounded(work: Callable[[], Any], bounds: Bounds, *, wanted: Callable[[], bool], every_s: float) -> Any:
+def run_bounded(work: Callable[[], Any] | Call, bounds: Bounds, *, wanted: Callable[[], bool], every_s: float) -> Any:
     """What `work` returns. `wanted` is asked every `every_s` seconds; when it says no, the child is stopped.
 
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
     """
-    answer, exit_code = _run(partial(_child, work), bounds, wanted, every_s)
-    if exit_code != 0 or not answer:
-        raise ChildFailed(f"the child ended with {exit_code}")
-    found = json.loads(answer)
-    if "over" in found:
-        raise OverBounds(found["over"])
-    return found["answer"]
-
-
-def run_bounded_program(arguments: Sequence[str], bounds: Bounds, *, wanted: Callable[[], bool], every_s: float) -> Any:
-    """The JSON document that a program prints, however it ends; it is run as `run_bounded` runs a function.
-
-    For libraries with threads of their own: a forked child in which the parent had begun such threads would wait for ever.
-    """
-    answer, exit_code = _run(partial(_program, arguments), bounds, wanted, every_s)
-    try:
-        return json.loads(answer)
-    except ValueError as error:
-        raise ChildFailed(f"the program ended with {exit_code}") from error
-
-
-def _run(
-    start: Callable[[Bounds, int], NoReturn], bounds: Bounds, wanted: Callable[[], bool], every_s: float
-) -> tuple[bytes, int]:
-    """What a child wrote, and its exit code."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        start(bounds, writer)
+        _child(work, bounds, writer)
     os.close(writer)
     try:
         answer = _answer(reader, bounds.wall_s, wanted, every_s)
@@ -89,26 +73,16 @@ def _run(
     finally:
         os.close(reader)
         _, status = os.waitpid(child, 0)
-    exit_code = os.waitstatus_to_exitcode(status)
-    _require_within(exit_code)
-    return answer, exit_code
+    return _read(answer, os.waitstatus_to_exitcode(status))
 
 
-def _program(arguments: Sequence[str], bounds: Bounds, writer: int) -> NoReturn:
-    """Become the program, its output being the answer."""
-    try:
-        _bind(bounds)
-        os.dup2(writer, 1)
-        os.execv(arguments[0], list(arguments))
-    finally:
-        os._exit(127)
-
-
-def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
+def _child(work: Callable[[], Any] | Call, bounds: Bounds, writer: int) -> NoReturn:
     """Never returns into the parent's stack: no handler, no clean-up and no buffer of the parent's is run twice."""
     code = 1
     try:
         _bind(bounds)
+        if isinstance(work, Call):
+            _become(work, writer)
         answer = json.dumps({"answer": work()}).encode()
         os.set_blocking(writer, True)
         while answer:
@@ -119,6 +93,17 @@ def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
         code = 0
     finally:
         os._exit(code)
+
+
+def _become(call: Call, writer: int) -> NoReturn:
+    """Go on as a new interpreter with the same limits."""
+    arguments = os.memfd_create("arguments")
+    os.write(arguments, json.dumps(dict(call.arguments)).encode())
+    os.lseek(arguments, 0, os.SEEK_SET)
+    os.dup2(arguments, 0)
+    os.set_inheritable(writer, True)
+    command = [sys.executable, "-m", "core.background.call", str(writer), call.function]
+    os.execve(sys.executable, command, os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)})
 
 
 def _bind(bounds: Bounds) -> None:
@@ -155,8 +140,14 @@ def _answer(reader: int, wall_s: float, wanted: Callable[[], bool], every_s: flo
         answer += chunk
 
 
-def _require_within(exit_code: int) -> None:
+def _read(answer: bytes, exit_code: int) -> Any:
     if exit_code in (-signal.SIGXCPU, -signal.SIGKILL):  # the kernel sends the second at the hard limit
         raise OverBounds("processor time")
     if exit_code == -signal.SIGABRT:  # how native libraries end that are refused memory
         raise OverBounds("memory")
+    if exit_code != 0 or not answer:
+        raise ChildFailed(f"the child ended with {exit_code}")
+    found = json.loads(answer)
+    if "over" in found:
+        raise OverBounds(found["over"])
+    return found["answer"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from competitions.runs.planning import RESULT, plan_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
 from competitions.winners.comparison import CannotCompare, compare, predictions_of
-from core.background.bounded import Bounds, ChildFailed, OverBounds, run_bounded_program
+from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from core.refusals import InvalidFile
 from tests.scenario import Scenario, resource, zip_of
 
@@ -93,7 +92,7 @@ def test_what_a_request_can_see_is_refused_at_once(
 def test_a_damaged_sample_submission_is_the_organizers_fault(tables: Scenario) -> None:
     Resource.objects.update(file_name="sample.parquet")
     made = sent(tables, RIGHT)
-    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.SCORING_ERROR, False)
+    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.SETUP_ERROR, False)
     assert made.runs.get().code == "bad_reference"
 
 
@@ -116,17 +115,17 @@ def test_a_wrong_description_of_a_table_is_refused(value: dict[str, Any], messag
         validate_prediction_format(value)
 
 
-def test_a_bounded_program_answers_fails_or_is_ended() -> None:
-    def run(code: str, bounds: Bounds = BOUNDS) -> Any:
-        return run_bounded_program([sys.executable, "-c", code], bounds, wanted=lambda: True, every_s=0.1)
+def test_a_call_in_a_new_interpreter_answers_fails_or_is_ended() -> None:
+    def run(function: str, bounds: Bounds = BOUNDS, **arguments: Any) -> Any:
+        return run_bounded(Call(function, arguments), bounds, wanted=lambda: True, every_s=0.1)
 
-    assert run("import sys; print('{}'); sys.exit(2)") == {}
-    with pytest.raises(ChildFailed, match="the program ended with 1"):
-        run("1 // 0")
+    assert run("json:loads", s="[1]") == [1]
+    with pytest.raises(ChildFailed):
+        run("no_such_module:f")
     with pytest.raises(OverBounds, match="time"):
-        run("import time; time.sleep(60)", Bounds(wall_s=0.3, cpu_s=1, memory_bytes=2**30))
+        run("subprocess:call", Bounds(wall_s=1.0, cpu_s=1, memory_bytes=2**30), args=["sleep", "60"])
     with pytest.raises(OverBounds, match="memory"):
-        run("import os; os.abort()")
+        run("os:abort")
 
 
 @pytest.mark.django_db

@@ -1,9 +1,6 @@
-"""Reads the request, a JSON file, and prints the answer."""
+"""What is asked of the tables of a draft, and answered as JSON can hold it."""
 
-import json
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from competitions.organize.tables.reading import recognised
@@ -13,14 +10,9 @@ from scoring.errors import ScoringInputError
 WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {"recognise": recognised, "write": write_files}
 
 
-def answer(request: dict[str, Any]) -> dict[str, Any]:
+def answer(do: str, **given: Any) -> dict[str, Any]:
     """What was asked for, or the fault of a file."""
-    work = WORK[request.pop("do")]
     try:
-        return {"fault": "", **work(**request)}
+        return {"fault": "", **WORK[do](**given)}
     except ScoringInputError as error:
         return {"fault": str(error)}
-
-
-if __name__ == "__main__":
-    print(json.dumps(answer(json.loads(Path(sys.argv[1]).read_text()))))
