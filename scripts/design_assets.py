@@ -1,4 +1,4 @@
-"""Fetches the typefaces and icons of the pages from npm and writes what the site serves: `python scripts/design_assets.py`.
+"""Fetches the typefaces, icons and libraries of the pages from npm and writes what the site serves: `python scripts/design_assets.py`.
 
 Run it to add an icon or to raise a version; its results are in the repository, so neither building nor serving needs npm.
 """
@@ -19,11 +19,14 @@ FONTS: Final = {
     "@fontsource-variable/inter@5.3.0": ("files/inter-latin-wght-normal.woff2", "inter"),
     "@fontsource-variable/source-code-pro@5.3.0": ("files/source-code-pro-latin-wght-normal.woff2", "source-code-pro"),
 }
+# Package -> its file, which a page serves as it is, and its licence.
+LIBRARIES: Final = {"chart.js@4.6.1": ("dist/chart.umd.min.js", "LICENSE.md", "chart")}
+SOURCE_MAP: Final = re.compile(rb"\n?//# sourceMappingURL=.*\s*$")  # names a file that is not served
 ICONS: Final = (
-    "arrow-right", "award", "book-open", "calendar", "chart-line", "check", "chevron-right", "circle", "circle-check",
-    "circle-dot-dashed", "circle-play", "circle-slash", "circle-x", "clock", "copy", "database", "download", "file-text",
-    "gavel", "info", "layers", "list-ordered", "lock", "medal", "plus", "search-check", "settings", "timer",
-    "triangle-alert", "trophy", "upload", "users",
+    "arrow-down", "arrow-right", "arrow-up", "award", "book-open", "calendar", "chart-line", "check",
+    "chevron-right", "circle", "circle-check", "circle-dot-dashed", "circle-play", "circle-slash", "circle-x",
+    "clock", "copy", "database", "download", "file-text", "gavel", "info", "layers", "list-ordered", "lock", "medal",
+    "plus", "search", "search-check", "settings", "timer", "triangle-alert", "trophy", "upload", "users", "x",
 )  # fmt: skip
 
 
@@ -64,11 +67,21 @@ def write_fonts(folder: Path) -> None:
             (STATIC / "fonts" / f"{target}.LICENSE.txt").write_bytes(text_of(archive, "LICENSE"))
 
 
+def write_libraries(folder: Path) -> None:
+    """Each library's one file, with the licence beside it."""
+    (STATIC / "vendor").mkdir(exist_ok=True)
+    for name, (path, licence, target) in LIBRARIES.items():
+        with package(name, folder) as archive:
+            (STATIC / "vendor" / f"{target}.js").write_bytes(SOURCE_MAP.sub(b"\n", text_of(archive, path)))
+            (STATIC / "vendor" / f"{target}.LICENSE.txt").write_bytes(text_of(archive, licence))
+
+
 def main() -> None:
-    """Write fonts and icons."""
+    """Write fonts, icons and libraries."""
     with tempfile.TemporaryDirectory() as folder:
         write_icons(Path(folder))
         write_fonts(Path(folder))
+        write_libraries(Path(folder))
 
 
 if __name__ == "__main__":

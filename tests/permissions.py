@@ -36,6 +36,8 @@ SIGNED_IN = "SMTOXR"
 # 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
 PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "metrics": ("get", "", {EVERYBODY: 404}),
+    "sitemap": ("get", EVERYBODY, {}),
+    "robots": ("get", EVERYBODY, {}),
     "web:index": ("get", EVERYBODY, {}),
     "web:series": ("get", EVERYBODY, {}),
     "web:overview": ("get", EVERYBODY, {}),
@@ -53,6 +55,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),
     "web:entry": ("get", "", {EVERYBODY: 404}),  # nothing is scored yet
     "web:entry-details": ("get", "", {EVERYBODY: 404}),
+    "web:public-team": ("get", "", {EVERYBODY: 404}),  # no board shows it
     "web:winners": ("get", EVERYBODY, {}),
     "web:winners-place": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:winners-act": ("post", "", {"A": 302, "M": 409, "OR": 403, "STX": 404}),  # a report before the code
@@ -324,6 +327,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         "web:download": {"name": "starting_kit"},
         "api:file": {"name": "starting_kit"},
         "web:image": {"name": "plot.png"},
+        "web:public-team": {"key": site.team.key},
         "accounts:token-revoke": {"pk": 0},
     }
     return named.get(name, {})

@@ -18,7 +18,7 @@ STAYS: dict[type[Model], set[str]] = {
     RulesVersion: {"published_at"},
     Task: {"key", "owner"},
     Phase: {"revealed_at", "reveal_told_at", "migrated_at"},
-    Leaderboard: {"version", "has_sealed_keys", "entry_count", "score_count", "updated_at"},
+    Leaderboard: {"version", "has_sealed_keys", "entry_count", "score_count", "updated_at", "ranks_noted_at"},
     Column: set(),
     Question: set(),
     RegistrationQuestion: set(),

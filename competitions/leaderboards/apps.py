@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 from django.apps import AppConfig
 
 
@@ -18,6 +20,7 @@ class LeaderboardsConfig(AppConfig):
             datasets_begin_to_count,
         )
         from competitions.leaderboards.merging import boards_follow_merge
+        from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
         from competitions.leaderboards.sealing.notices import captains_notify
         from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned
@@ -40,6 +43,7 @@ class LeaderboardsConfig(AppConfig):
         reconciler_step("datasets_joined", datasets_join)
         reconciler_step("boards_filled", boards_fill)
         reconciler_step("datasets_count", datasets_begin_to_count)
+        reconciler_step("daily_ranks_noted", daily_ranks_note, every=timedelta(minutes=5))
         datasets_changed.connect(boards_follow_datasets, dispatch_uid="leaderboards.boards_follow_datasets")
         phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")

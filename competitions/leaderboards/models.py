@@ -76,6 +76,9 @@ class Entry(models.Model):
     submissions = models.PositiveIntegerField(help_text="Scored submissions of the team in this phase.")
     achieved_at = models.DateTimeField(help_text="When the counting submission was received.")
     last_at = models.DateTimeField(help_text="When the team's newest scored submission was received.")
+    trend = models.JSONField(
+        default=list, help_text="The team's improvements: seconds since 1970 and the deciding value, oldest first."
+    )
 
     IN_ORDER = ("rank_value", "tie_key", "achieved_at", "id")
 
@@ -86,6 +89,7 @@ class Entry(models.Model):
             models.Index(
                 fields=["leaderboard", "rank_value", "tie_key"], condition=Q(is_baseline=False), name="entry_rank"
             ),
+            models.Index(fields=["leaderboard", "rank_value"], condition=Q(is_baseline=True), name="entry_baseline"),
         ]
 
     def __str__(self) -> str:
@@ -172,6 +176,22 @@ class Amendment(models.Model):
 
     def __str__(self) -> str:
         return f"amendment {self.number} of {self.commitment}"
+
+
+class DailyRank(models.Model):
+    """A team's rank on a public board as the day began; see `reading/daily_ranks.py`."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="daily_ranks")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
+    rank = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["leaderboard", "team"], name="one_daily_rank_per_team_and_board")
+        ]
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} of {self.team}"
 
 
 class RankChange(models.Model):

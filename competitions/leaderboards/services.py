@@ -20,6 +20,7 @@ from competitions.leaderboards.ranking.fact_columns import badge_values, fact_va
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
 from competitions.leaderboards.ranking.rules import counting_scores, eligible_scores, may_stand
 from competitions.leaderboards.ranking.ties import tie_key
+from competitions.leaderboards.ranking.trends import trend_of
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
@@ -147,10 +148,11 @@ def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts:
     free = list(rows.values())
     tasks = dataset_tasks(board.phase)
     known = eligible_scores(board).filter(team=team).aggregate(count=Count("pk"), newest=Max("received_at"))
+    trend = trend_of(board, team, columns) if counting else []
     for score in counting:
         entry = kept.get(score.pk) or (free.pop() if free else Entry(leaderboard=board, team=team))
         entry.score, entry.values, entry.rank_value = score, score.values, score.rank_value
-        entry.tie_key = tie_key(board, columns, score)
+        entry.tie_key, entry.trend = tie_key(board, columns, score), trend
         entry.is_baseline, entry.submissions = team.is_baseline, known["count"]
         entry.achieved_at, entry.last_at = score.received_at, known["newest"]
         entry.save()

@@ -59,6 +59,9 @@ class Team(models.Model):
     name = models.CharField(max_length=60)
     captain = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="teams")
+    searched_name = models.GeneratedField(
+        expression=Lower("name"), output_field=models.CharField(max_length=60), db_persist=True
+    )
     is_baseline = models.BooleanField(default=False, help_text="Shown on the board without a rank.")
     merged_into = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="merged_teams"
@@ -69,6 +72,13 @@ class Team(models.Model):
 
     class Meta:
         ordering = ["name"]
+        indexes = [  # the second kind of comparison finds beginnings, on PostgreSQL
+            models.Index(
+                fields=["competition", "searched_name"],
+                opclasses=["int8_ops", "varchar_pattern_ops"],
+                name="team_search",
+            )
+        ]
         constraints = [
             models.CheckConstraint(
                 name="team_disqualified_with_a_reason",

@@ -1,12 +1,17 @@
 """Pages for what is not there, not allowed, or broken."""
 
 import sys
+from typing import Final
 
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
 from core.problems import problem_response
+
+TOO_LARGE: Final = "What you sent is larger than a form may be. Send files as uploads, and long texts in parts."
+NOT_UNDERSTOOD: Final = "The site did not understand this request. Check its address and try again."
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -16,6 +21,20 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         )
         return problem_response(404, "not_found", detail)
     return render(request, "web/404.html", status=404)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """413 for a form that holds more than the site takes in one; else 400."""
+    is_too_big = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
+    status, code, detail = (413, "too_large", TOO_LARGE) if is_too_big else (400, "bad_request", NOT_UNDERSTOOD)
+    if request.path.startswith("/api/"):
+        return problem_response(status, code, detail)
+    return render(request, f"web/{status}.html", status=status)
+
+
+def too_many_requests(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Called by the library that counts sign-ins, sign-ups and mails."""
+    return render(request, "web/429.html", status=429)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -1,5 +1,6 @@
 """Turns a `Refusal` that a page's view raised into words: on the page that the refused form is on, else on a page of its own."""
 
+import json
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
@@ -20,11 +21,19 @@ class RefusalMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, Refusal):
             return None
+        if "HX-Request" in request.headers:
+            return toast_of(error)
         page = came_from(request)
         if request.method == "POST" and page:
             return back_to_form(request, error, page)
         context = {"refusal": error, "back": page}
         return render(request, "web/refusal.html", context, status=error.http_status)
+
+
+def toast_of(refusal: Refusal) -> HttpResponse:
+    """For htmx, which leaves the page as it is: the page's script shows the sentence (`toasts.js`)."""
+    toast = {"text": refusal.detail, "tag": "error", "url": refusal.extra.get("next_step", "")}
+    return HttpResponse(status=refusal.http_status, headers={"HX-Trigger": json.dumps({"toast": toast})})
 
 
 def came_from(request: HttpRequest) -> str:

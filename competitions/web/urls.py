@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from competitions.web.views import competitions, leaderboard, organize, reveal, submission, submissions, teams, winners
+from competitions.web.views import (
+    competitions,
+    entries,
+    leaderboard,
+    organize,
+    reveal,
+    submission,
+    submissions,
+    teams,
+    winners,
+)
 
 app_name = "web"
 urlpatterns = [
@@ -42,11 +52,12 @@ urlpatterns = [
         name="shake-up",
     ),
     path("competitions/<slug:slug>/winners/<slug:phase_slug>/<slug:board_key>/", winners.winners, name="winners"),
-    path("entries/<int:pk>/", leaderboard.entry, name="entry"),
-    path("entries/<int:pk>/details/<uuid:run_id>/", leaderboard.entry_details, name="entry-details"),
+    path("entries/<int:pk>/", entries.entry, name="entry"),
+    path("entries/<int:pk>/details/<uuid:run_id>/", entries.entry_details, name="entry-details"),
     path("winners/<uuid:key>/", winners.place, name="winners-place"),
     path("winners/<uuid:key>/<slug:action>/", winners.act, name="winners-act"),
     path("competitions/<slug:slug>/reveal/<slug:phase_slug>/", reveal.reveal, name="reveal"),
+    path("competitions/<slug:slug>/teams/<uuid:key>/", entries.team, name="public-team"),
     path("competitions/<slug:slug>/team/", teams.team, name="team"),
     path("competitions/<slug:slug>/team/create/", teams.create, name="team-create"),
     path("competitions/<slug:slug>/team/rename/", teams.rename, name="team-rename"),

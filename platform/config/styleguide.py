@@ -14,8 +14,10 @@ from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Phase
 from competitions.submissions.states import State
-from competitions.web.plots import Plot, score_plot
+from competitions.web.presentation.charts import score_chart
 from competitions.web.presentation.timeline import timeline
+from core.design.charts import Chart, Level
+from core.refusals import NotAllowed
 
 COLOURS: Final = ("accent", "accent-ground", "warm", "warm-bright", "warm-ground", "good", "good-ground", "bad", "bad-ground",
                   "surface", "ground", "sunken", "line", "ink", "ink-soft")  # fmt: skip
@@ -39,11 +41,13 @@ class ExampleForm(forms.Form):
 
 @require_safe
 def styleguide(request: HttpRequest) -> HttpResponse:
-    """All of it on one page, with texts and numbers made up for it."""
+    """All of it on one page, with texts and numbers made up for it; with `?refused`, what htmx makes of a refusal."""
+    if "refused" in request.GET:
+        raise NotAllowed("Your team has used all 5 submissions of today.")
     now = timezone.now()
     context = {
         "colours": COLOURS, "sizes": SIZES, "spaces": SPACES, "icons": icon_names(), "states": list(State),
-        "messages_shown": MESSAGES, "teams": TEAMS, "steps": timeline(_phases(now), now), "plot": _plot(now),
+        "messages_shown": MESSAGES, "teams": TEAMS, "steps": timeline(_phases(now), now), "chart": _chart(now),
         "form": ExampleForm({"name": "A name that is too long", "size": "1"}),
     }  # fmt: skip
     return render(request, "components/styleguide.html", context)
@@ -65,7 +69,11 @@ def _phases(now: datetime) -> list[Phase]:
     ]
 
 
-def _plot(now: datetime) -> Plot | None:
-    best = [(now - timedelta(days=days), value) for days, value in [(20, 0.61), (14, 0.52), (9, 0.47), (2, 0.43)]]
-    own = [(now - timedelta(days=days), value) for days, value in [(12, 0.66), (6, 0.55), (1, 0.48)]]
-    return score_plot(best, own, Column(key="mae", title="MAE", precision=2), until=now)
+def _chart(now: datetime) -> Chart | None:
+    best = [(20, 0.61, TEAMS[2][0]), (14, 0.52, TEAMS[1][0]), (9, 0.47, TEAMS[0][0]), (2, 0.43, TEAMS[0][0])]
+    own = [(12, 0.66), (6, 0.55), (1, 0.48)]
+    return score_chart(
+        [(now - timedelta(days=days), value, name) for days, value, name in best],
+        [(now - timedelta(days=days), value, "") for days, value in own],
+        Column(key="mae", title="MAE", precision=2), until=now, levels=[Level("Mean of the targets", 0.58, "0.58")],
+    )  # fmt: skip

@@ -3,12 +3,16 @@
 from allauth.account.decorators import secure_admin_login
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.sitemaps.views import sitemap
 from django.urls import include, path
+from django.views.decorators.cache import cache_page
 
 from competitions.codabench_api.datasets import DatasetDownload
+from competitions.web.sitemaps import SITEMAPS, robots
 from config import metrics
 from config.styleguide import styleguide
 
+SITEMAP_S = 3600
 admin.autodiscover()
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.site_header = "Podium organizers"
@@ -25,10 +29,14 @@ urlpatterns = [
     path("api/", include("competitions.codabench_api.urls")),
     path("datasets/download/<uuid:key>/", DatasetDownload.as_view(), name="dataset-download"),
     path("host/", include("competitions.organize.urls")),
+    path("sitemap.xml", cache_page(SITEMAP_S)(sitemap), {"sitemaps": SITEMAPS}, name="sitemap"),
+    path("robots.txt", robots, name="robots"),
     path("", include("competitions.web.urls")),
 ]
 if settings.SHOW_STYLEGUIDE:
     urlpatterns.append(path("styleguide/", styleguide, name="styleguide"))
+handler400 = "competitions.web.errors.bad_request"
 handler404 = "competitions.web.errors.not_found"
 handler403 = "competitions.web.errors.forbidden"
+handler429 = "competitions.web.errors.too_many_requests"  # allauth calls it
 handler500 = "competitions.web.errors.server_error"

@@ -60,6 +60,9 @@ PAGES: dict[str, tuple[str, str]] = {
     "board-growing-transposed": ("", "/competitions/both/leaderboard/?board=transposed"),
     "board-growing-empty": ("", "/competitions/both-empty/leaderboard/"),
     "submit-code-or-data": ("hedi", "/competitions/both/submissions/"),
+    "board-crowd": ("", "/competitions/crowd/leaderboard/"),
+    "board-crowd-own": ("cora", "/competitions/crowd/leaderboard/?q=gra"),
+    "history-crowd": ("cora", "/competitions/crowd/leaderboard/history/"),
     "shake-up": ("gina", f"{FINALS}/leaderboard/test-challenge/main/shake-up/"),
     "reveal-preview": ("olga", f"{FINALS}/reveal/test-dev/"),
     "winners": ("olga", f"{FINALS}/winners/test-challenge/main/"),
@@ -161,6 +164,22 @@ def first_row(visitor: Visitor) -> None:
     page.frame_locator("iframe.detailed").locator("h1").wait_for()
 
 
+def first_of_the_crowd(visitor: Visitor) -> None:
+    visitor.visit("/competitions/crowd/leaderboard/").locator("table.board tbody th a").first.click()
+    visitor.page.locator("[data-drawn]").wait_for()
+
+
+def team_of_the_crowd(visitor: Visitor) -> None:
+    first_of_the_crowd(visitor)
+    visitor.page.locator(".entry-title a").click()
+    visitor.page.locator("[data-drawn]").wait_for()
+
+
+def jump_to_me(visitor: Visitor) -> None:
+    visitor.visit("/competitions/crowd/leaderboard/").get_by_role("link", name="Jump to my row").click()
+    visitor.page.locator("tr:target").wait_for()
+
+
 def detailed_results(visitor: Visitor) -> None:
     page = visitor.visit(f"{FINALS}/submissions/?phase=test-challenge")
     page.locator("table.submissions tbody th a").first.click()
@@ -203,6 +222,9 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "refused": ("ada", refused),
     "profile-new-token": ("ada", new_token),
     "entry-with-details": ("gina", first_row),
+    "entry-crowd": ("", first_of_the_crowd),
+    "team-public": ("", team_of_the_crowd),
+    "board-crowd-jump": ("cora", jump_to_me),
     "submission-with-details": ("gina", detailed_results),
     "board-growing-scrolled": ("hedi", scrolled_board),
     "submission-algorithm": ("hedi", own_algorithm),

@@ -419,6 +419,7 @@ def detailed_results(place: Place, phase: str) -> None:
 def fill(folder: Path, now: datetime) -> None:
     from competitions.catalog.models import CompetitionOrganizer
     from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
+    from tests.browser.crowd import crowd
     from tests.browser.growing_boards import growing_boards
 
     queue = Queue.objects.create(name="default", contact="Compute group, compute@example.org")
@@ -447,6 +448,7 @@ def fill(folder: Path, now: datetime) -> None:
     competition("quiet", "A quiet competition", organizer, queue, now)
     competition("draft", "Not out yet", organizer, queue, now, is_published=False)
     growing_boards(organizer, now)
+    crowd(organizer, Queue.objects.create(name="crowd"), now)
     for name in ("sam", "kim", "mia", "pia", "uwe"):  # without a team; each test signs in as its own
         person(name)
     (folder / "queue_token").write_text(queue_issue_token(queue))

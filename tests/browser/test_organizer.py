@@ -232,8 +232,9 @@ def test_revealing_a_sealed_phase_before_its_end_asks_to_be_confirmed(new_visito
 
     act(page, choose(), "Reveal")
     expect(olga.main).to_contain_text("Reveal of test-challenge")
+    page.get_by_text("Reveal the scores").click()
     page.get_by_label("I understand that uploads may still arrive").check()
-    page.get_by_role("button", name="Reveal to everyone (cannot be undone)").click()
+    page.get_by_role("button", name="Reveal to everyone").click()
     expect(page.locator(".message")).to_contain_text("are public now")
     new_visitor().visit(board)
     olga.visit(board)

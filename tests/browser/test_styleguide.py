@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisitor
 from tests.browser.gallery import CLUSTER, GAP
@@ -37,7 +39,7 @@ def test_every_icon_that_a_page_names_is_in_the_sprite(new_visitor: NewVisitor) 
     assert {address.partition("#")[2] for address in used} <= {name.strip() for name in names}
 
 
-@pytest.mark.parametrize("path", ["/", f"{GAP}/", f"{GAP}/leaderboard/", "/styleguide/"])
+@pytest.mark.parametrize("path", ["/", f"{GAP}/", f"{GAP}/leaderboard/", f"{GAP}/leaderboard/history/", "/styleguide/"])
 def test_a_page_weighs_little(new_visitor: NewVisitor, path: str) -> None:
     visitor = new_visitor()
     sizes: dict[str, int] = {}
@@ -66,3 +68,55 @@ def test_tabs_and_the_head_of_a_board_stay_in_sight(new_visitor: NewVisitor) -> 
     assert tabs is not None
     assert tabs["y"] == 0
     assert tabs["height"] - 2 <= head["y"] < 80
+
+
+def test_a_chart_tells_its_values_to_the_keyboard_and_has_a_table_behind_it(new_visitor: NewVisitor) -> None:
+    page = new_visitor().visit("/styleguide/")
+    chart = page.locator("canvas[aria-roledescription=chart]")
+    chart.focus()
+    told = page.locator(".chart output")
+    page.keyboard.press("ArrowRight")
+    expect(told).to_have_text(re.compile(r"^Éva és a többiek: 0\.61, \d{4}-\d\d-\d\d \d\d:\d\d UTC$"))
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    expect(told).to_have_text(re.compile(r"^Your team: 0\.66, "))
+    page.get_by_text("Show the numbers").click()
+    expect(page.locator(".chart tbody tr")).to_have_count(8)
+
+
+def test_a_chart_is_a_table_without_script(new_visitor: NewVisitor) -> None:
+    page = new_visitor(java_script_enabled=False).visit("/styleguide/")
+    expect(page.locator(".chart-area")).to_be_hidden()
+    expect(page.locator(".chart figcaption")).to_contain_text("The best score went from 0.61 to 0.43")
+    page.get_by_text("Show the numbers").click()
+    expect(page.locator(".chart tbody")).to_contain_text("Éva és a többiek")
+
+
+def test_what_cannot_be_taken_back_is_asked_in_a_dialog(new_visitor: NewVisitor, folder: Path) -> None:
+    visitor = new_visitor(color_scheme="dark")
+    page = visitor.visit("/styleguide/")
+    opener = page.locator("details.confirm > summary")
+    opener.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Withdraw")
+    expect(dialog.get_by_role("button", name="Back")).to_be_focused()
+    page.screenshot(path=folder / "dialog-dark.png")
+    assert not visitor.accessibility_faults()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+def test_what_htmx_is_refused_becomes_a_toast_that_can_be_closed(new_visitor: NewVisitor, folder: Path) -> None:
+    visitor = new_visitor()
+    visitor.expect_on_console("status of 403|Response Status Error Code 403")
+    page = visitor.visit("/styleguide/")
+    for _ in range(2):
+        page.get_by_role("button", name="Be refused").click()
+    toast = page.locator("#toasts").get_by_role("alert")
+    expect(toast).to_contain_text("Your team has used all 5 submissions of today.")
+    expect(toast).to_have_count(1)
+    page.screenshot(path=folder / "toast.png")
+    assert not visitor.accessibility_faults()
+    toast.get_by_role("button", name="Close this message").click()
+    expect(toast).to_have_count(0)

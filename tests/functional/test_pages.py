@@ -233,7 +233,7 @@ def test_each_team_sees_its_own_row_marked_and_no_other_on_a_board_that_is_drawn
     for team in (site.team, other, site.team):
         page = client_of(site.member(team)).get(url).content.decode()
         rows = re.findall(
-            r'<tr class="([^"]*)">\s*<td class="num">(\d)</td>\s*<th scope="row"><a[^>]*>([^<]*?)\s*<', page
+            r'<tr class="([^"]*)"[^>]*>\s*<td class="num">(\d)</td>\s*<th scope="row"><a[^>]*>([^<]*?)\s*<', page
         )
         rank = {site.team: "2", other: "1"}
         assert rows[0] == ("own pinned", rank[team], team.name)

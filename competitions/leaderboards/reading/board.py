@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import Lower
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Cell, Entry, Milestone, Score
@@ -18,6 +19,9 @@ from competitions.teams.models import Team
 from core.refusals import Refusal
 
 PAGE_SIZE = 50
+ROWS_ABOVE = 10  # a row that was jumped to
+SEARCH_RESULTS = 20
+BASELINES_SHOWN = 5
 MAX_CURSOR = 1200
 HEX = re.compile(r"[0-9a-f]{0,700}")
 
@@ -39,8 +43,11 @@ class Row:
 
 @dataclass(frozen=True)
 class BoardPage:
+    """Some rows in order. The cursors stand behind the last row and before the first, where there are more."""
+
     rows: list[Row]
     next_cursor: str | None
+    previous_cursor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,42 +85,75 @@ def rank_of(entry: Entry) -> int | None:
 
 
 def board_page(
-    board: Leaderboard, *, cursor: str | None = None, size: int = PAGE_SIZE, sort: str | None = None
+    board: Leaderboard,
+    *,
+    cursor: str | None = None,
+    size: int = PAGE_SIZE,
+    sort: str | None = None,
+    before: str | None = None,
 ) -> BoardPage:
-    """One page in the order of the board. Two queries for the first page and three for the others, at any size of board.
+    """One page in the order of the board: behind `cursor`, or up to `before`. Two queries for the first page and three for the
+    others, at any size of board.
 
     `sort`: the key of another column, or `key@task`; ranks are then those in that column. Raises `InvalidCursor`, `UnknownSort`.
     """
     if sort:
-        return sorted_page(board, key=sort, cursor=cursor, size=size)
+        return sorted_page(board, key=sort, cursor=cursor, size=size, before=before)
     entries = _ordered(board)
+    if before:
+        found = list(entries.filter(_ahead_of(read_cursor(before))).reverse()[: size + 1])
+        return _page(list(reversed(found[:size])), is_first=len(found) <= size, has_more=True)
     if cursor:
         entries = entries.filter(_after(read_cursor(cursor)))
-    fetched = list(entries[: size + 1])
-    shown = fetched[:size]
-    more = len(fetched) > size
-    ranks = _ranks(shown, first_page=not cursor)
-    rows = [Row(rank, entry) for rank, entry in zip(ranks, shown, strict=True)]
-    return BoardPage(rows=rows, next_cursor=make_cursor(shown[-1]) if more else None)
+    found = list(entries[: size + 1])
+    return _page(found[:size], is_first=not cursor, has_more=len(found) > size)
 
 
-def sorted_page(board: Leaderboard, *, key: str, cursor: str | None = None, size: int = PAGE_SIZE) -> BoardPage:
+def _page(shown: list[Entry], *, is_first: bool, has_more: bool) -> BoardPage:
+    ranks = _ranks(shown, first_page=is_first)
+    return BoardPage(
+        rows=[Row(rank, entry) for rank, entry in zip(ranks, shown, strict=True)],
+        next_cursor=make_cursor(shown[-1]) if has_more and shown else None,
+        previous_cursor=None if is_first or not shown else make_cursor(shown[0]),
+    )
+
+
+def page_around(board: Leaderboard, entry: Entry, *, size: int = PAGE_SIZE) -> BoardPage:
+    """The page with this row a few rows below its top."""
+    position = _ahead_of(Cursor(entry.rank_value, entry.achieved_at, entry.pk, entry.tie_key))
+    above = list(_ordered(board).filter(position).reverse()[: ROWS_ABOVE + 1])
+    cursor = make_cursor(above[-1]) if len(above) > ROWS_ABOVE else None
+    return board_page(board, cursor=cursor, size=size)
+
+
+def sorted_page(
+    board: Leaderboard, *, key: str, cursor: str | None = None, size: int = PAGE_SIZE, before: str | None = None
+) -> BoardPage:
     """One page in the order of another column or of one task, best first, read from an index as `board_page` is."""
     cells = (
         Cell.objects.filter(leaderboard=board, key=key).select_related("entry__team").order_by("sort_value", "entry")
     )
-    first_rank = 1
+    if before:
+        at = read_cursor(before)
+        ahead = cells.filter(Q(sort_value__lt=at.value) | Q(sort_value=at.value, entry__lt=at.pk))
+        found = list(ahead.reverse()[: size + 1])
+        return _sorted(board, list(reversed(found[:size])), is_first=len(found) <= size, has_more=True)
     if cursor:
         at = read_cursor(cursor)
         cells = cells.filter(Q(sort_value__gt=at.value) | Q(sort_value=at.value, entry__gt=at.pk))
-    fetched = list(cells[: size + 1])
-    if not fetched and not cursor and board.entry_count:
+    found = list(cells[: size + 1])
+    if not found and not cursor and board.entry_count:
         raise UnknownSort(key)
-    shown = fetched[:size]
-    if cursor and shown:
-        first_rank = _cell_place(shown[0])
-    more = make_sorted_cursor(shown[-1]) if len(fetched) > size else None
-    return BoardPage(rows=list(_sorted_rows(board, shown, first_rank)), next_cursor=more)
+    return _sorted(board, found[:size], is_first=not cursor, has_more=len(found) > size)
+
+
+def _sorted(board: Leaderboard, shown: list[Cell], *, is_first: bool, has_more: bool) -> BoardPage:
+    first_rank = 1 if is_first or not shown else _cell_place(shown[0])
+    return BoardPage(
+        rows=list(_sorted_rows(board, shown, first_rank)),
+        next_cursor=make_sorted_cursor(shown[-1]) if has_more and shown else None,
+        previous_cursor=None if is_first or not shown else make_sorted_cursor(shown[0]),
+    )
 
 
 def _cell_place(cell: Cell) -> int:
@@ -170,6 +210,14 @@ def _after(cursor: Cursor) -> Q:
     return Q(rank_value__gt=cursor.value) | Q(rank_value=cursor.value) & behind
 
 
+def _ahead_of(cursor: Cursor) -> Q:
+    """The rows before this position."""
+    ahead = Q(achieved_at__lt=cursor.achieved_at) | Q(achieved_at=cursor.achieved_at, id__lt=cursor.pk)
+    if cursor.tie_key:
+        ahead = Q(tie_key__lt=cursor.tie_key) | Q(tie_key=cursor.tie_key) & ahead
+    return Q(rank_value__lt=cursor.value) | Q(rank_value=cursor.value) & ahead
+
+
 def make_cursor(entry: Entry) -> str:
     """An opaque position behind this row."""
     return _cursor_text([entry.rank_value, entry.achieved_at.isoformat(), entry.pk, entry.tie_key])
@@ -200,6 +248,25 @@ def entry_of(board: Leaderboard, team_id: int) -> Entry | None:
     """A team's row, its best one where it has several, with its team and the score that counts."""
     rows = Entry.objects.filter(leaderboard=board, team=team_id).select_related("team", "score")
     return rows.order_by(*Entry.IN_ORDER).first()
+
+
+def search(board: Leaderboard, text: str) -> list[Entry]:
+    """Rows of teams whose name begins with the text, whatever its case; by name, the first few, each found by an index."""
+    rows = Entry.objects.filter(leaderboard=board, team__competition=board.phase.competition_id)
+    found = rows.filter(team__searched_name__startswith=Lower(Value(text))).select_related("team")
+    return list(found.order_by("team__searched_name", *Entry.IN_ORDER)[:SEARCH_RESULTS])
+
+
+def leader_of(board: Leaderboard) -> Entry | None:
+    """The first ranked row, by index."""
+    ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).select_related("team")
+    return ranked.order_by("rank_value", "tie_key").first()
+
+
+def baselines_of(board: Leaderboard) -> list[Entry]:
+    """The best baselines of the board, by index."""
+    baselines = Entry.objects.filter(leaderboard=board, is_baseline=True).select_related("team")
+    return list(baselines.order_by("rank_value")[:BASELINES_SHOWN])
 
 
 def all_rows(board: Leaderboard) -> Iterator[Row]:

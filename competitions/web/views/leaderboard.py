@@ -3,11 +3,9 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
-from uuid import UUID
 
-from csp.decorators import csp_exempt
 from django.conf import settings
 from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -15,22 +13,22 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import get_template
 from django.utils.cache import get_conditional_response
 from django.utils.safestring import SafeString
-from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from competitions.catalog.models import Leaderboard, Phase
-from competitions.catalog.questions import shown_answer
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.scores import details_are_public, may_know_of, refusal_of
-from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
 from competitions.leaderboards.reading.board import (
     BoardPage,
     UnknownSort,
+    baselines_of,
     best_over_time,
     board_page,
     entry_of,
+    page_around,
     rank_of,
+    search,
     team_over_time,
 )
 from competitions.leaderboards.reading.columns import (
@@ -39,16 +37,18 @@ from competitions.leaderboards.reading.columns import (
     datasets_named,
     datasets_page,
     page_columns,
-    shown_values,
 )
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.sealing.commitments import commitment_of
 from competitions.web.conditional import RELEASE, board_etag
-from competitions.web.details import detailed_entries, detailed_runs, details_response
-from competitions.web.plots import score_plot
+from competitions.web.details import detailed_entries
+from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
+from competitions.web.presentation.charts import levels_of, score_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 from core.numbers import is_number
+
+SHORTEST_SEARCH: Final = 2
 
 
 @require_safe
@@ -88,12 +88,28 @@ def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
 
 
 @dataclass(frozen=True)
+class PlaceOnBoard:
+    """Which rows of a board a page shows: those behind a cursor, those before one, or those around a row."""
+
+    cursor: str | None = None
+    before: str | None = None
+    around: int | None = None
+
+    @property
+    def is_first_page(self) -> bool:
+        return not (self.cursor or self.before or self.around)
+
+
+@dataclass(frozen=True)
 class DrawnPage:
     """The rows of one page of a board as HTML, each with its number: the same for everybody who may see the board."""
 
     rows: list[tuple[int, str]]
     ranks: dict[int, int | None]  # by number
+    details: dict[int, RowDetails]  # so, too
+    scale: ScoreScale | None
     next_cursor: str | None
+    previous_cursor: str | None
 
     def around(self, number: int | None) -> tuple[SafeString, SafeString]:
         """The rows before the one of that number, and those after it; where it is not on the page, all come before."""
@@ -102,23 +118,58 @@ class DrawnPage:
         return SafeString("".join(row for _, row in before)), SafeString("".join(row for _, row in after))
 
 
-def _drawn(board: Leaderboard, columns: list[ShownColumn], cursor: str | None, sort: str, decides: str) -> DrawnPage:
+def _page(board: Leaderboard, place: PlaceOnBoard, sort: str) -> BoardPage:
+    if place.around is None:
+        return board_page(board, cursor=place.cursor, sort=sort, before=place.before)
+    return page_around(board, get_object_or_404(Entry, leaderboard=board, pk=place.around))
+
+
+def _drawn(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
-    asked = hashlib.sha256(repr((cursor, sort, decides, [column.key for column in columns])).encode()).hexdigest()
+    asked = hashlib.sha256(repr((place, sort, decides, [column.key for column in columns])).encode()).hexdigest()
     key = f"rows:{RELEASE}:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
-        page = board_page(board, cursor=cursor, sort=sort)
-        template = get_template("web/_board_row.html")
-        same = {
-            "columns": columns,
-            "decides": decides,
-            "detailed": detailed_entries(board, [row.entry for row in page.rows]),
-        }
-        rows = [(row.entry.pk, template.render(same | {"rank": row.rank, "entry": row.entry})) for row in page.rows]
-        drawn = DrawnPage(rows, {row.entry.pk: row.rank for row in page.rows}, page.next_cursor)
+        drawn = _draw(board, columns, _page(board, place, sort), sort, decides)
         caches["pages"].set(key, drawn)
     return drawn
+
+
+def _draw(board: Leaderboard, columns: list[ShownColumn], page: BoardPage, sort: str, decides: str) -> DrawnPage:
+    """Bars, changes and trends are of the ranking: in another order there are none."""
+    scale = None if sort else scale_of(board, _drawn_column(board), page.rows)
+    details = {} if sort else details_of(board, page.rows, scale)
+    template = get_template("web/_board_row.html")
+    same = {
+        "columns": columns,
+        "decides": decides,
+        "scale": scale,
+        "detailed": detailed_entries(board, [row.entry for row in page.rows]),
+    }
+    rows = [
+        (
+            row.entry.pk,
+            template.render(same | {"rank": row.rank, "entry": row.entry, "more": details.get(row.entry.pk)}),
+        )
+        for row in page.rows
+    ]
+    ranks = {row.entry.pk: row.rank for row in page.rows}
+    return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor)
+
+
+def _drawn_column(board: Leaderboard) -> Column | None:
+    """The column that decides, where it may be drawn: one that is hidden is known to nobody by its bars. Boards that grow have
+    their columns for that."""
+    primary = primary_column(list(board.columns.all()))
+    return primary if primary in board.visible_columns and not board.phase.grows else None
+
+
+def _place(request: HttpRequest) -> PlaceOnBoard:
+    asked = request.GET
+    around = asked.get("around", "")
+    if around:
+        return PlaceOnBoard(around=int(around) if is_number(around) else 0)
+    return PlaceOnBoard(cursor=asked.get("cursor") or None, before=asked.get("before") or None)
 
 
 def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, Any]:
@@ -131,11 +182,9 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     sort = "" if primary is not None and sort == primary.key else sort
     shown, datasets = datasets_page(shown, int(sets) if is_number(sets := request.GET.get("sets", "")) else 1)
     decides = sort or (primary.key if primary is not None else "")
-    cursor = request.GET.get("cursor")
+    place = _place(request)
     page: BoardPage | DrawnPage = (
-        board_page(board, cursor=cursor, sort=sort)
-        if board.is_transposed
-        else _drawn(board, shown, cursor, sort, decides)
+        _page(board, place, sort) if board.is_transposed else _drawn(board, shown, place, sort, decides)
     )
     mine = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
     undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
@@ -153,19 +202,41 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "commitment": commitment_of(board) if phase.revealed_at is not None else None,
         "rows": page.rows,
         "next_cursor": page.next_cursor,
-        "is_first_page": not request.GET.get("cursor"),
+        "previous_cursor": page.previous_cursor,
+        "is_first_page": place.is_first_page,
         "mine": mine,
         "detailed": detailed_entries(board, [*undrawn, mine] if mine else undrawn),
         "my_rank": _my_rank(board, mine, page, sort) if mine else None,
+        **_search(request, board),
         **(_own_row(page, mine, sort) if isinstance(page, DrawnPage) else {}),
     }
+
+
+def _search(request: HttpRequest, board: Leaderboard) -> dict[str, Any]:
+    """The rows of the teams that were looked for."""
+    text = request.GET.get("q", "").strip()[:60]
+    return {"searched": text, "found": search(board, text) if len(text) >= SHORTEST_SEARCH else []}
 
 
 def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, Any]:
     """The drawn rows with a gap where one's own is, which is drawn for nobody else; in another order it has no rank to show."""
     own = mine.pk if mine and not sort and mine.pk in page.ranks else None
     before, after = page.around(own)
-    return {"rows_before": before, "rows_after": after, "is_own_here": own is not None}
+    return {
+        "rows_before": before,
+        "rows_after": after,
+        "is_own_here": own is not None,
+        "scale": page.scale,
+        "mine_more": _own_details(page, mine, sort) if mine else None,
+    }
+
+
+def _own_details(page: DrawnPage, mine: Entry, sort: str) -> RowDetails | None:
+    """What is shown beside one's own values; on a page without the row, what takes no query."""
+    if sort or page.scale is None:
+        return None
+    alone = RowDetails(percent=page.scale.percent(mine), spark=spark_of(mine, page.scale.column))
+    return page.details.get(mine.pk, alone)
 
 
 def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:
@@ -209,7 +280,7 @@ def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpRes
 
 @require_safe
 def history(request: HttpRequest, slug: str) -> HttpResponse:
-    """Score over time: the board's best and, for a member, the team's own submissions; a plot and its table."""
+    """Score over time: the board's best and, for a member, the team's own submissions; a chart and its table."""
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
     board = visited.board(phase, request.GET.get("board"))
@@ -222,15 +293,14 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     best = [(one.received_at, one.score.values[primary.key], one.score.team.name) for one in best_over_time(board)]
     team = team_of_visit(visited)
-    own = [(score.received_at, score.values[primary.key]) for score in team_over_time(board, team)] if team else []
+    scores = team_over_time(board, team) if team else []
+    own = [(score.received_at, score.values[primary.key], "") for score in scores]
     context = {
         "phase": phase,
         "board": board,
         "primary": primary,
-        "best": [(at, primary.shown(value), name) for at, value, name in best],
-        "own": [(at, primary.shown(value)) for at, value in own],
-        "plot": score_plot(
-            [(at, value) for at, value, _ in best], own, primary, until=_known_until(board, visited.now)
+        "chart": score_chart(
+            best, own, primary, until=_known_until(board, visited.now), levels=levels_of(baselines_of(board), primary)
         ),
     }
     return render_tab(request, visited, "history", context)
@@ -240,53 +310,3 @@ def _known_until(board: Leaderboard, now: datetime) -> datetime:
     """How far the best score that the board shows is known to hold: to its freeze or its phase's end, at most to now."""
     freeze_at = board.freeze_at if board.phase.revealed_at is None else None
     return min(at for at in (now, board.phase.closes_at, freeze_at) if at is not None)
-
-
-def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
-    """A row of a board with who looks at it. For those who may not see the board there is none: its rows are numbered, and
-    another answer would tell how many there are."""
-    rows = Entry.objects.select_related("team", "score__submission__phase__competition")
-    found: Entry = get_object_or_404(rows, pk=pk)
-    submission = found.score.submission
-    visited = visit(request, submission.phase.competition.slug)
-    phase = next(one for one in visited.phases_with_boards if one.pk == submission.phase_id)
-    board = next(one for one in phase.leaderboards.all() if one.pk == found.leaderboard_id)
-    if not visited.can_see_board(board):
-        raise Http404
-    return found, visited, board
-
-
-@require_safe
-def entry(request: HttpRequest, pk: int) -> HttpResponse:
-    """One row of a board: its values, what the team says of it in public, and detailed results that are for everybody."""
-    found, visited, board = _entry(request, pk)
-    submission = found.score.submission
-    columns = page_columns(board, board.visible_columns, has_facts=False)
-    answers = [
-        (question, shown_answer(submission.fact_sheet[question.key]))
-        for question in questions_of(board.phase)
-        if question.is_public and question.key in submission.fact_sheet
-    ]
-    values = list(zip(columns, shown_values(columns, found.values), strict=True))
-    context = {
-        "phase": board.phase,
-        "board": board,
-        "entry": found,
-        "detailed": detailed_runs(found, board),
-        "rank": rank_of(found),
-        "values": values,
-        "answers": answers,
-    }
-    return render_tab(request, visited, "entry", context)
-
-
-@csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
-@require_safe
-@xframe_options_sameorigin
-def entry_details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
-    """The detailed results of what counts in a row, for whoever sees the board, as far as they are for everybody."""
-    found, _, board = _entry(request, pk)
-    run = next((one for one in detailed_runs(found, board) if one.pk == run_id), None)
-    if run is None:
-        raise Http404
-    return details_response(run)

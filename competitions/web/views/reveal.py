@@ -20,7 +20,7 @@ from competitions.leaderboards.reading.columns import page_columns
 from competitions.leaderboards.sealing.commitments import board_commit, commitment_of
 from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.web.forms import RevealForm, cleaned
-from competitions.web.rank_plot import rank_plot
+from competitions.web.presentation.charts import rank_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
@@ -71,7 +71,7 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
         "board": board,
         "compared": shown[0].compared_with if shown else None,
         "changes": [(one, one.rank_before - one.rank_after if one.rank_before else None) for one in shown],
-        "plot": rank_plot(shown),
+        "chart": rank_chart(shown, visited.facts.team_id),
         "next_after": f"{shown[-1].rank_after}-{shown[-1].pk}" if len(found) > SHOWN else None,
     }
     return render_tab(request, visited, "shake_up", context)

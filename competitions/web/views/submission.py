@@ -1,6 +1,5 @@
 """A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -24,10 +23,11 @@ from competitions.factsheets.answers import questions_of
 from competitions.factsheets.models import Question
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
+from competitions.leaderboards.reading.positions import position_of
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.downloads import stored_response
-from competitions.runs.models import Run, RunEvent, RunOutput
+from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
@@ -39,6 +39,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
+from competitions.web.presentation.stages import history_of, stages_of
 from competitions.web.progress import Progress, progress_of, with_expected_start
 from competitions.web.refused_forms import entered_values
 from competitions.web.submission_rows import rows_of
@@ -91,6 +92,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, Any]:
     now = reader.now
     results = results_of(_scored(submission), reader)
+    position = position_of(submission, reader)
     questions = questions_of(submission.phase)
     runs = list(submission.runs.all())
     positions = queue_positions(runs)
@@ -102,7 +104,10 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
             _run_context(reader, submission, run, progress_of(submission, positions, now=now, run=run))
             for run in growing["shown_runs"]
         ],
-        "scores": results.values,
+        "position": position,
+        "scores": [
+            (column, value) for column, value in results.values if position is None or column != position.column
+        ],
         "withholds_scores": results.withholds_scores,
         "counting": results.counting,
         "several_boards": len(submission.phase.leaderboards.all()) > 1,
@@ -121,6 +126,7 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
     streams = visible_streams(reader, phase)
     logs = [(stream, stream.label, log_text(run, stream)) for stream in streams]
     receipt = disclosed_receipt(reader, phase, run.receipt)
+    history = history_of(run, run.queued_at if run.fills_board else submission.created_at)
     return {
         "run": run,
         "hides_programs": LogStream.INGESTION not in streams
@@ -133,18 +139,10 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
             {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
             for stream, label, text in logs
         ],
-        "events": _history(run, run.queued_at if run.fills_board else submission.created_at),
+        "events": history,
+        "stages": stages_of(run, history, now=reader.now),
         **_files(reader, submission, run),
     }
-
-
-def _history(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
-    """The moves of a run, each with the seconds that it had been in the state it left."""
-    events = list(run.events.all())
-    since = [began_at, *(event.at for event in events)]
-    return [
-        (event, max((event.at - before).total_seconds(), 0.0)) for event, before in zip(events, since, strict=False)
-    ]
 
 
 def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:

@@ -12,10 +12,13 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
+from competitions.disclosure.scores import visible_columns
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.ranking.rules import Rule
+from competitions.leaderboards.ranking.values import deciding_column
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.quota import allowances
@@ -23,11 +26,13 @@ from competitions.submissions.services import submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
 from competitions.web.forms import SubmissionForm, cleaned
+from competitions.web.presentation.charts import own_chart
 from competitions.web.refused_forms import back_to_form, entered_values
 from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
+from core.design.charts import Chart
 from core.numbers import is_number
 from core.refusals import Refusal
 
@@ -58,10 +63,24 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "show": show,
         "filters": FILTERS,
         "rows": drawn(rows_of(found[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
+        "chart": _trend(visited, phase, found[:PAGE_SIZE]),
         "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
         **(_panel(request, visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "submissions", context)
+
+
+def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) -> Chart | None:
+    """The scores of the listed submissions over time, on the phase's board where there is one that this person sees."""
+    board = visited.board(phase)
+    primary = deciding_column(list(board.columns.all())) if board is not None else None
+    if board is None or primary is None or primary not in visible_columns(visited.reader, board):
+        return None
+    scores = [
+        (one.submission, one.scores[board.pk].values.get(primary.key)) for one in listed if board.pk in one.scores
+    ]
+    known = [(made.received_at, value, f"#{made.pk}") for made, value in scores if value is not None]
+    return own_chart(sorted(known), primary)
 
 
 def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.teams.models import Membership
 from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
-from competitions.web.plots import PairPlot, pair_plot
+from competitions.web.presentation.charts import pair_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
@@ -27,6 +27,7 @@ from competitions.winners import services
 from competitions.winners.models import Lane, Place
 from competitions.winners.states import State
 from competitions.winners.verification import verification_start
+from core.design.charts import Chart
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -81,19 +82,19 @@ def place(request: HttpRequest, key: UUID) -> HttpResponse:
         "is_organizer": is_organizer,
         "is_overdue": found.is_overdue(visited.now),
         "events": found.events.all(),
-        "plots": _plots(found.comparison),
+        "charts": _charts(found.comparison),
     }
     return render_tab(request, visited, "winners_place", context)
 
 
-def _plots(comparison: dict[str, Any]) -> list[PairPlot]:
+def _charts(comparison: dict[str, Any]) -> list[Chart]:
     """The predictions of the run, then those of each check, against what is expected of them."""
     parts = [
         ("Submitted against made here", comparison),
         *((one["title"], one) for one in comparison.get("checks", [])),
     ]
-    plots = (pair_plot(title, part.get("pairs", [])) for title, part in parts)
-    return [plot for plot in plots if plot is not None]
+    charts = (pair_chart(f"pairs-{number}", title, part.get("pairs", [])) for number, (title, part) in enumerate(parts))
+    return [chart for chart in charts if chart is not None]
 
 
 @require_POST

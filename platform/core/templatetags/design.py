@@ -3,6 +3,7 @@
 from typing import Final
 
 from django import template
+from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,6 +20,12 @@ def icon(name: str) -> SafeString:
     """An icon of the sprite, which a screen reader passes over: a word always stands beside it."""
     sprite = staticfiles_storage.url("podium/icons.svg")
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>', sprite, name)
+
+
+@register.simple_tag
+def absolute(path: str) -> str:
+    """A path with the site's own address, for whoever reads the page elsewhere."""
+    return path if "://" in path else settings.SITE_URL + path
 
 
 @register.filter

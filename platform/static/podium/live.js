@@ -64,7 +64,7 @@
       return;
     }
     notice("trouble", "");
-    if (isSelecting(detail.target)) {
+    if (isSelecting(detail.target) || detail.target.querySelector("dialog[open]")) {
       detail.shouldSwap = false;
       return;
     }
@@ -84,7 +84,8 @@
   });
   document.addEventListener("htmx:afterSettle", say);
   for (const trouble of ["htmx:sendError", "htmx:responseError"]) {
-    document.addEventListener(trouble, () => {
+    document.addEventListener(trouble, ({ detail }) => {
+      if (detail.xhr.getResponseHeader("HX-Trigger")) return; // a refusal, which says itself why
       notice("trouble", "The site does not answer; what you see may be old. It is asked again by itself.");
     });
   }

@@ -148,6 +148,18 @@
     }
   };
 
+  // A file may be dropped anywhere on the zone, which shows that it will take it.
+  const zoneOf = (event) => event.target instanceof Element && event.target.closest(".drop-zone");
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    document.addEventListener(kind, (event) => {
+      const zone = zoneOf(event);
+      if (!zone || !event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      zone.classList.toggle("is-over", kind === "dragover");
+      if (kind === "drop") zone.querySelector('input[type="file"]').files = event.dataTransfer.files;
+    });
+  }
+
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("form[data-upload]")) return;
     event.preventDefault();

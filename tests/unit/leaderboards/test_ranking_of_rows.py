@@ -2,7 +2,6 @@
 
 import csv
 import math
-import random
 from datetime import timedelta
 
 import pytest
@@ -10,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.leaderboards.models import Entry, Score
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import column_values
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
@@ -19,6 +18,7 @@ from competitions.runs.models import Run
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason
 from core.spreadsheets import safe_cell
+from tests.boards import many
 from tests.scenario import Scenario
 
 
@@ -145,48 +145,6 @@ def test_every_change_raises_the_version_that_pages_are_cached_by(site: Scenario
         site.score(site.submit(), 0.5)
         versions.append(Leaderboard.objects.get(phase=site.phase).version)
     assert versions == sorted(set(versions))
-
-
-def many(site: Scenario, count: int) -> Leaderboard:
-    """A board of many teams with many ties, written in bulk."""
-    board: Leaderboard = site.phase.leaderboard
-    template = site.score(site.submit(), 1.0).scores.get()
-    chosen = random.Random(7)
-    from competitions.submissions.models import Submission
-    from competitions.teams.models import Team
-
-    teams = Team.objects.bulk_create(
-        Team(competition=site.competition, name=f"t{number}", captain=site.organizer, is_baseline=number % 10 == 0)
-        for number in range(count)
-    )
-    origin = template.submission
-    submissions = Submission.objects.bulk_create(
-        Submission(
-            phase=site.phase, team=team, submitted_by=site.organizer, kind=origin.kind, file=origin.file, file_name="x",
-            received_at=site.now, created_at=site.now, status="finished",
-        )
-        for team in teams
-    )  # fmt: skip
-    values = [round(chosen.random(), 1) for _ in teams]
-    scores = Score.objects.bulk_create(
-        Score(
-            leaderboard=board,
-            submission=made,
-            team=made.team,
-            values={"mae": value},
-            rank_value=value,
-            received_at=site.now,
-        )
-        for made, value in zip(submissions, values, strict=True)
-    )
-    Entry.objects.bulk_create(
-        Entry(
-            leaderboard=board, team=score.team, score=score, values=score.values, rank_value=score.rank_value, submissions=1,
-            is_baseline=score.team.is_baseline, achieved_at=site.now + timedelta(seconds=chosen.randrange(9)), last_at=site.now,
-        )
-        for score in scores
-    )  # fmt: skip
-    return board
 
 
 def test_pages_put_together_are_the_whole_board_with_the_same_ranks(site: Scenario) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -141,3 +142,13 @@ def test_a_password_is_never_kept(site: Scenario) -> None:
     fields = {"person": "nobody-at-all", "password": "secret", "old_password": "secret"}
     member.post(reverse("web:team-invite", args=[slug]), fields, headers={"Referer": page})
     assert member.session[KEY]["values"] == {"person": "nobody-at-all"}
+
+
+def test_htmx_gets_a_refusal_as_a_toast_and_no_page(site: Scenario) -> None:
+    client = client_of(site.member())
+    url = reverse("web:team-rename", args=[site.competition.slug])
+    site.join("Taken")
+    answer = client.post(url, {"name": "Taken"}, headers={"HX-Request": "true"})
+    toast = json.loads(answer["HX-Trigger"])["toast"]
+    assert (answer.status_code, answer.content, toast["tag"]) == (409, b"", "error")
+    assert "Taken" in toast["text"]

@@ -1,0 +1,56 @@
+"""Each team's rank as the day began, noted once a day, so that a board says who rose and who fell since."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from competitions.catalog.models import Leaderboard
+from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.models import DailyRank, Entry
+from competitions.leaderboards.reading.board import ranked_rows
+
+BATCH = 5000
+SEVERAL_ROWS = (Leaderboard.Rule.ALL, Leaderboard.Rule.ADD_AND_DELETE_MULTIPLE)  # a team has no one rank there
+
+
+def daily_ranks_note(*, now: datetime) -> int:
+    """Step of the reconciler: note the ranks of public boards that changed since they were last noted, once a day (UTC)."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    changed = Q(ranks_noted_at=None) | Q(ranks_noted_at__lt=midnight, updated_at__gt=F("ranks_noted_at"))
+    boards = (
+        Leaderboard.objects.filter(changed, entry_count__gt=0).exclude(rule__in=SEVERAL_ROWS).select_related("phase")
+    )
+    return sum(_note(board, now) for board in boards if scores_are_public(board))
+
+
+def _note(board: Leaderboard, now: datetime) -> bool:
+    """False where another process has noted them meanwhile."""
+    ranks = _best_ranks(board)
+    with transaction.atomic():
+        mine = Leaderboard.objects.filter(pk=board.pk, ranks_noted_at=board.ranks_noted_at)
+        if not mine.update(ranks_noted_at=now, version=F("version") + 1):
+            return False
+        DailyRank.objects.filter(leaderboard=board).delete()
+        rows = (DailyRank(leaderboard=board, team_id=team, rank=rank) for team, rank in ranks.items())
+        DailyRank.objects.bulk_create(rows, batch_size=BATCH)
+    return True
+
+
+def _best_ranks(board: Leaderboard) -> dict[int, int]:
+    """Each ranked team's rank, its best one where it has several rows."""
+    entries = Entry.objects.filter(leaderboard=board).order_by(*Entry.IN_ORDER).defer("values", "trend")
+    ranks: dict[int, int] = {}
+    for row in ranked_rows(entries):
+        if row.rank is not None:
+            ranks.setdefault(row.entry.team_id, row.rank)
+    return ranks
+
+
+def earlier_ranks(board: Leaderboard, team_ids: Sequence[int]) -> dict[int, int]:
+    """The noted ranks of these teams; a team that was not on the board then has none."""
+    if board.ranks_noted_at is None:
+        return {}
+    noted = DailyRank.objects.filter(leaderboard=board, team__in=team_ids)
+    return dict(noted.values_list("team_id", "rank"))

@@ -1,0 +1,143 @@
+"""What a row of a board shows beside its values: how it moved since yesterday, its people, a bar of its score, and its way there."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.reading.board import Row, baselines_of, leader_of
+from competitions.leaderboards.reading.daily_ranks import earlier_ranks
+from competitions.teams.models import Membership
+
+LEAST_PERCENT: Final = 2.0  # of a bar, so that none is empty
+AXIS_SHARE: Final = 0.9  # of the rows that the axis spans: one hopeless score must not make all others look alike
+MEMBERS_SHOWN: Final = 3
+SPARK_WIDTH, SPARK_HEIGHT, SPARK_EDGE = 72, 20, 3
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    """The common axis of a page's bars: full at the board's best score. Scores are rounded as shown, so bars tell no more."""
+
+    column: Column
+    best: float
+    worst: float
+    baselines: tuple[tuple[float, str], ...] = ()  # percent, and what a reader is told
+
+    def percent(self, entry: Entry) -> float | None:
+        """How far a row's bar goes; None for a row without the score."""
+        value = entry.values.get(self.column.key)
+        return None if value is None else self.percent_of(round(value, self.column.precision))
+
+    def percent_of(self, value: float) -> float:
+        span = self.best - self.worst
+        share = (value - self.worst) / span if span else 1.0
+        return round(max(LEAST_PERCENT, min(100.0, 100 * share)), 1)
+
+
+@dataclass(frozen=True)
+class Spark:
+    """A small line of a team's best scores, better is higher, as an SVG path, and in words."""
+
+    path: str
+    x: float
+    y: float
+    words: str
+
+
+@dataclass(frozen=True)
+class RowDetails:
+    """All of it for one row."""
+
+    members: tuple[str, ...] = ()
+    more_members: int = 0
+    change: int | None = None  # places gained since yesterday; None where there is nothing to compare with
+    percent: float | None = None
+    spark: Spark | None = None
+
+    @property
+    def fall(self) -> int:
+        return -(self.change or 0)
+
+
+def scale_of(board: Leaderboard, column: Column | None, rows: Sequence[Row]) -> ScoreScale | None:
+    """The axis of the bars of these rows; None where the column that decides is hidden, or no row has a score."""
+    if column is None:
+        return None
+    on_page = next((row.entry for row in rows if row.rank == 1), None)
+    leader = on_page or leader_of(board)
+    if leader is None or column.key not in leader.values:
+        return None
+    values = [round(value, column.precision) for row in rows if (value := row.entry.values.get(column.key)) is not None]
+    if not values:
+        return None
+    ordered = sorted(values, key=column.rank_value)
+    best = round(leader.values[column.key], column.precision)
+    scale = ScoreScale(column, best, ordered[math.ceil(AXIS_SHARE * (len(ordered) - 1))])
+    return ScoreScale(column, scale.best, scale.worst, tuple(_baselines(scale, baselines_of(board))))
+
+
+def _baselines(scale: ScoreScale, entries: Iterable[Entry]) -> Iterable[tuple[float, str]]:
+    for entry in entries:
+        percent = scale.percent(entry)
+        if percent is not None and percent > LEAST_PERCENT:  # else it lies beyond the axis
+            yield percent, f"{entry.team.name}: {scale.column.shown(entry.values[scale.column.key])}"
+
+
+def details_of(board: Leaderboard, rows: Sequence[Row], scale: ScoreScale | None) -> dict[int, RowDetails]:
+    """By the number of the row, in two queries for any number of rows."""
+    teams = [row.entry.team_id for row in rows]
+    earlier, members = earlier_ranks(board, teams), _members(teams)
+    return {
+        row.entry.pk: RowDetails(
+            members=tuple(members.get(row.entry.team_id, [])[:MEMBERS_SHOWN]),
+            more_members=max(0, len(members.get(row.entry.team_id, [])) - MEMBERS_SHOWN),
+            change=earlier[row.entry.team_id] - row.rank if row.rank and row.entry.team_id in earlier else None,
+            percent=scale.percent(row.entry) if scale else None,
+            spark=spark_of(row.entry, scale.column) if scale else None,
+        )
+        for row in rows
+    }
+
+
+def _members(team_ids: Sequence[int]) -> dict[int, list[str]]:
+    members: dict[int, list[str]] = {}
+    rows = Membership.objects.filter(team__in=team_ids).order_by("joined_at", "pk")
+    for team, name in rows.values_list("team_id", "user__username"):
+        members.setdefault(team, []).append(name)
+    return members
+
+
+def improvements(entry: Entry, column: Column) -> list[tuple[datetime, float]]:
+    """When a team's score got better, and to what, rounded as shown; without those that look the same."""
+    steps: list[tuple[datetime, float]] = []
+    for at, value in entry.trend:
+        shown = round(value, column.precision)
+        if not steps or steps[-1][1] != shown:
+            steps.append((datetime.fromtimestamp(at, UTC), shown))
+    return steps
+
+
+def spark_of(entry: Entry, column: Column) -> Spark | None:
+    """None below two scores, which are no line."""
+    steps = improvements(entry, column)
+    if len(steps) < 2:
+        return None
+    (first_at, first), (last_at, last) = steps[0], steps[-1]
+    wide, high = SPARK_WIDTH - 2 * SPARK_EDGE, SPARK_HEIGHT - 2 * SPARK_EDGE
+    span_s = (last_at - first_at).total_seconds() or 1.0
+    pixels = [
+        (
+            round(SPARK_EDGE + wide * (at - first_at).total_seconds() / span_s, 1),
+            round(SPARK_HEIGHT - SPARK_EDGE - high * (value - first) / (last - first), 1),
+        )
+        for at, value in steps
+    ]
+    path = f"M{pixels[0][0]} {pixels[0][1]}" + "".join(f"H{x}V{y}" for x, y in pixels[1:])
+    words = (
+        f"From {column.shown(first)} to {column.shown(last)} in {len(steps) - 1} step{'s' if len(steps) > 2 else ''}"
+    )
+    return Spark(path, *pixels[-1], words)

@@ -1,0 +1,138 @@
+"""The charts of the pages: scores over time, ranks before and after a reveal, predictions against each other."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from competitions.catalog.models import Column
+from competitions.leaderboards.models import Entry, RankChange
+from core.design.charts import Axis, Chart, Level, Point, Series, Tone, time_ends, time_point
+
+Dated = tuple[datetime, float, str]  # when, the value in the column's unit, whose
+
+
+def score_chart(
+    best: Sequence[Dated], own: Sequence[Dated], column: Column, *, until: datetime, levels: Sequence[Level] = ()
+) -> Chart | None:
+    """The best score of a board as it improved, and a team's own; None where there is none. Each in order of time.
+
+    `until`: the best score is known to hold up to here, where the time axis ends.
+    """
+    found = [
+        Series("Best of the leaderboard", _dated(best, column), "steps", "best"),
+        Series("Your team", _dated(own, column), "points", "own"),
+    ]
+    series = [one for one in found if one.points]
+    if not series:
+        return None
+    ends = time_ends([point for one in series for point in one.points], until)
+    return Chart(
+        key="score-chart",
+        title=f"{column.title} over time",
+        summary=_score_summary(best, own, column),
+        x=Axis("When (UTC)", "time", ends),
+        y=Axis(_unit_title(column)),
+        series=series,
+        levels=levels,
+    )
+
+
+def _dated(values: Sequence[Dated], column: Column) -> list[Point]:
+    """Rounded as on the board: the page holds the numbers that it draws."""
+    return [time_point(at, float(column.shown(value)), column.shown(value), note) for at, value, note in values]
+
+
+def levels_of(baselines: Sequence[Entry], column: Column) -> list[Level]:
+    """The scores of baselines, to compare with."""
+    known = [(entry.team.name, entry.values[column.key]) for entry in baselines if column.key in entry.values]
+    return [Level(name, float(column.shown(value)), column.shown(value)) for name, value in known]
+
+
+def _unit_title(column: Column) -> str:
+    return f"{column.title} ({column.unit})" if column.unit else column.title
+
+
+def _score_summary(best: Sequence[Dated], own: Sequence[Dated], column: Column) -> str:
+    """What the chart says, in a sentence."""
+    parts = []
+    if best:
+        (_, first, _), (_, last, team) = best[0], best[-1]
+        parts.append(f"The best score went from {column.shown(first)} to {column.shown(last)}, by {team}.")
+    if own:
+        closest = min(own, key=lambda one: column.rank_value(one[1]))[1]
+        parts.append(f"Your team's best of {len(own)} is {column.shown(closest)}.")
+    return " ".join(parts)
+
+
+def own_chart(own: Sequence[Dated], column: Column) -> Chart | None:
+    """A team's scores in the order of time; None below two, which have no trend."""
+    if len(own) < 2:
+        return None
+    points = _dated(own, column)
+    (_, first, _), (_, last, _) = own[0], own[-1]
+    return Chart(
+        key="own-chart",
+        title=f"Your {column.title} over time",
+        summary=f"{len(own)} scores, from {column.shown(first)} to {column.shown(last)}; {column.get_sorting_display()}.",
+        x=Axis("When (UTC)", "time", time_ends(points)),
+        y=Axis(_unit_title(column)),
+        series=[Series("", points, "line", "own")],
+    )
+
+
+def improvement_chart(steps: Sequence[tuple[datetime, float]], column: Column, team: str, *, until: datetime) -> Chart:
+    """How a team's score got better; there is at least one."""
+    points = _dated([(at, value, "") for at, value in steps], column)
+    return Chart(
+        key="improvements",
+        title=f"{column.title} over time",
+        summary=f"{team} reached {points[-1].y_text} on {points[-1].x_text}"
+        + (f", from {points[0].y_text} at first." if len(points) > 1 else "."),
+        x=Axis("When (UTC)", "time", time_ends(points, until)),
+        y=Axis(_unit_title(column)),
+        series=[Series("", points, "steps", "own")],
+    )
+
+
+def rank_chart(changes: Sequence[RankChange], own_team_id: int | None = None) -> Chart | None:
+    """Each team's rank before the reveal against its rank after it; None where none had a rank before."""
+    known = [(one, one.rank_before) for one in changes if one.rank_before is not None]
+    if not known:
+        return None
+    last = float(max(max(before, one.rank_after) for one, before in known))
+    rose = sum(one.rank_after < before for one, before in known)
+    groups: list[tuple[str, Tone, bool]] = [("Other teams", "other", False), ("Your team", "own", True)]
+    series = [
+        Series(title, [_ranks(one, before) for one, before in known if (one.team_id == own_team_id) is is_own], "points", tone)
+        for title, tone, is_own in groups
+    ]  # fmt: skip
+    return Chart(
+        key="rank-chart",
+        title="Ranks before and after",
+        summary=f"{rose} of these {len(known)} teams rose. On the line: kept its rank; above it: rose.",
+        x=Axis("Rank before", "rank", (1.0, last)),
+        y=Axis("Rank after", "rank", (1.0, last)),
+        series=[one for one in series if one.points],
+        has_diagonal=True,
+    )
+
+
+def _ranks(one: RankChange, before: int) -> Point:
+    return Point(float(before), float(one.rank_after), f"{before} before", f"{one.rank_after} after", one.team.name)
+
+
+def pair_chart(key: str, title: str, pairs: Sequence[Sequence[float]]) -> Chart | None:
+    """Expected against made predictions on one scale; None where there is none."""
+    if not pairs:
+        return None
+    values = [value for pair in pairs for value in pair]
+    ends = (min(values), max(values))
+    points = [Point(expected, made, f"expected {expected:.6g}", f"made {made:.6g}") for expected, made in pairs]
+    return Chart(
+        key=key,
+        title=title,
+        summary=f"{len(pairs)} predictions: expected to the right, made here upwards. On the line: equal.",
+        x=Axis("Expected", ends=ends),
+        y=Axis("Made here", ends=ends),
+        series=[Series("", points, "points", "own")],
+        has_diagonal=True,
+    )

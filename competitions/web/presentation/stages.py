@@ -1,0 +1,46 @@
+"""Where the time of a run went: its states one after the other, as parts of one bar."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from competitions.runs.models import Run, RunEvent
+from competitions.submissions.states import State
+
+LEAST_PERCENT: Final = 1.0  # of a part, so that none is too thin to be seen
+LEAST_S: Final = 0.05  # what is shorter reads as 0.0 s and is left out
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A time in one state; `x` and `width` are percent of the bar."""
+
+    state: State
+    seconds: float
+    x: float
+    width: float
+
+
+def history_of(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
+    """The moves of a run, each with the seconds that it had been in the state it left."""
+    events = list(run.events.all())
+    since = [began_at, *(event.at for event in events)]
+    return [
+        (event, max((event.at - before).total_seconds(), 0.0)) for event, before in zip(events, since, strict=False)
+    ]
+
+
+def stages_of(run: Run, history: Sequence[tuple[RunEvent, float]], *, now: datetime) -> list[Stage]:
+    """In order; a run that goes on has spent the time since its last move in its state. Empty where nothing took any time."""
+    spent = [(State(event.source), seconds) for event, seconds in history]
+    if history and not run.is_final:
+        spent.append((State(run.state), max((now - history[-1][0].at).total_seconds(), 0.0)))
+    spent = [(state, seconds) for state, seconds in spent if seconds >= LEAST_S]
+    total = sum(seconds for _, seconds in spent)
+    widths = [max(LEAST_PERCENT, 100 * seconds / total) for _, seconds in spent]
+    scale, stages, x = 100 / (sum(widths) or 1.0), [], 0.0
+    for (state, seconds), width in zip(spent, widths, strict=True):
+        stages.append(Stage(state, seconds, round(x, 2), round(width * scale, 2)))
+        x += width * scale
+    return stages

@@ -1,0 +1,205 @@
+// Draws the charts of a page from the data beside each: colours are the page's tokens in either scheme, pointing at a value
+// tells it, and so do the arrow keys. Nothing moves by itself. The table behind each chart needs none of this.
+(() => {
+  "use strict";
+  const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const TONES = { own: "accent", best: "warm-bright", other: "chart-other", good: "good", bad: "bad" };
+  const SHAPES = { own: "rect", best: "circle", other: "circle", good: "triangle", bad: "crossRot" };
+  const LABEL_GAP = 14;
+  const numbers = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+
+  const dataset = (series) => {
+    const colour = token(TONES[series.tone]);
+    const isLine = series.form === "line" || series.form === "steps";
+    return {
+      type: series.form === "bars" ? "bar" : "line",
+      label: series.title,
+      data: series.points.map(([x, y, text]) => ({ x, y, text })),
+      showLine: isLine,
+      stepped: series.form === "steps" ? "before" : false,
+      borderColor: colour,
+      backgroundColor: colour,
+      borderWidth: isLine ? 2 : 0,
+      pointStyle: SHAPES[series.tone],
+      pointRadius: series.points.length > 200 ? 2 : series.tone === "own" ? 5 : 4,
+      clip: false, // a point on the edge is drawn whole
+      pointHoverRadius: 7,
+      pointHitRadius: 10,
+      order: series.tone === "own" ? 0 : 1,
+    };
+  };
+
+  // A best score holds until the next one, and the last one to where the axis ends.
+  const heldToTheEnd = (set, series, end) => {
+    if (series.form !== "steps" || !set.data.length || end === undefined) return set;
+    const last = set.data[set.data.length - 1];
+    set.stepped = "before";
+    if (last.x < end) set.data.push({ x: end, y: last.y, text: last.text, isEnd: true });
+    set.pointRadius = (context) => (context.raw && context.raw.isEnd ? 0 : 4);
+    return set;
+  };
+
+  const axis = (spec, position) => {
+    const scale = {
+      type: "linear",
+      position,
+      reverse: spec.scale === "rank" && position === "left",
+      grace: spec.min === undefined && spec.scale === "number" ? "5%" : 0,
+      min: spec.min,
+      max: spec.max,
+      border: { display: false },
+      grid: { color: token("line"), display: position === "left" || spec.scale === "rank" },
+      title: { display: Boolean(spec.title), text: spec.title, color: token("ink-soft") },
+      ticks: { color: token("ink-soft"), maxTicksLimit: 6, maxRotation: 0, autoSkipPadding: 16, callback: (value) => numbers.format(value) },
+    };
+    if (spec.scale === "rank") scale.ticks.precision = 0;
+    if (spec.ticks) {
+      const labels = new Map(spec.ticks);
+      scale.afterBuildTicks = (built) => { built.ticks = spec.ticks.map(([value]) => ({ value })); };
+      scale.ticks.callback = (value) => labels.get(value);
+    }
+    if (spec.scale === "category") scale.offset = true;
+    return scale;
+  };
+
+  // Straight across: values to compare with, and the line on which both sides are equal.
+  const lines = (spec) => ({
+    id: "lines",
+    beforeDatasetsDraw({ ctx, chartArea: area, scales: { x, y } }) {
+      ctx.save();
+      ctx.strokeStyle = token("ink-soft");
+      ctx.setLineDash([5, 4]);
+      const line = (x1, y1, x2, y2) => { ctx.beginPath(); ctx.moveTo(x1, y1); ctx.lineTo(x2, y2); ctx.stroke(); };
+      const low = Math.max(x.min, y.min);
+      const high = Math.min(x.max, y.max);
+      if (spec.diagonal) line(x.getPixelForValue(low), y.getPixelForValue(low), x.getPixelForValue(high), y.getPixelForValue(high));
+      for (const level of spec.levels) line(area.left, y.getPixelForValue(level.value), area.right, y.getPixelForValue(level.value));
+      ctx.restore();
+    },
+  });
+
+  // Each series is named where it ends, so that no legend has to be looked up.
+  const names = (spec) => ({
+    id: "names",
+    afterDatasetsDraw(chart) {
+      const { ctx, chartArea: area } = chart;
+      const labels = spec.levels.map(({ title, value }) => ({ title, x: area.right, y: chart.scales.y.getPixelForValue(value), colour: token("ink-soft") }));
+      chart.data.datasets.forEach((set, number) => {
+        const { data } = chart.getDatasetMeta(number);
+        const last = data[data.length - 1];
+        if (last && set.label && set.isNamed) labels.push({ title: set.label, x: last.x, y: last.y, colour: set.tokenOfText, isBeside: !set.showLine });
+      });
+      labels.sort((one, other) => one.y - other.y);
+      ctx.save();
+      ctx.font = `600 12px ${token("font")}`;
+      ctx.textBaseline = "bottom";
+      ctx.lineJoin = "round";
+      ctx.lineWidth = 4;
+      ctx.strokeStyle = token("surface");
+      let above = -Infinity;
+      for (const label of labels) {
+        const width = ctx.measureText(label.title).width;
+        above = Math.max(label.y + (label.isBeside ? 7 : -6), area.top + 12, above + LABEL_GAP);
+        const isLeft = !label.isBeside || label.x + width + 12 > area.right;
+        ctx.textAlign = isLeft ? "right" : "left";
+        const x = isLeft ? Math.max(Math.min(label.x - (label.isBeside ? 10 : 0), area.right), area.left + width) : label.x + 10;
+        ctx.strokeText(label.title, x, above);
+        ctx.fillStyle = label.colour;
+        ctx.fillText(label.title, x, above);
+      }
+      ctx.restore();
+    },
+  });
+
+  const TEXTS = { own: "link", best: "warm", other: "ink-soft", good: "good", bad: "bad" };
+
+  const options = (spec) => ({
+    animation: false,
+    maintainAspectRatio: false,
+    normalized: true,
+    parsing: false,
+    interaction: { mode: "nearest", intersect: false },
+    scales: { x: axis(spec.x, "bottom"), y: axis(spec.y, "left") },
+    plugins: {
+      legend: { display: false },
+      tooltip: {
+        filter: ({ raw }) => !raw.isEnd,
+        displayColors: false,
+        backgroundColor: token("ink"),
+        bodyColor: token("ground"),
+        padding: 10,
+        callbacks: { title: () => "", label: ({ raw }) => raw.text },
+      },
+    },
+  });
+
+  const inView = (spec) => {
+    const values = spec.series.flatMap(({ points }) => points.map(([, y]) => y));
+    if (spec.y.min !== undefined || !spec.levels.length || !values.length) return spec;
+    const all = [...values, ...spec.levels.map(({ value }) => value)];
+    const room = 0.05 * (Math.max(...all) - Math.min(...all));
+    return { ...spec, y: { ...spec.y, min: Math.min(...all) - room, max: Math.max(...all) + room } };
+  };
+
+  const draw = (figure) => {
+    const spec = inView(JSON.parse(document.getElementById(figure.dataset.chart).textContent));
+    const canvas = figure.querySelector("canvas");
+    const known = Chart.getChart(canvas);
+    if (known) known.destroy();
+    Chart.defaults.font.family = token("font");
+    const datasets = spec.series.map((series) => ({
+      ...heldToTheEnd(dataset(series), series, spec.x.max),
+      tokenOfText: token(TEXTS[series.tone]),
+      isNamed: series.form !== "points" || series.tone !== "other", // a cloud of points does not end anywhere
+    }));
+    return new Chart(canvas, { data: { datasets }, options: options(spec), plugins: [lines(spec), names(spec)] });
+  };
+
+  // Left and right go from point to point in the order of the axis; each is told as if it were pointed at.
+  const listen = (figure) => {
+    const canvas = figure.querySelector("canvas");
+    const said = figure.querySelector("output");
+    let at = -1;
+    canvas.tabIndex = 0;
+    canvas.setAttribute("role", "application");
+    canvas.setAttribute("aria-roledescription", "chart");
+    canvas.setAttribute("aria-label", `${canvas.getAttribute("aria-label")} The arrow keys tell each value.`);
+    const show = (active, text) => {
+      const chart = Chart.getChart(canvas);
+      chart.setActiveElements(active);
+      chart.tooltip.setActiveElements(active, { x: 0, y: 0 });
+      chart.update();
+      said.textContent = text;
+    };
+    canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const all = Chart.getChart(canvas).data.datasets.flatMap((set, datasetIndex) => set.data.map((raw, index) => ({ datasetIndex, index, raw })));
+      const points = all.filter(({ raw }) => !raw.isEnd).sort((one, other) => one.raw.x - other.raw.x);
+      at = Math.max(0, Math.min(points.length - 1, at + step));
+      show([points[at]], points[at].raw.text);
+    });
+    canvas.addEventListener("blur", () => { at = -1; show([], ""); });
+  };
+
+  const drawNew = () => {
+    for (const figure of document.querySelectorAll("[data-chart]:not([data-drawn])")) {
+      figure.dataset.drawn = "";
+      draw(figure);
+      listen(figure);
+    }
+  };
+  const drawAgain = () => document.querySelectorAll("[data-chart][data-drawn]").forEach(draw);
+
+  document.addEventListener("DOMContentLoaded", async () => {
+    await document.fonts.ready; // letters that are drawn do not change by themselves
+    drawNew();
+  });
+  document.addEventListener("htmx:afterSettle", drawNew);
+  document.addEventListener("htmx:beforeCleanupElement", ({ target }) => {
+    const chart = target instanceof HTMLCanvasElement && Chart.getChart(target);
+    if (chart) chart.destroy();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAgain);
+})();

@@ -1,0 +1,92 @@
+"""Finding one's way on a board: back and forth, to a row, to a team by its name, to the first and to the baselines."""
+
+from __future__ import annotations
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Cell, Entry
+from competitions.leaderboards.reading.board import (
+    ROWS_ABOVE,
+    all_rows,
+    baselines_of,
+    board_page,
+    entry_of,
+    leader_of,
+    page_around,
+    search,
+)
+from tests.boards import many
+from tests.scenario import Scenario
+
+SIZE = 17
+
+
+def whole(board: Leaderboard) -> list[tuple[int | None, int]]:
+    return [(row.rank, row.entry.pk) for row in all_rows(board)]
+
+
+def backwards(board: Leaderboard, sort: str = "") -> list[tuple[int | None, int]]:
+    """The whole board, read from its last page to its first."""
+    page = board_page(board, size=SIZE, sort=sort)
+    while page.next_cursor:
+        page = board_page(board, cursor=page.next_cursor, size=SIZE, sort=sort)
+    rows = [(row.rank, row.entry.pk) for row in page.rows]
+    while page.previous_cursor:
+        page = board_page(board, before=page.previous_cursor, size=SIZE, sort=sort)
+        rows = [(row.rank, row.entry.pk) for row in page.rows] + rows
+    return rows
+
+
+def test_pages_read_backwards_are_the_whole_board_with_the_same_ranks(site: Scenario) -> None:
+    board = many(site, 120)
+    assert backwards(board) == whole(board)
+
+
+def test_so_are_pages_in_the_order_of_another_column(site: Scenario) -> None:
+    board = many(site, 60)
+    Cell.objects.bulk_create(
+        Cell(entry=entry, leaderboard=board, key="rmse", sort_value=entry.pk % 7, is_baseline=entry.is_baseline)
+        for entry in Entry.objects.filter(leaderboard=board)
+    )
+    forwards = board_page(board, size=100, sort="rmse")
+    assert backwards(board, "rmse") == [(row.rank, row.entry.pk) for row in forwards.rows]
+
+
+def test_a_page_around_a_row_begins_a_few_rows_above_it_with_the_ranks_of_the_board(site: Scenario) -> None:
+    board = many(site, 120)
+    rows = whole(board)
+    for at in (0, 3, 60, 119):
+        page = page_around(board, Entry.objects.get(pk=rows[at][1]), size=30)
+        first = max(0, at - ROWS_ABOVE)
+        assert [(row.rank, row.entry.pk) for row in page.rows] == rows[first : first + 30]
+        assert (page.previous_cursor is None) == (first == 0)
+
+
+def test_a_page_around_a_row_takes_few_queries_on_a_large_board(site: Scenario) -> None:
+    board = many(site, 300)
+    entry = Entry.objects.get(pk=whole(board)[150][1])
+    with CaptureQueriesContext(connection) as queries:
+        page_around(board, entry)
+    assert len(queries) <= 5
+
+
+def test_a_team_is_found_by_the_beginning_of_its_name_whatever_its_case(site: Scenario) -> None:
+    for name in ("Gradient Descenders", "gradient boosters", "100% Gradients", "Overfitters"):
+        site.score(site.submit(team=site.join(name)), 0.5)
+    site.join("Gradient without a score")
+    board = site.phase.leaderboard
+    assert [entry.team.name for entry in search(board, "GRADIENT")] == ["gradient boosters", "Gradient Descenders"]
+    assert [entry.team.name for entry in search(board, "100%")] == ["100% Gradients"]
+    assert [entry.team.name for entry in search(board, "%")] == []
+
+
+def test_the_first_row_and_the_baselines_are_read_by_index(site: Scenario) -> None:
+    for name, value, is_baseline in [("second", 0.2, False), ("first", 0.1, False), ("mean", 0.05, True)]:
+        site.score(site.submit(team=site.join(name, is_baseline=is_baseline)), value)
+    board = site.phase.leaderboard
+    leader = leader_of(board)
+    assert leader is not None
+    assert (leader.team.name, [entry.team.name for entry in baselines_of(board)]) == ("first", ["mean"])
+    assert entry_of(board, leader.team_id) == leader

@@ -1,0 +1,74 @@
+"""What stands beside a row's values: bars on one axis, people, the change since yesterday, the small line of the best scores."""
+
+from __future__ import annotations
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.reading.board import board_page
+from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
+from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
+from tests.scenario import Scenario
+
+MAE = Column(key="mae", title="MAE", precision=2, sorting="asc")
+AUC = Column(key="auc", title="AUC", precision=2, sorting="desc")
+
+
+def scored(site: Scenario, name: str, value: float, *, is_baseline: bool = False) -> None:
+    site.score(site.submit(team=site.join(name, is_baseline=is_baseline)), value)
+
+
+def details(site: Scenario) -> dict[str, RowDetails]:
+    board = Leaderboard.objects.select_related("phase").get(pk=site.phase.leaderboard.pk)
+    rows = board_page(board).rows
+    found = details_of(board, rows, scale_of(board, board.columns.get(), rows))
+    return {row.entry.team.name: found[row.entry.pk] for row in rows}
+
+
+def test_a_bar_is_full_at_the_best_score_and_never_empty() -> None:
+    for column, values in ((MAE, (0.1, 0.2, 0.3)), (AUC, (0.9, 0.8, 0.7))):
+        scale = ScoreScale(column, values[0], values[2])
+        assert [scale.percent(Entry(values={column.key: value})) for value in values] == [100.0, 50.0, 2.0]
+
+
+def test_bars_tell_equal_looking_scores_apart_as_little_as_the_board_does() -> None:
+    scale = ScoreScale(MAE, 0.1, 0.2)
+    assert scale.percent(Entry(values={"mae": 0.1499})) == scale.percent(Entry(values={"mae": 0.1451}))
+    assert ScoreScale(MAE, 0.1, 0.1).percent(Entry(values={"mae": 0.1})) == 100.0
+    assert scale.percent(Entry(values={})) is None
+
+
+def test_one_hopeless_score_does_not_make_all_others_look_alike(site: Scenario) -> None:
+    for number in range(10):
+        scored(site, f"team {number}", 0.1 + number / 100)
+    scored(site, "hopeless", 900.0)
+    scored(site, "constant", 0.15, is_baseline=True)
+    found = details(site)
+    assert found["team 0"].percent == 100.0
+    assert 30.0 < (found["team 5"].percent or 0) < 60.0
+    assert found["hopeless"].percent == 2.0
+
+
+def test_a_row_names_its_people_and_how_many_more_there_are(site: Scenario) -> None:
+    site.score(site.submit(), 0.5)
+    assert details(site)[site.team.name].members == (site.member().username,)
+
+
+def test_a_row_says_how_many_places_it_gained_since_yesterday(site: Scenario) -> None:
+    scored(site, "aa", 0.1)
+    scored(site, "bb", 0.2)
+    daily_ranks_note(now=site.now)
+    scored(site, "new", 0.01)
+    changes = {name: row.change for name, row in details(site).items()}
+    assert changes == {"new": None, "aa": -1, "bb": -1}
+
+
+def test_a_small_line_goes_up_whichever_way_is_better() -> None:
+    for column, values in ((MAE, (0.5, 0.3)), (AUC, (0.3, 0.5))):
+        spark = spark_of(Entry(trend=[(0, values[0]), (100, values[1])]), column)
+        assert spark is not None
+        assert (spark.path, spark.x, spark.y) == ("M3.0 17.0H69.0V3.0", 69.0, 3.0)
+        assert spark.words == f"From {values[0]:.2f} to {values[1]:.2f} in 1 step"
+
+
+def test_scores_that_look_the_same_are_no_line() -> None:
+    assert spark_of(Entry(trend=[(0, 0.501), (100, 0.499)]), MAE) is None
