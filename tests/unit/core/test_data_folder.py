@@ -13,7 +13,8 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 def test_a_relative_data_folder_is_the_same_for_every_process() -> None:
     code = "import django; from django.conf import settings; print(settings.DATA_DIR)"
     environment = os.environ | {
-        "PODIUM_DATA_DIR": "var/elsewhere", "DJANGO_SETTINGS_MODULE": "config.settings", "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
+        "PODIUM_DATA_DIR": "var/elsewhere", "DJANGO_SETTINGS_MODULE": "config.settings",
+        "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
     }  # fmt: skip
     seen = {
         subprocess.run(
