@@ -33,6 +33,7 @@ from examples.autorl_jobshop import bundle as autorl
 from examples.cometh_small import bundle as cometh
 from examples.cometh_small.dashboard import dashboard
 from examples.deconbench_small import bundle as deconbench
+from examples.delivery_times import bundle as deliveries
 from podium.cli import main
 from tests.answers import read_result
 from tests.background import run_background
@@ -82,10 +83,15 @@ class Site:
         with zipfile.ZipFile(packed, "w") as archive:
             for path in sorted(path for path in files.rglob("*") if path.is_file() and path.suffix != ".pyc"):
                 archive.write(path, path.relative_to(files))
-        content = packed.read_bytes()
+        made = self.send(packed, kind)
         packed.unlink()
+        return made
+
+    def send(self, file: Path, kind: Kind) -> Submission:
+        """Submit one file under its own name."""
+        content = file.read_bytes()
         upload = upload_whole(
-            user=self.user, file_name="s.zip", size_bytes=len(content), chunks=[content], now=self.now
+            user=self.user, file_name=file.name, size_bytes=len(content), chunks=[content], now=self.now
         )
         made = submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
         run_background(at=self.now)
@@ -285,3 +291,15 @@ def test_a_bundle_of_codalab_runs_with_zipped_parts_and_its_own_commands(benchma
     )
     site.run_all(code)
     assert (code.kind, code.runs.get().scores) == (Kind.CODE, {"set1_score": 7.0})
+
+
+def test_a_table_is_scored_by_the_organizers_own_metric(benchmark_site: Make, tmp_path: Path) -> None:
+    site = benchmark_site(deliveries.build_bundle)
+    submission = site.send(
+        deliveries.baseline(tmp_path / "bundle" / "public_data", tmp_path / "mine.csv"), Kind.PREDICTION
+    )
+    [outcome] = site.run_all(submission)
+    scores = outcome.result["scores"]
+    assert scores == pytest.approx({"cost_public": 26.5705, "cost_private": 25.771667}, rel=1e-4)
+    boards = Entry.objects.filter(score__submission=submission).values_list("leaderboard__key", flat=True)
+    assert sorted(boards) == ["private", "public"]

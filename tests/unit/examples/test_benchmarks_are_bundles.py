@@ -14,9 +14,13 @@ from examples.autorl_jobshop.bundle import build_bundle as autorl
 from examples.both_grow_small.bundle import build_bundle as both_grow
 from examples.cometh_small.bundle import build_bundle as cometh
 from examples.deconbench_small.bundle import build_bundle as deconbench
+from examples.delivery_times.bundle import build_bundle as deliveries
 
 NOW = datetime(2030, 5, 1, tzinfo=UTC)
-BUILDS = {"autograph": autograph, "autorl": autorl, "both grow": both_grow, "cometh": cometh, "deconbench": deconbench}
+BUILDS = {
+    "autograph": autograph, "autorl": autorl, "both grow": both_grow, "cometh": cometh, "deconbench": deconbench,
+    "deliveries": deliveries,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BUILDS)
@@ -29,7 +33,7 @@ def test_a_benchmark_is_a_bundle_built_the_same_each_time(tmp_path: Path, name: 
     texts = {
         path.relative_to(first): path.read_bytes()
         for path in first.rglob("*")
-        if path.suffix in (".csv", ".txt", ".yaml", ".json")
+        if path.suffix in (".csv", ".txt", ".yaml", ".json", ".parquet")
     }
     assert texts == {path: (second / path).read_bytes() for path in texts}
     with pytest.raises(ValueError, match="not empty"):
