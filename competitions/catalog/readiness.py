@@ -77,7 +77,7 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
         )
     if "table" in (phase.prediction_format or {}) and phase.sample_submission_id is None:
         yield ReadinessWarning(
-            "no_sample", phase.name, "Tables are submitted without a sample submission, so wrong ids show only when they are scored. Add one."
+            "no_sample", phase.name, "There is no sample submission, so wrong ids of tables show only when they are scored. Add one."
         )  # fmt: skip
     for task in tasks:
         if has_foreign_image(task, phase):
