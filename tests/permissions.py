@@ -85,6 +85,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-unpick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "web:submission-fact-sheet": ("get", "MOR", {"A": 302, "STX": 404}),
     "organize:start": ("get", SIGNED_IN, {"A": 302}),
+    "organize:overview": ("get", "OR", {"A": 302, "SMTX": 404}),
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
     **{
@@ -308,7 +309,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """What stands in this one address otherwise than in most."""
     site, arguments = permissions.site, permissions.arguments
     kit = site.phase.starting_kit
-    if name.startswith("organize:"):
+    if name.startswith("organize:") and name != "organize:overview":
         return {"key": arguments["draft"], "slug": "program"}
     if ":merge-" in name:
         return {"key": arguments["merge"]}

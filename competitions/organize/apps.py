@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 from django.apps import AppConfig
 
 
@@ -7,7 +9,10 @@ class OrganizeConfig(AppConfig):
     def ready(self) -> None:
         from competitions.organize.building.jobs import BUILD
         from competitions.organize.files import RECOGNITION
+        from competitions.organize.workspace.days import count_days
         from core.background import jobs
+        from core.reconciler import reconciler_step
 
         jobs.register(RECOGNITION)
         jobs.register(BUILD)
+        reconciler_step("days_counted", count_days, every=timedelta(minutes=2))

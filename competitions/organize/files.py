@@ -9,9 +9,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from competitions.organize.models import DraftFile
+from competitions.organize.tables.program import work_on_tables
 from competitions.resources.storage import local_copy
 from core.background import jobs
-from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
+from core.background.bounded import OverBounds, Stopped
 from core.background.rows import RENEWALS, claim, renew
 
 log = structlog.get_logger(__name__)
@@ -43,21 +44,14 @@ def recognition_perform(pk: int) -> None:
 RECOGNITION: Final = jobs.Job(RECOGNITION_JOB, waiting=waiting_files, perform=recognition_perform)
 
 
-def bounds() -> Bounds:
-    """As much as the check of a submission may use."""
-    return Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
-
-
 def _read(file: DraftFile, mine: QuerySet[DraftFile]) -> dict[str, Any]:
     lease_s = settings.BACKGROUND_LEASE_S
     with local_copy(file.file) as path:
-        work = Call("competitions.organize.reading:recognised", {"path": str(path), "file_name": file.file_name})
-        wanted = partial(_is_wanted, mine, lease_s)
+        request = {"do": "recognise", "path": str(path), "file_name": file.file_name}
         try:
-            found: dict[str, Any] = run_bounded(work, bounds(), wanted=wanted, every_s=lease_s / RENEWALS)
+            return work_on_tables(request, wanted=partial(_is_wanted, mine, lease_s), every_s=lease_s / RENEWALS)
         except OverBounds as error:
             return {"fault": f"It took more {error.what} to read than this site gives. Make it smaller."}
-    return found
 
 
 def _is_wanted(mine: QuerySet[DraftFile], lease_s: float) -> bool:

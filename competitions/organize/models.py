@@ -142,3 +142,24 @@ class HostRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user}: {self.get_state_display()}"
+
+
+class CompetitionDay(models.Model):
+    """What came in on one day (UTC) and what became of it, counted by the reconciler, so that no page sums it up."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="days")
+    day = models.DateField()
+    submitted = models.PositiveIntegerField(default=0)
+    scored = models.PositiveIntegerField(default=0)
+    failures = models.JSONField(default=dict, help_text="Number of failed submissions by reason.")
+    runs = models.PositiveIntegerField(default=0, help_text="Runs that a worker took.")
+    waited_s = models.FloatField(default=0, help_text="Of these runs together, from being queued to their start.")
+    cpu_s = models.FloatField(default=0)
+    gpu_s = models.FloatField(default=0)
+
+    class Meta:
+        ordering = ["day"]
+        constraints = [models.UniqueConstraint(fields=["competition", "day"], name="competition_day_once")]
+
+    def __str__(self) -> str:
+        return f"{self.competition} on {self.day}"

@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from competitions.organize.views import build, draft, start
+from competitions.organize.views import build, draft, start, workspace
 
 app_name = "organize"
 urlpatterns = [
     path("", start.start, name="start"),
     path("begin/", start.begin, name="begin"),
     path("ask/", start.ask, name="ask"),
+    path("competitions/<slug:slug>/", workspace.overview, name="overview"),
     path("<uuid:key>/", draft.current, name="draft"),
     path("<uuid:key>/trial/", build.trial, name="trial"),
     path("<uuid:key>/trial/build/", build.build, name="build"),

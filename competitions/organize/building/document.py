@@ -11,7 +11,6 @@ import yaml
 
 import scoring
 from competitions.bundles.reading.faults import YAML_NAME
-from core.background.bounded import Call
 
 PROGRAMS: Final = Path(scoring.__file__).resolve().parent / "programs"
 SCORING_LIMIT_S: Final = 600
@@ -31,8 +30,9 @@ class Answers:
         return self.steps[step]
 
 
-# Does work that reads what strangers sent in a child with limits; the answer has no `fault`, or the build ends with it.
-Bounded = Callable[[Callable[[], Any] | Call], dict[str, Any]]
+# Does what reads uploaded files in a child with limits: a function, or a request to the program for tables. What names a
+# `fault` ends the build.
+Bounded = Callable[[Callable[[], Any] | dict[str, Any]], dict[str, Any]]
 
 
 def instant(moment: datetime) -> str:

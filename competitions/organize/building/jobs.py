@@ -19,12 +19,12 @@ from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition
 from competitions.catalog.services import competition_publish
 from competitions.organize.building.removal import competition_remove
-from competitions.organize.building.table_files import BASELINE
 from competitions.organize.building.trials import trial_begin
 from competitions.organize.building.writing import bundle_write_draft
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import AlreadyPublished, NotBuilt, NotReady
 from competitions.organize.steps.paths import require_complete
+from competitions.organize.tables.writing import BASELINE
 from competitions.submissions.states import State
 from core.background import jobs
 from core.background.bounded import Stopped

@@ -13,9 +13,8 @@ from competitions.organize.building.document import (
     phase,
     write_yaml,
 )
-from competitions.organize.building.table_files import SAMPLE
 from competitions.organize.steps.table import metric_facts
-from core.background.bounded import Call
+from competitions.organize.tables.writing import SAMPLE
 
 
 def write_table(answers: Answers, folder: Path, bounded: Bounded) -> None:
@@ -30,9 +29,7 @@ def write_table(answers: Answers, folder: Path, bounded: Bounded) -> None:
         "group": columns["group"] or None,
         "split": dict(answers["split"]),
     }
-    made = bounded(
-        Call("competitions.organize.building.table_files:write_files", {"folder": str(folder), "plan": plan})
-    )
+    made = bounded({"do": "write", "target": str(folder), "plan": plan})
     copy_program(folder, "table")
     write_yaml(folder, _document(answers, metric, made), answers.texts)
 

@@ -11,13 +11,13 @@ from competitions.organize.building.dataset import write_dataset
 from competitions.organize.building.document import Answers, Bounded
 from competitions.organize.building.table import write_table
 from competitions.organize.building.texts import default_texts
-from competitions.organize.files import bounds
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import CannotBeBuilt
 from competitions.organize.steps.common import TEXTS
 from competitions.organize.steps.paths import answered, path_of, require_complete
+from competitions.organize.tables.program import bounds, work_on_tables
 from competitions.resources.storage import local_copy
-from core.background.bounded import Call, OverBounds, run_bounded
+from core.background.bounded import OverBounds, run_bounded
 
 WRITERS: Final[Mapping[str, Callable[[Answers, Path, Bounded], None]]] = {
     CompetitionDraft.Start.TABLE: write_table,
@@ -39,10 +39,13 @@ def bundle_write_draft(draft: CompetitionDraft, folder: Path, *, wanted: Callabl
         WRITERS[draft.start](answers, folder, partial(_bounded, wanted=wanted, every_s=every_s))
 
 
-def _bounded(work: Callable[[], Any] | Call, *, wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:
+def _bounded(work: Callable[[], Any] | dict[str, Any], *, wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:
     """What the work answers. Raises `CannotBeBuilt` where it names a fault, or takes more than it may."""
     try:
-        found: dict[str, Any] = run_bounded(work, bounds(), wanted=wanted, every_s=every_s)
+        if isinstance(work, dict):
+            found = work_on_tables(work, wanted=wanted, every_s=every_s)
+        else:
+            found = run_bounded(work, bounds(), wanted=wanted, every_s=every_s)
     except OverBounds as error:
         raise CannotBeBuilt(
             f"The files took more {error.what} to read than this site gives. Make them smaller."

@@ -22,6 +22,7 @@ from competitions.resources.models import Resource, StoredFile
 from examples.autograph_small.bundle import build_bundle as autograph
 from examples.autorl_jobshop.bundle import build_bundle as autorl
 from examples.both_grow_small.bundle import build_bundle as both_grow
+from examples.classroom.bundle import build_bundle as classroom
 from examples.cometh_small.bundle import build_bundle as cometh
 from examples.deconbench_small.bundle import build_bundle as deconbench
 from examples.delivery_times.bundle import build_bundle as deliveries
@@ -34,7 +35,7 @@ from tests.scenario import NOON, person
 pytestmark = pytest.mark.django_db
 TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)
 BUILDERS: dict[str, Callable[..., Path]] = {
-    "autograph": autograph, "autorl": autorl, "both grow": both_grow, "cometh": cometh, "deconbench": deconbench,
+    "autograph": autograph, "autorl": autorl, "both grow": both_grow, "classroom": classroom, "cometh": cometh, "deconbench": deconbench,
     "deliveries": deliveries,
     "molecules": partial(molecules, sizes=Sizes(train=20, valid=5, test_dev=10, test_challenge=10)),
     **{track.slug: lambda dest, now, track=track: build_track(dest, track, now=now) for track in TRACKS},

@@ -23,8 +23,7 @@ SOLUTION = "id,price,area,Usage\n" + "".join(
 
 def npz(**arrays: Any) -> bytes:
     packed = io.BytesIO()
-    named: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
-    np.savez(packed, **named)
+    np.savez(packed, **arrays)
     return packed.getvalue()
 
 

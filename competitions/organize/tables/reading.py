@@ -1,4 +1,4 @@
-"""What a new interpreter does with a draft's tables: no Django in here, and the table library is loaded nowhere else on the site."""
+"""Recognising a table: its columns, their types, and how their values are distributed."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -14,17 +14,14 @@ MAX_SHAPES: Final = 60
 
 
 def recognised(path: str, file_name: str) -> dict[str, Any]:
-    """What the table is and how its columns are distributed, or why it is refused."""
-    try:
-        with opened(Path(path), filename=file_name) as source:
-            table = read_source(source)
-            preview = preview_of(table, source)
-    except ScoringInputError as error:
-        return {"fault": str(error), "preview": {}}
+    """What the table is and how its columns are distributed. Raises `ScoringInputError`."""
+    with opened(Path(path), filename=file_name) as source:
+        table = read_source(source)
+        preview = preview_of(table, source)
     if not preview.rows:
-        return {"fault": "It has no rows below its head.", "preview": {}}
+        raise ScoringInputError("empty_input", file_name, "it has no rows below its head", "upload one that has")
     shapes = {column.name: _bars(table[column.name]) for column in preview.columns[:MAX_SHAPES]}
-    return {"fault": "", "preview": preview.as_json() | {"shapes": shapes}}
+    return {"preview": preview.as_json() | {"shapes": shapes}}
 
 
 def _bars(column: Any) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""What a new interpreter writes of a draft's tables: reference data, public data, sample and baseline. No Django in here."""
+"""Writing what a competition is made of: reference data, public data, sample and baseline."""
 
 import shutil
 from collections.abc import Mapping
@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from scoring.errors import ScoringInputError
 from scoring.tables import reference
 from scoring.tables.files import read_table
 from scoring.tables.metrics import metric as metric_named
@@ -19,16 +18,10 @@ BASELINE: Final = "constant_baseline.csv"
 Plan = Mapping[str, Any]
 
 
-def write_files(folder: str, plan: Plan) -> dict[str, Any]:
-    """Write them into the folder; answers the schema of submissions and which parts there are, or the fault of a file."""
-    try:
-        return {"fault": "", **_written(Path(folder), plan)}
-    except ScoringInputError as error:
-        return {"fault": str(error)}
-
-
-def _written(folder: Path, plan: Plan) -> dict[str, Any]:
-    solution = _divided(_table(plan, "solution"), plan["split"], plan["targets"])
+def write_files(target: str, plan: Plan) -> dict[str, Any]:
+    """Write them into the folder; answers the schema of submissions and which parts there are. Raises `ScoringInputError`."""
+    folder = Path(target)
+    solution = divided(_table(plan, "solution"), plan["split"], plan["targets"])
     chosen = reference.ChosenMetric(**plan["metric"])
     made = reference.reference_for(
         solution, [chosen], id_column=plan["id_column"], targets=plan["targets"],
@@ -48,7 +41,7 @@ def _table(plan: Plan, role: str) -> pl.DataFrame:
     return read_table(Path(path), filename=name)
 
 
-def _divided(solution: pl.DataFrame, split: Plan, targets: list[str]) -> pl.DataFrame:
+def divided(solution: pl.DataFrame, split: Plan, targets: list[str]) -> pl.DataFrame:
     """The solution with its parts in the column `Usage`; without that column where there is one part."""
     how = split["how"]
     if how == "column":

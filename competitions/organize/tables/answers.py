@@ -1,0 +1,18 @@
+"""What is asked of the tables of a draft, and answered as JSON can hold it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from competitions.organize.tables.reading import recognised
+from competitions.organize.tables.writing import write_files
+from scoring.errors import ScoringInputError
+
+WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {"recognise": recognised, "write": write_files}
+
+
+def answer(do: str, **given: Any) -> dict[str, Any]:
+    """What was asked for, or the fault of a file."""
+    try:
+        return {"fault": "", **WORK[do](**given)}
+    except ScoringInputError as error:
+        return {"fault": str(error)}

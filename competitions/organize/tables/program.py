@@ -1,0 +1,20 @@
+"""Has the tables of a draft read or written, with limits that the kernel keeps."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+
+from core.background.bounded import Bounds, Call, run_bounded
+
+
+def bounds() -> Bounds:
+    """As much as the check of a submission may use."""
+    return Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
+
+
+def work_on_tables(request: dict[str, Any], *, wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:
+    """The answer to a request; its `fault` names what is wrong with a file. Raises as `run_bounded`."""
+    call = Call("competitions.organize.tables.answers:answer", request)
+    found: dict[str, Any] = run_bounded(call, bounds(), wanted=wanted, every_s=every_s)
+    return found

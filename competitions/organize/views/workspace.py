@@ -1,0 +1,27 @@
+"""The organizer's workspace."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from competitions.catalog.models import Competition
+from competitions.disclosure.readers import reader_of
+from competitions.organize.workspace.overview import overview_of
+from competitions.web.views.teams import person
+
+
+def competition_of(request: HttpRequest, slug: str) -> Competition:
+    """A competition that the asker organizes; any other does not exist."""
+    return get_object_or_404(Competition.objects.managed_by(person(request)).select_related("queue"), slug=slug)
+
+
+@require_safe
+@login_required
+def overview(request: HttpRequest, slug: str) -> HttpResponse:
+    """What needs attention, numbers, and charts of the last weeks."""
+    competition = competition_of(request, slug)
+    user = person(request)
+    context = overview_of(competition, reader_of(user, timezone.now()), is_staff=user.is_staff)
+    return render(request, "organize/overview.html", {"competition": competition, "tab": "overview"} | context)

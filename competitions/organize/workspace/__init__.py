@@ -1,0 +1,1 @@
+"""What organizers see of their competition as it runs."""

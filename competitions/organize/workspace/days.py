@@ -1,0 +1,75 @@
+"""Counting what came in on each day: by the reconciler, over the last two days, which is when submissions still change."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Count, DurationField, ExpressionWrapper, F, FloatField, QuerySet, Sum
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, TruncDate
+
+from competitions.organize.models import CompetitionDay
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
+from competitions.submissions.states import State
+
+RECOUNTED: Final = timedelta(days=2)
+Key = tuple[int, date]
+
+
+def count_days(*, now: datetime) -> int:
+    """Count the days that may have changed, of all competitions; all days where none was counted yet. Returns how many.
+
+    Safe to run twice or late: a day is counted anew, not added to.
+    """
+    recent = _recent(now)
+    days: dict[Key, dict[str, Any]] = defaultdict(lambda: {"failures": {}})
+    for key, status, reason, count in _outcomes(recent):
+        days[key]["submitted"] = days[key].get("submitted", 0) + count
+        if status == State.FINISHED:
+            days[key]["scored"] = count
+        elif reason:
+            days[key]["failures"][reason] = count
+    for key, work in _work(recent):
+        days[key] |= work
+    rows = [
+        CompetitionDay(competition_id=competition, day=day, **counted) for (competition, day), counted in days.items()
+    ]
+    CompetitionDay.objects.bulk_create(
+        rows, update_conflicts=True, unique_fields=["competition", "day"],
+        update_fields=["submitted", "scored", "failures", "runs", "waited_s", "cpu_s", "gpu_s"],
+    )  # fmt: skip
+    return len(rows)
+
+
+def _recent(now: datetime) -> QuerySet[Submission]:
+    """Submissions of the last days, by their number: an index finds where those begin, however many came before."""
+    if not CompetitionDay.objects.exists():
+        return Submission.objects.all()
+    since = datetime.combine((now - RECOUNTED).astimezone(UTC).date(), datetime.min.time(), UTC)
+    before = Submission.objects.filter(created_at__lt=since).order_by("-pk").values_list("pk", flat=True).first()
+    return Submission.objects.filter(pk__gt=before or 0)
+
+
+def _outcomes(recent: QuerySet[Submission]) -> Iterator[tuple[Key, str, str, int]]:
+    rows = recent.order_by().annotate(day=TruncDate("created_at", tzinfo=UTC))
+    counted = rows.values("phase__competition", "day", "status", "reason").annotate(count=Count("pk"))
+    for row in counted:
+        yield (row["phase__competition"], row["day"]), row["status"], row["reason"], row["count"]
+
+
+def _work(recent: QuerySet[Submission]) -> Iterator[tuple[Key, dict[str, Any]]]:
+    """How long runs waited and what they used; those that no worker took yet have done neither."""
+    runs = Run.objects.filter(submission__in=recent.order_by().values("pk"), started_at__isnull=False).order_by()
+    waited = ExpressionWrapper(F("started_at") - F("queued_at"), output_field=DurationField())
+    rows = runs.annotate(day=TruncDate("submission__created_at", tzinfo=UTC)).values(
+        "submission__phase__competition", "day"
+    )
+    for row in rows.annotate(
+        count=Count("pk"), waited=Sum(waited),
+        cpu=Sum(Cast(KT("meters__cpu_s"), FloatField())), gpu=Sum(Cast(KT("meters__gpu_s"), FloatField())),
+    ):  # fmt: skip
+        waited_s = max(row["waited"].total_seconds(), 0.0)
+        work = {"runs": row["count"], "waited_s": waited_s, "cpu_s": row["cpu"] or 0, "gpu_s": row["gpu"] or 0}
+        yield (row["submission__phase__competition"], row["day"]), work

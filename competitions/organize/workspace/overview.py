@@ -1,0 +1,244 @@
+"""The organizer's overview: what needs attention, numbers, and charts of the last weeks."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Sum
+from django.urls import reverse
+
+from competitions.catalog.models import Competition
+from competitions.catalog.readiness import competition_warnings
+from competitions.compute.models import ComputeWorker
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import may_see_board
+from competitions.leaderboards.ranking.values import deciding_column
+from competitions.leaderboards.reading.board import baselines_of, best_over_time
+from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.organize.models import CompetitionDay
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
+from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
+from competitions.teams.models import Registration, Team
+from competitions.web.presentation.charts import levels_of, score_chart
+from core.design.charts import Axis, Chart, Point, Series, Tone
+
+DAYS: Final = 28
+MOST_COUNTED: Final = 100  # of what waits for somebody: more is not told apart
+HOUR_S: Final = 3600
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One thing for the organizer to do, and where."""
+
+    text: str
+    url: str = ""
+    action: str = ""
+
+
+def attention_of(competition: Competition, *, is_staff: bool, now: datetime) -> list[Attention]:
+    """What keeps teams waiting, most urgent first."""
+    return [
+        *_failed_by_us(competition, is_staff=is_staff, now=now),
+        *_registrations(competition, is_staff=is_staff),
+        *(Attention(f"{warning.where}: {warning.text}") for warning in competition_warnings(competition)),
+    ]
+
+
+def _failed_by_us(competition: Competition, *, is_staff: bool, now: datetime) -> list[Attention]:
+    """Scoring that failed by the setup within a week: the teams were told that the organizers know."""
+    recent = Submission.objects.filter(reason__in=ORGANIZERS_OWN, finished_at__gte=now - timedelta(days=7))
+    count = recent.filter(phase__competition=competition)[:MOST_COUNTED].count()
+    if not count:
+        return []
+    url = reverse("admin:submissions_submission_changelist") + f"?competition={competition.pk}&status__exact=failed"
+    text = f"{_counted(count, 'submission')} of this week failed by the competition's own setup. Mend it, and run them again."
+    return [Attention(text, url if is_staff else "", "See them")]
+
+
+def _registrations(competition: Competition, *, is_staff: bool) -> list[Attention]:
+    waiting = Registration.objects.filter(competition=competition, state=Registration.State.PENDING)
+    count = waiting[:MOST_COUNTED].count()
+    if not count:
+        return []
+    url = reverse("admin:teams_registration_changelist") + f"?competition={competition.pk}&state__exact=pending"
+    return [
+        Attention(
+            f"{_counted(count, 'person', 'people')} wait for you to approve their registration.",
+            url if is_staff else "",
+            "Decide",
+        )
+    ]
+
+
+def _counted(count: int, one: str, several: str = "") -> str:
+    name = one if count == 1 else several or f"{one}s"
+    return f"{count}{' or more' if count == MOST_COUNTED else ''} {name}"
+
+
+def numbers_of(competition: Competition, days: Sequence[CompetitionDay], now: datetime) -> list[tuple[str, str]]:
+    """A few numbers with their names."""
+    total = CompetitionDay.objects.filter(competition=competition).aggregate(
+        submitted=Sum("submitted"), scored=Sum("scored")
+    )
+    week = sum(day.submitted for day in days if day.day > (now - timedelta(days=7)).date())
+    teams = Team.objects.filter(competition=competition, merged_into=None, is_baseline=False).count()
+    waiting = Run.objects.filter(submission__phase__competition=competition, state=State.QUEUED)[
+        : 10 * MOST_COUNTED
+    ].count()
+    seen = ComputeWorker.objects.filter(queue=competition.queue, quarantined_at=None).order_by("-last_seen_at").first()
+    minutes = (now - seen.last_seen_at).total_seconds() / 60 if seen else None
+    return [
+        ("Teams", f"{teams:,}"),
+        ("Submissions", f"{total['submitted'] or 0:,}"),
+        ("in the last 7 days", f"{week:,}"),
+        ("Scored", f"{total['scored'] or 0:,}"),
+        ("Runs waiting", f"{waiting:,}"),
+        (
+            "A worker answered",
+            "never" if minutes is None else "just now" if minutes < 2 else f"{minutes:,.0f} minutes ago",
+        ),
+    ]
+
+
+def days_of(competition: Competition, now: datetime) -> list[CompetitionDay]:
+    """The last weeks, a day each, also those on which nothing came."""
+    since = now.date() - timedelta(days=DAYS - 1)
+    counted = {one.day: one for one in CompetitionDay.objects.filter(competition=competition, day__gte=since)}
+    every = (since + timedelta(days=number) for number in range(DAYS))
+    return [counted.get(day) or CompetitionDay(competition=competition, day=day) for day in every]
+
+
+def charts_of(days: Sequence[CompetitionDay]) -> list[Chart]:
+    """Submissions, failures by reason, waiting and compute; none where nothing came in these weeks."""
+    if not any(day.submitted for day in days):
+        return []
+    charts = [_submissions(days), _failures(days), _waiting(days), _compute(days)]
+    return [chart for chart in charts if chart is not None]
+
+
+def _day(day: date) -> str:
+    return f"{day:%b} {day.day}"
+
+
+def _per_day(
+    days: Sequence[CompetitionDay], value: Callable[[CompetitionDay], float], shown: Callable[[float], str]
+) -> list[Point]:
+    return [Point(number, value(day), _day(day.day), shown(value(day))) for number, day in enumerate(days)]
+
+
+def _submissions(days: Sequence[CompetitionDay]) -> Chart:
+    total, scored = sum(day.submitted for day in days), sum(day.scored for day in days)
+    return Chart(
+        key="submissions-a-day", title="Submissions a day", summary=f"{total:,} came in these four weeks, {scored:,} of them are scored.",
+        x=Axis("Day (UTC)", "category"), y=Axis("Submissions"),
+        series=[
+            Series("Received", _per_day(days, lambda day: day.submitted, _whole), "bars", "other"),
+            Series("Scored", _per_day(days, lambda day: day.scored, _whole), "bars", "own"),
+        ],
+    )  # fmt: skip
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _failures(days: Sequence[CompetitionDay]) -> Chart | None:
+    counts: Counter[str] = Counter()
+    for day in days:
+        counts.update(day.failures)
+    if not counts:
+        return None
+    most, number = counts.most_common(1)[0]
+    points = [
+        Point(place, count, _reason(reason), _whole(count))
+        for place, (reason, count) in enumerate(counts.most_common())
+    ]
+    return Chart(
+        key="failures", title="Failures by reason", summary=f"{sum(counts.values()):,} failed, most often: {_reason(most)} ({number:,}).",
+        x=Axis("Reason", "category"), y=Axis("Submissions"), series=[Series("", points, "bars", "bad")],
+    )  # fmt: skip
+
+
+def _reason(reason: str) -> str:
+    return str(Reason(reason).label)
+
+
+def _waiting(days: Sequence[CompetitionDay]) -> Chart | None:
+    def mean_s(day: CompetitionDay) -> float:
+        return day.waited_s / day.runs if day.runs else 0.0
+
+    runs = sum(day.runs for day in days)
+    if not runs:
+        return None
+    mean = sum(day.waited_s for day in days) / runs
+    return _line(
+        "waiting",
+        "Time in the queue",
+        f"Runs waited {_seconds(mean)} on average.",
+        "Seconds",
+        days,
+        mean_s,
+        _seconds,
+        "own",
+    )
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.1f} s"
+
+
+def _compute(days: Sequence[CompetitionDay]) -> Chart | None:
+    cpu, gpu = sum(day.cpu_s for day in days) / HOUR_S, sum(day.gpu_s for day in days) / HOUR_S
+    if not cpu and not gpu:
+        return None
+    text = (
+        f"{_hours(cpu)} of processor time"
+        + (f" and {_hours(gpu)} of GPU time" if gpu else "")
+        + " in these four weeks."
+    )
+    return _line(
+        "compute", "Hours of compute", text, "Hours", days, lambda day: (day.cpu_s + day.gpu_s) / HOUR_S, _hours, "best"
+    )
+
+
+def _hours(value: float) -> str:
+    return f"{value:,.2f} h"
+
+
+def _line(
+    key: str, title: str, summary: str, unit: str, days: Sequence[CompetitionDay], value: Callable[[CompetitionDay], float],
+    shown: Callable[[float], str], tone: Tone,
+) -> Chart:  # fmt: skip
+    points = _per_day(days, value, shown)
+    return Chart(
+        key=key, title=title, summary=summary, x=Axis("Day (UTC)", "category"), y=Axis(unit),
+        series=[Series("", points, "bars", tone)],
+    )  # fmt: skip
+
+
+def _best(competition: Competition, reader: Reader) -> Chart | None:
+    """How the best score of the first open phase's main board improved, where this person may see it."""
+    phases = list(competition.phases.all())
+    load_boards(phases)
+    boards = [phase.main_board for phase in phases if phase.is_open(reader.now)]
+    board = next((one for one in boards if one is not None and may_see_board(reader, one)), None)
+    column = deciding_column(list(board.columns.all())) if board is not None else None
+    if board is None or column is None:
+        return None
+    best = [(one.received_at, one.score.values[column.key], one.score.team.name) for one in best_over_time(board)]
+    return score_chart(best, [], column, until=reader.now, levels=levels_of(baselines_of(board), column))
+
+
+def overview_of(competition: Competition, reader: Reader, *, is_staff: bool) -> dict[str, Any]:
+    """All that the page shows."""
+    days, now = days_of(competition, reader.now), reader.now
+    best, counted = _best(competition, reader), charts_of(days)
+    return {
+        "attention": attention_of(competition, is_staff=is_staff, now=now),
+        "numbers": numbers_of(competition, days, now),
+        "charts": [*counted[:1], *([best] if best is not None else []), *counted[1:]],
+    }
