@@ -19,7 +19,10 @@ from typing import Any, Final, NoReturn
 CHUNK_BYTES: Final = 64 * 1024
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 NICENESS: Final = 10  # pages come first
-FEW_THREADS: Final = {"POLARS_MAX_THREADS": "2", "OMP_NUM_THREADS": "2"}  # each maps memory that counts, one a core by default
+FEW_THREADS: Final = {
+    "POLARS_MAX_THREADS": "2",
+    "OMP_NUM_THREADS": "2",
+}  # each maps memory that counts, one a core by default
 
 
 @dataclass(frozen=True)
