@@ -25,7 +25,8 @@ env = environ.FileAwareEnv()
 EMBEDDED = not env.str("DATABASE_URL", default="")
 DEBUG = env.bool("PODIUM_DEBUG", default=False)
 SHOW_STYLEGUIDE = DEBUG
-DATA_DIR = Path(env.str("PODIUM_DATA_DIR", default=str(BASE_DIR / "var" / "podium"))).resolve()
+# Processes of the site start in different folders: a relative one is meant from the checkout.
+DATA_DIR: Path = (BASE_DIR / env.str("PODIUM_DATA_DIR", default="var/podium")).resolve()
 SITE_URL = env.str("PODIUM_SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
 HTTPS = SITE_URL.startswith("https://")
 BEHIND_PROXY = env.bool("PODIUM_BEHIND_PROXY", default=False)
