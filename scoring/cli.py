@@ -76,7 +76,7 @@ def _check(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 def _check_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from scoring.tables.commands import check_file  # only here: its table library is an extra
 
-    report = check_file(options.file, sample=options.sample, schema=options.schema, filename=options.filename)
+    report = check_file(options.file, sample=options.sample, schema=options.schema)
     lines = [f"{options.file.name} is valid: {report['rows']:,} rows of {', '.join(report['columns'])}"]
     return report, "\n".join(lines + [f"warning: {warning}" for warning in report["warnings"]])
 
@@ -164,7 +164,6 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "--sample", type=Path, help="of a table: the sample submission, which has the ids that are asked for"
     )
     parser.add_argument("--schema", type=Path, help="of a table: a JSON file with its columns (default: the sample's)")
-    parser.add_argument("--filename", help="of a table: the name it is uploaded under, if it is another")
     parser.add_argument("--split", help="by default the one that the file's name stands for")
     _add_rows(parser)
     parser.set_defaults(run=_check)

@@ -14,6 +14,8 @@ from scoring.tables.columns import classes_of, require_column
 from scoring.tables.metrics.base import Kind, Rows, TableMetric
 from scoring.tables.schema import TableSchema
 
+_SPARSE: Final = 8  # numbers up to this many times as many as there are rows are looked up in a table
+
 
 def ids_of(table: pl.DataFrame, id_column: str) -> pl.Series:
     """The ids, as whole numbers where all are, else as text.
@@ -32,7 +34,11 @@ def ids_of(table: pl.DataFrame, id_column: str) -> pl.Series:
 
 
 def as_ids(column: pl.Series) -> pl.Series:
-    """The values as whole numbers where each reads as it is written, else as text."""
+    """The values as whole numbers where each reads as it is written, else as text.
+
+    >>> as_ids(pl.Series([1.0, 2.0])).to_list(), as_ids(pl.Series(["a", "1"])).to_list()
+    ([1, 2], ['a', '1'])
+    """
     if column.dtype.is_integer():
         return column.cast(pl.Int64)
     text = column.cast(pl.String)
@@ -43,10 +49,29 @@ def as_ids(column: pl.Series) -> pl.Series:
 
 
 def in_order_of(ids: pl.Series, table: pl.DataFrame, id_column: str) -> pl.DataFrame:
-    """The rows of the (checked) table in the order of the ids."""
+    """The rows of the (checked) table in the order of the ids.
+
+    >>> in_order_of(pl.Series([2, 1]), pl.DataFrame({"id": [1, 2], "price": [0.5, 1.5]}), "id").rows()
+    [(2, 1.5), (1, 0.5)]
+    """
     if table[id_column].equals(ids, check_names=False):
         return table
-    return pl.DataFrame({id_column: ids}).join(table, on=id_column, how="left", maintain_order="left")
+    places = pl.Series(_places(table[id_column], ids))
+    return table.select(pl.lit(ids).alias(id_column), pl.exclude(id_column).gather(places))
+
+
+def _places(found: pl.Series, ids: pl.Series) -> NDArray[Any]:
+    """Where each id stands in `found`. Looking numbers up in a table, or two sorts, cost a fraction of a join that keeps an order."""
+    rows = np.arange(len(ids))
+    places = np.empty_like(rows)
+    if ids.dtype == pl.Int64:
+        low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
+        if high - low < _SPARSE * len(ids):
+            table = np.empty(high - low + 1, dtype=rows.dtype)
+            table[found.to_numpy() - low] = rows
+            return np.asarray(table[ids.to_numpy() - low])
+    places[ids.arg_sort().to_numpy()] = found.arg_sort().to_numpy()
+    return places
 
 
 def rows_of(
@@ -65,6 +90,13 @@ def rows_of(
     `whole` is the solution from which classes are counted, where `solution` is a part of it.
 
     Raises `ScoringInputError` (``bad_reference``) where the solution does not hold what the metric needs.
+
+    >>> from scoring.tables.columns import schema_for
+    >>> from scoring.tables.metrics import metric
+    >>> solution = pl.DataFrame({"id": [1, 2], "kind": ["cat", "dog"]})
+    >>> schema = schema_for(solution, metric("accuracy"), id_column="id", targets=["kind"])
+    >>> rows_of(metric("accuracy"), solution, solution, targets=["kind"], schema=schema).truth.tolist()
+    [0, 1]
     """
     kind = metric.target.kind
     sources = solution if whole is None else whole
@@ -123,5 +155,9 @@ def _group(solution: pl.DataFrame, name: str | None) -> Any:
 
 
 def bad_reference(where: str, what: str) -> ScoringInputError:
-    """The error of a solution that cannot be used."""
+    """The error of a solution that cannot be used.
+
+    >>> str(bad_reference("price", "a value is missing"))
+    "the solution, column 'price': a value is missing; mend the solution."
+    """
     return ScoringInputError("bad_reference", f"the solution, column {where!a}", what, "mend the solution")

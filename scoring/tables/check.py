@@ -76,13 +76,28 @@ def read_submission(
     """The checked table: the id column as `ids` has it, the prediction columns in the types of the schema.
 
     Raises `ScoringInputError` as `check`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv"
+    ...     _ = path.write_text("price,id\\n1.5,2\\n")
+    ...     read_submission(path, TableSchema("id", (Column("price"),)), pl.Series([2])).rows()
+    [(2, 1.5)]
     """
     with opened(path, filename=filename) as source:
         return read_checked(source, schema, ids)
 
 
 def read_checked(source: Source, schema: TableSchema, ids: pl.Series | None) -> pl.DataFrame:
-    """As `read_submission`, for an opened file."""
+    """As `read_submission`, for an opened file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv"
+    ...     _ = path.write_text("id,price\\n2,1.5\\n")
+    ...     read_checked(Source(path, "csv"), TableSchema("id", (Column("price"),)), None).rows()
+    [('2', 1.5)]
+    """
     if source.format not in schema.formats:
         right = f"this competition takes {', '.join(schema.formats)}"
         raise ScoringInputError("unknown_format", "the file", f"it is a {source.format} file", right)

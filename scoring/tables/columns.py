@@ -30,6 +30,13 @@ def metrics_for(preview: TablePreview, targets: Sequence[str]) -> tuple[TableMet
     """The metrics that these target columns allow, the likeliest first.
 
     Raises `ScoringInputError` (``missing_column``) for a target that the table does not have.
+
+    >>> from pathlib import Path
+    >>> from scoring.tables.files import Source
+    >>> from scoring.tables.recognise import preview_of
+    >>> preview = preview_of(pl.DataFrame({"id": [1, 2, 3], "price": [2.5, 3.5, 7.5]}), Source(Path("s.csv"), "csv"))
+    >>> [metric.name for metric in metrics_for(preview, ["price"])][:2]
+    ['rmse', 'mae']
     """
     known = {column.name for column in preview.columns}
     absent = [name for name in targets if name not in known]
@@ -125,7 +132,12 @@ def schema_for(
 
 
 def require_column(table: pl.DataFrame, name: str) -> pl.Series:
-    """The column; `ScoringInputError` (``missing_column``) where there is none."""
+    """The column; `ScoringInputError` (``missing_column``) where there is none.
+
+    >>> require_column(pl.DataFrame({"id": [1]}), "price")
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: 'price': there is no such column; use one of id.
+    """
     if name not in table.columns:
         raise ScoringInputError(
             "missing_column", ascii(name), "there is no such column", f"use one of {listed(table.columns)}"

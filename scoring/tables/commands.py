@@ -20,23 +20,33 @@ from scoring.tables.schema import TableSchema
 from scoring.tables.splitting import usage_column, usage_of
 
 
-def check_file(path: Path, *, sample: Path | None, schema: Path | None, filename: str | None = None) -> dict[str, Any]:
+def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> dict[str, Any]:
     """A report on a table of predictions, given the sample submission, a schema, or both.
 
     Raises `ScoringInputError` with what is wrong.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv"
+    ...     _ = path.write_text("id,price\\n1,2.5\\n2,3.5\\n")
+    ...     check_file(path, sample=path, schema=None)["rows"]
+    2
     """
     if sample is None and schema is None:
         raise ScoringInputError("missing_input", "the sample", "it is missing", "give --sample, --schema or both")
     shown = None if sample is None else _sample(sample)
     wanted = _schema(schema, shown)
     ids = None if shown is None else ids_of(shown, wanted.id_column)
-    return check(path, wanted, ids, filename=filename).as_dict()
+    return check(path, wanted, ids).as_dict()
 
 
 def fault_of(path: str, file_name: str, schema: dict[str, Any], sample: tuple[str, str] | None) -> dict[str, str]:
     """Code and message of what is wrong with a table, nothing if it is right; for a process that speaks JSON.
 
     `file_name` is its owner's name for it, `sample` the path and the name of the sample submission.
+
+    >>> fault_of("missing.csv", "missing.csv", {"id_column": "id", "columns": [{"name": "price"}]}, None)["code"]
+    'no_file'
     """
     try:
         wanted = TableSchema.from_json(schema)
@@ -79,6 +89,14 @@ def try_metric(
     """Scores of the sample by an organizer's metric file, for each part of the solution, and the seconds that took.
 
     Raises `ScoringInputError`; what the team would read has the code ``metric_refused``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     metric, table = Path(folder) / "metric.py", Path(folder) / "p.csv"
+    ...     _ = metric.write_text("def score(solution, submission, row_id_column_name):\\n    return 0.5\\n")
+    ...     _ = table.write_text("id,price\\n1,2.5\\n")
+    ...     try_metric(metric, table, table)["score"]
+    0.5
     """
     own, truth, shown = OwnMetric(metric), read_table(solution), read_table(sample)
     id_name = id_column or shown.columns[0]

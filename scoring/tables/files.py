@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath
 from typing import IO, Any, Final
 
@@ -28,6 +29,7 @@ LIMIT_BYTES: Final = 16 << 30
 """What a file may unpack to unless the caller says otherwise."""
 
 _CHUNK: Final = 1 << 20
+_FIRST_LINES: Final = 10_000
 
 Types = Mapping[str, Any]
 """Polars types by column."""
@@ -79,6 +81,13 @@ def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_
     """The plain file behind `path`, unpacked into a temporary file where it is compressed.
 
     Raises `ScoringInputError` as `read_table`.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv.gz"
+    ...     _ = path.write_bytes(gzip.compress(b"id\\n7\\n"))
+    ...     with opened(path) as source:
+    ...         source.path.read_bytes()
+    b'id\\n7\\n'
     """
     name = PurePath(filename).name if filename is not None else path.name
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +101,14 @@ def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_
 
 
 def read_source(source: Source, *, types: Types | None = None, as_text: bool = False) -> pl.DataFrame:
-    """The table of an opened file; with `as_text` a CSV's or TSV's cells as they stand there."""
+    """The table of an opened file; with `as_text` a CSV's or TSV's cells as they stand there.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv"
+    ...     _ = path.write_text("id\\n007\\n")
+    ...     read_source(Source(path, "csv"), as_text=True).rows()
+    [('007',)]
+    """
     try:
         table = _READERS[source.format](source, types or {}, as_text)
     except ScoringInputError:
@@ -171,10 +187,12 @@ def _read_text(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
         raise ScoringInputError(
             "extra_column", "the header", f"{repeated[0]!a} is there twice", "name each column once"
         )
-    table = pl.read_csv(
-        source.path, separator=separator, infer_schema=not as_text, infer_schema_length=None,
-        schema_overrides={name: kind for name, kind in types.items() if name in header},
-    )  # fmt: skip
+    known = {name: kind for name, kind in types.items() if name in header}
+    read = partial(pl.read_csv, source.path, separator=separator, infer_schema=not as_text, schema_overrides=known)
+    try:
+        table = read(infer_schema_length=_FIRST_LINES)
+    except pl.exceptions.ComputeError:
+        table = read(infer_schema_length=None)  # what the first lines suggest does not hold for all
     return _without_blank_end(table)
 
 

@@ -56,7 +56,12 @@ def is_table_name(filename: str) -> bool:
 
 
 def require_content(path: Path, name: str) -> None:
-    """Refuse a file whose first bytes are not what the name promises."""
+    """Refuse a file whose first bytes are not what the name promises.
+
+    >>> require_content(Path("missing.csv"), "missing.csv")
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: 'missing.csv': it cannot be read; give a file that is there.
+    """
     try:
         with path.open("rb") as file:
             start = file.read(4)
@@ -78,7 +83,11 @@ def require_content(path: Path, name: str) -> None:
 
 
 def is_extra(name: str) -> bool:
-    """Whether an archiver added that member by itself."""
+    """Whether an archiver added that member by itself.
+
+    >>> is_extra("__MACOSX/._p.csv"), is_extra("p.csv")
+    (True, False)
+    """
     return name.startswith("__MACOSX/") or PurePath(name).name in (".DS_Store", "Thumbs.db")
 
 

@@ -21,6 +21,11 @@ def treat_as_participant_error(error_message: str, solution: Any) -> bool:
     """Whether an error's text tells nothing of the solution: that is numbers throughout, and the text holds none of them.
 
     Where the solution holds booleans, the text must not say true or false either.
+
+    >>> import pandas as pd
+    >>> solution = pd.DataFrame({"price": [2.5]})
+    >>> treat_as_participant_error("a column is missing", solution), treat_as_participant_error("2.5 is wrong", solution)
+    (True, False)
     """
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
@@ -37,6 +42,9 @@ def safe_call_score(
 ) -> Any:
     """What the function returns for the two frames. Its errors become one of the two above; a text that may tell of the solution
     is for the organizer alone.
+
+    >>> safe_call_score(lambda solution, submission, scale: scale, None, None, scale=2.0)
+    2.0
     """
     try:
         return metric_function(solution, submission, **metric_func_kwargs)
@@ -49,7 +57,11 @@ def safe_call_score(
 
 
 def verify_valid_probabilities(df: Any, df_name: str) -> None:
-    """Raise `ParticipantVisibleError` unless all columns are numbers from 0 to 1 whose rows sum to 1."""
+    """Raise `ParticipantVisibleError` unless all columns are numbers from 0 to 1 whose rows sum to 1.
+
+    >>> import pandas as pd
+    >>> verify_valid_probabilities(pd.DataFrame([[0.25, 0.75]]), "submission")
+    """
     from pandas.api.types import is_numeric_dtype
 
     if not all(is_numeric_dtype(kind) for kind in df.dtypes):

@@ -25,7 +25,11 @@ _USUAL_NAMES: Final = ("submission", "predictions")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry of the scoring program: ``score_table.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``. The exit code."""
+    """Entry of the scoring program: ``score_table.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``. The exit code.
+
+    >>> main([])  # how to call it goes to standard error
+    1
+    """
     return run(score_table, sys.argv[1:] if argv is None else argv)
 
 
@@ -34,6 +38,18 @@ def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
 
     The table is checked before the targets are looked at. Raises `Refused`, or `ScoringInputError` where the reference
     folder or the metric is at fault.
+
+    >>> import tempfile
+    >>> from scoring.tables.reference import reference_for, write
+    >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})
+    >>> known = reference_for(solution, [ChosenMetric("mae")], id_column="id", targets=["price"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ref, res, output = (Path(folder) / name for name in ("ref", "res", "output"))
+    ...     _ = write(ref, solution, known)
+    ...     res.mkdir()
+    ...     _ = (res / "p.csv").write_text("id,price\\n2,3\\n1,3\\n")
+    ...     score_table(ref, res, output)
+    {'mae': 0.5}
     """
     reference, solution = read(ref)
     ids = solution[reference.id_column]

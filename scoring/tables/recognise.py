@@ -74,7 +74,11 @@ def recognise(path: Path, *, filename: str | None = None) -> TablePreview:
 
 
 def preview_of(table: pl.DataFrame, source: Source) -> TablePreview:
-    """As `recognise`, for a table that was read already."""
+    """As `recognise`, for a table that was read already.
+
+    >>> preview_of(pl.DataFrame({"id": [1, 2], "price": [2.5, 3.5]}), Source(Path("s.csv"), "csv")).targets
+    ('price',)
+    """
     columns = tuple(_preview(table[name]) for name in table.columns)
     usage = usage_column(table)
     identity = _id_column(columns, table.height)

@@ -126,6 +126,10 @@ def reference_for(
     schema : what a team's table looks like, for a metric of one's own; by default as the target columns
 
     Raises `ScoringInputError` with what does not fit.
+
+    >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})
+    >>> reference_for(solution, [ChosenMetric("mae")], id_column="id", targets=["price"]).schema.names
+    ('id', 'price')
     """
     ids_of(solution, id_column)
     schemas = [_schema_of(solution, metric, id_column, targets, schema) for metric in chosen]
@@ -172,7 +176,16 @@ def schema_like(table: pl.DataFrame, id_column: str) -> TableSchema:
 
 
 def write(folder: Path, solution: pl.DataFrame, reference: TableReference, *, metric_file: bytes | None = None) -> Path:
-    """Write the reference folder: the solution as Parquet, the description, and the organizer's own metric; the description's path."""
+    """Write the reference folder: the solution as Parquet, the description, and the organizer's own metric; the description's path.
+
+    >>> import tempfile
+    >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})
+    >>> known = reference_for(solution, [ChosenMetric("mae")], id_column="id", targets=["price"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write(Path(folder), solution, known)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['metric.json', 'solution.parquet']
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write_table(solution, folder / f"{SOLUTION}.parquet")
     if metric_file is not None:
@@ -186,6 +199,14 @@ def read(folder: Path) -> tuple[TableReference, pl.DataFrame]:
     """The description and the solution of a reference folder, its id column as `ids_of` gives it.
 
     Raises `ScoringInputError` (``bad_reference`` and such): the organizer's to mend.
+
+    >>> import tempfile
+    >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})
+    >>> known = reference_for(solution, [ChosenMetric("mae")], id_column="id", targets=["price"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write(Path(folder), solution, known)
+    ...     read(Path(folder))[0] == known
+    True
     """
     try:
         value = json.loads((folder / DESCRIPTION).read_text("utf-8"))
@@ -221,7 +242,12 @@ def parts_of(reference: TableReference, solution: pl.DataFrame) -> dict[str, pl.
 
 
 def columns_of_targets(reference: TableReference, solution: pl.DataFrame) -> pl.DataFrame:
-    """The solution without the column that says which part a row belongs to."""
+    """The solution without the column that says which part a row belongs to.
+
+    >>> solution = pl.DataFrame({"id": [1], "price": [2.0], "Usage": ["Public"]})
+    >>> columns_of_targets(TableReference("id", ("price",), (), schema_like(solution, "id"), "Usage"), solution).columns
+    ['id', 'price']
+    """
     absent = [name for name in reference.targets if name not in solution.columns]
     if absent:
         raise bad_reference(absent[0], "there is no such column")

@@ -64,6 +64,11 @@ def constant_baseline(
     The mean, the median or a quantile; the most frequent class, or the shares of the classes; the most frequent items.
     It is learnt from `train` where that has the target columns; else from the solution, which tells its mean to
     whoever reads the table: do that only where the baseline stays with the organizers.
+
+    >>> from scoring.tables.metrics import metric
+    >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})
+    >>> constant_baseline(solution, metric("mae"), id_column="id", targets=["price"]).rows()
+    [(1, 2.5), (2, 2.5)]
     """
     schema = schema_for(solution, metric, id_column=id_column, targets=targets, parameters=parameters)
     known = train if train is not None and set(targets) <= set(train.columns) else solution

@@ -15,12 +15,13 @@ from django.utils import timezone
 
 from accounts.models import Scope, User
 from competitions.catalog.models import Phase
+from competitions.resources.models import Resource
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from podium.cli import main
 from podium.profiles import profiles
 from tests.client.conftest import token_of
-from tests.scenario import Scenario, zip_of
+from tests.scenario import Scenario, resource, zip_of
 
 
 @pytest.fixture
@@ -152,3 +153,23 @@ def test_sites_are_forgotten(signed_in: None, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out.splitlines()[1].startswith("here\t")
     assert main(["logout", "here"]) == 0
     assert main(["logout", "here"]) == 2
+
+
+def test_a_table_is_checked_against_the_phases_columns_and_sample(
+    site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = resource(site.organizer, Resource.Kind.SAMPLE_SUBMISSION, b"id,price\n1,0\n2,0\n")
+    Resource.objects.filter(pk=sample.pk).update(file_name="sample.csv")
+    table = {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format={"table": table}, sample_submission=sample)
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    path = tmp_path / "mine.csv"
+    for text, status, said in (
+        ("id,price\n2,1\n1,3\n", 0, "mine.csv is valid: 2 rows of id, price"),
+        ("id,price\n2,1\n1,-3\n", 2, "out_of_range: 'price': it is -3.0 in line 3 (id 1); the smallest allowed is 0."),
+        ("id,price\n2,1\n", 2, "missing_ids: 'id': 1 id is missing: 1"),
+    ):
+        path.write_text(text)
+        assert main(["check", site.competition.slug, str(path)]) == status
+        assert said in "".join(capsys.readouterr())

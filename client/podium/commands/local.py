@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final
 
 import typer
 
+from podium.client import Client
 from podium.commands.options import PhaseName, Profile, Slug, client
 from podium.errors import InvalidInput
 
@@ -62,13 +65,28 @@ def check(
     profile: Profile = "",
 ) -> None:
     """Check a file as the site does after an upload, without sending it."""
-    chosen = client(profile).phase(slug, phase)
+    site = client(profile)
+    chosen = site.phase(slug, phase)
     wanted = chosen.prediction_format
     if wanted is None:
         raise InvalidInput(
             f"{chosen.slug} takes any zip: there is nothing to check before it is scored.", code="no_format"
         )
-    arguments = [str(wanted["dataset"]), str(file), "--split", str(wanted["split"])]
-    if wanted.get("rows") is not None:
-        arguments += ["--rows", str(wanted["rows"])]
-    raise typer.Exit(_tool("scoring.cli")(["check", *arguments], prog="podium score"))
+    with TemporaryDirectory() as folder:
+        if "table" in wanted:
+            arguments = ["table", str(file), *_table_arguments(site, slug, chosen.slug, wanted["table"], Path(folder))]
+        else:
+            arguments = [str(wanted["dataset"]), str(file), "--split", str(wanted["split"])]
+            if wanted.get("rows") is not None:
+                arguments += ["--rows", str(wanted["rows"])]
+        code = _tool("scoring.cli")(["check", *arguments], prog="podium score")
+    raise typer.Exit(code)
+
+
+def _table_arguments(site: Client, slug: str, phase: str, table: dict[str, Any], folder: Path) -> list[str]:
+    """What the table must look like, and the phase's sample submission, fetched into the folder."""
+    schema = folder / "schema.json"
+    schema.write_text(json.dumps(table), "utf-8")
+    samples = [file for file in site.files(slug) if (file.phase, file.name) == (phase, "sample_submission")]
+    shown = [part for file in samples for part in ("--sample", str(site.download(file, folder)))]
+    return ["--schema", str(schema), *shown]

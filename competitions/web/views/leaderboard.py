@@ -233,10 +233,9 @@ def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, Any]:
 
 def _own_details(page: DrawnPage, mine: Entry, sort: str) -> RowDetails | None:
     """What is shown beside one's own values; on a page without the row, what takes no query."""
-    if sort or page.scale is None:
-        return None
-    alone = RowDetails(percent=page.scale.percent(mine), spark=spark_of(mine, page.scale.column))
-    return page.details.get(mine.pk, alone)
+    if mine.pk in page.details or sort or page.scale is None:
+        return page.details.get(mine.pk)
+    return RowDetails(percent=page.scale.percent(mine), spark=spark_of(mine, page.scale.column))
 
 
 def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Charts as data: what a page's script draws, and the table with the same numbers behind it. The page decides on words, this on form."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -76,16 +75,12 @@ class Chart:
 
     @property
     def rows(self) -> list[tuple[str, Point]]:
-        """What the table lists: each point with the title of its series."""
-        return [(series.title, point) for series in self.series for point in series.points]
+        """What the table lists: each point with whose it is, or else the title of its series."""
+        return [(point.note or series.title, point) for series in self.series for point in series.points]
 
     @property
-    def names_series(self) -> bool:
-        return len(self.series) > 1
-
-    @property
-    def has_notes(self) -> bool:
-        return any(point.note for _, point in self.rows)
+    def has_names(self) -> bool:
+        return any(name for name, _ in self.rows)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -142,5 +137,5 @@ def time_ticks(low: float, high: float) -> list[tuple[float, str]]:
     """
     step = next((one for one in TIME_STEPS if high // one + low // -one < MAX_TIME_TICKS), TIME_STEPS[-1])
     form = "%Y-%m-%d" if step >= DAY_S else "%b %d, %H:%M" if step >= MINUTE_S else "%b %d, %H:%M:%S"
-    instants = (number * step for number in range(math.ceil(low / step), math.floor(high / step) + 1))
+    instants = (number * step for number in range(-int(low // -step), int(high // step) + 1))
     return [(at, datetime.fromtimestamp(at, UTC).strftime(form)) for at in instants]

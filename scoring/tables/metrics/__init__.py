@@ -42,7 +42,11 @@ TABLE_METRICS: Final[dict[str, TableMetric]] = {metric.name: metric for module i
 
 
 def metric(name: str) -> TableMetric:
-    """The metric of that name. Raises `ScoringInputError` (``unknown_name``)."""
+    """The metric of that name. Raises `ScoringInputError` (``unknown_name``).
+
+    >>> metric("rmse").title
+    'Root mean squared error'
+    """
     if name not in TABLE_METRICS:
         raise ScoringInputError("unknown_name", "metric", f"there is no metric {name!r}", "choose one of the catalogue")
     return TABLE_METRICS[name]

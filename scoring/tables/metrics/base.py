@@ -207,12 +207,22 @@ def _require_usable(metric: TableMetric, rows: Rows) -> None:
 
 
 def undefined(what: str, right: str) -> ScoringInputError:
-    """The error of a solution on which a metric has no value."""
+    """The error of a solution on which a metric has no value.
+
+    >>> undefined("one class is missing", "add rows").code
+    'no_scorable_task'
+    """
     return ScoringInputError("no_scorable_task", "the solution", what, right)
 
 
 def mean_over_groups(metric: TableMetric, rows: Rows, given: Parameters | None = None) -> float:
-    """The mean of the metric over the groups of rows, each counting once; groups on which it has no value are left out."""
+    """The mean of the metric over the groups of rows, each counting once; groups on which it has no value are left out.
+
+    >>> from scoring.tables.metrics import metric
+    >>> rows = Rows(np.array([0.0, 2.0, 5.0]), np.array([1.0, 1.0, 5.0]), group=np.array([0, 0, 1]))
+    >>> mean_over_groups(metric("mae"), rows)
+    0.5
+    """
     if rows.group is None:
         raise ScoringInputError("bad_parameter", "group", "there is no group column", "name one in the solution")
     scores = [score for part in groups_of(rows) if (score := _score_or_none(metric, part, given)) is not None]
@@ -222,7 +232,12 @@ def mean_over_groups(metric: TableMetric, rows: Rows, given: Parameters | None =
 
 
 def groups_of(rows: Rows) -> list[Rows]:
-    """The rows of each group, in the order of the groups' codes."""
+    """The rows of each group, in the order of the groups' codes.
+
+    >>> rows = Rows(np.array([1, 2, 3]), np.array([1, 2, 3]), group=np.array([4, 0, 4]))
+    >>> [part.truth.tolist() for part in groups_of(rows)]
+    [[2], [1, 3]]
+    """
     assert rows.group is not None  # asked by callers
     order = np.argsort(rows.group, kind="stable")
     starts = np.flatnonzero(np.diff(rows.group[order], prepend=-1))

@@ -22,7 +22,11 @@ def _require_both(rows: Rows) -> None:
 
 
 def roc_auc(rows: Rows) -> float:
-    """Area under the ROC curve: the chance that a positive scores above a negative, ties counting half."""
+    """Area under the ROC curve: the chance that a positive scores above a negative, ties counting half.
+
+    >>> round(roc_auc(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))), 4)
+    0.75
+    """
     _require_both(rows)
     if rows.weight is None:
         return scoring.roc_auc(rows.truth, rows.prediction)
@@ -32,7 +36,11 @@ def roc_auc(rows: Rows) -> float:
 
 
 def partial_roc_auc(rows: Rows, *, max_fpr: float) -> float:
-    """Area under the ROC curve up to a false-positive rate, rescaled so that chance is 0.5 (McClish 1989)."""
+    """Area under the ROC curve up to a false-positive rate, rescaled so that chance is 0.5 (McClish 1989).
+
+    >>> round(partial_roc_auc(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5])), max_fpr=0.5), 4)
+    0.6667
+    """
     from sklearn.metrics import roc_auc_score
 
     _require_both(rows)
@@ -40,7 +48,11 @@ def partial_roc_auc(rows: Rows, *, max_fpr: float) -> float:
 
 
 def average_precision(rows: Rows) -> float:
-    """Step-wise average precision."""
+    """Step-wise average precision.
+
+    >>> round(average_precision(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))), 4)
+    0.8333
+    """
     _require_both(rows)
     if rows.weight is None:
         return scoring.average_precision(rows.truth, rows.prediction)
@@ -50,18 +62,30 @@ def average_precision(rows: Rows) -> float:
 
 
 def log_losses(rows: Rows) -> Floats:
-    """Minus the logarithm of the probability that was given to what is true; probabilities are clipped by 2.2e-16."""
+    """Minus the logarithm of the probability that was given to what is true; probabilities are clipped by 2.2e-16.
+
+    >>> log_losses(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))).round(4).tolist()
+    [0.2231, 0.1054, 0.9163, 0.6931]
+    """
     probability = np.clip(rows.prediction.astype(np.float64), _EPSILON, 1 - _EPSILON)
     return -np.log(np.where(rows.truth == 1, probability, 1 - probability))
 
 
 def brier_losses(rows: Rows) -> Floats:
-    """Squared differences of probability and truth."""
+    """Squared differences of probability and truth.
+
+    >>> brier_losses(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))).round(4).tolist()
+    [0.04, 0.01, 0.36, 0.25]
+    """
     return np.asarray((rows.prediction.astype(np.float64) - rows.truth) ** 2, dtype=np.float64)
 
 
 def ks_statistic(rows: Rows) -> float:
-    """Largest gap between the true- and the false-positive rate (Kolmogorov and Smirnov)."""
+    """Largest gap between the true- and the false-positive rate (Kolmogorov and Smirnov).
+
+    >>> round(ks_statistic(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))), 4)
+    0.5
+    """
     from sklearn.metrics import roc_curve
 
     _require_both(rows)
@@ -81,26 +105,42 @@ def _share(part: float, whole: float) -> float:
 
 
 def f_beta(rows: Rows, *, beta: float) -> float:
-    """F of precision and recall, recall counting `beta` times as much."""
+    """F of precision and recall, recall counting `beta` times as much.
+
+    >>> round(f_beta(Rows(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])), beta=1.0), 4)
+    0.6667
+    """
     hits, alarms, missed, _ = _table(rows)
     square = beta**2
     return _share((1 + square) * hits, (1 + square) * hits + square * missed + alarms)
 
 
 def precision(rows: Rows) -> float:
-    """Share of the predicted positives that are positive."""
+    """Share of the predicted positives that are positive.
+
+    >>> round(precision(Rows(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))), 4)
+    1.0
+    """
     hits, alarms, _, _ = _table(rows)
     return _share(hits, hits + alarms)
 
 
 def recall(rows: Rows) -> float:
-    """Share of the positives that were found."""
+    """Share of the positives that were found.
+
+    >>> round(recall(Rows(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))), 4)
+    0.5
+    """
     hits, _, missed, _ = _table(rows)
     return _share(hits, hits + missed)
 
 
 def specificity(rows: Rows) -> float:
-    """Share of the negatives that were left alone."""
+    """Share of the negatives that were left alone.
+
+    >>> round(specificity(Rows(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))), 4)
+    1.0
+    """
     _, alarms, _, rejected = _table(rows)
     return _share(rejected, rejected + alarms)
 

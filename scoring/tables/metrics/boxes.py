@@ -113,12 +113,20 @@ def _mean_precision(rows: Rows, thresholds: Any) -> float:
 
 
 def coco_map(rows: Rows) -> float:
-    """Mean average precision over the classes and ten thresholds of overlap from 0.5 to 0.95."""
+    """Mean average precision over the classes and ten thresholds of overlap from 0.5 to 0.95.
+
+    >>> round(coco_map(Rows(np.array(["cat 0 0 10 10"]), np.array(["cat 0.9 0 0 10 8"]))), 4)
+    0.7
+    """
     return _mean_precision(rows, _THRESHOLDS)
 
 
 def coco_ap50(rows: Rows) -> float:
-    """Mean average precision over the classes at an overlap of 0.5."""
+    """Mean average precision over the classes at an overlap of 0.5.
+
+    >>> round(coco_ap50(Rows(np.array(["cat 0 0 10 10"]), np.array(["cat 0.9 0 0 10 8"]))), 4)
+    1.0
+    """
     return _mean_precision(rows, _THRESHOLDS[:1])
 
 

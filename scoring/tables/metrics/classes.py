@@ -15,7 +15,11 @@ _EPSILON: Final = float(np.finfo(np.float64).eps)
 
 
 def hits(rows: Rows) -> Any:
-    """Where the predicted class is the true one."""
+    """Where the predicted class is the true one.
+
+    >>> hits(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)).tolist()
+    [True, True, False, True]
+    """
     return rows.truth == rows.prediction
 
 
@@ -27,7 +31,11 @@ def _confusion(rows: Rows) -> Floats:
 
 
 def balanced_accuracy(rows: Rows) -> float:
-    """Mean share found of each class that occurs in the truth."""
+    """Mean share found of each class that occurs in the truth.
+
+    >>> round(balanced_accuracy(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
+    0.6667
+    """
     table = _confusion(rows)
     sizes = table.sum(axis=1)
     return float(np.mean(np.diag(table)[sizes > 0] / sizes[sizes > 0]))
@@ -42,18 +50,30 @@ def _f1_of_classes(rows: Rows) -> tuple[Floats, Floats]:
 
 
 def macro_f1(rows: Rows) -> float:
-    """Mean F1 of the classes that occur in truth or prediction."""
+    """Mean F1 of the classes that occur in truth or prediction.
+
+    >>> round(macro_f1(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
+    0.6
+    """
     return float(np.mean(_f1_of_classes(rows)[0]))
 
 
 def weighted_f1(rows: Rows) -> float:
-    """Mean F1 of the classes, each counting by its size."""
+    """Mean F1 of the classes, each counting by its size.
+
+    >>> round(weighted_f1(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
+    0.65
+    """
     scores, sizes = _f1_of_classes(rows)
     return float(np.average(scores, weights=sizes))
 
 
 def macro_precision(rows: Rows) -> float:
-    """Mean precision of the classes that occur in truth or prediction; one never predicted has precision 0."""
+    """Mean precision of the classes that occur in truth or prediction; one never predicted has precision 0.
+
+    >>> round(macro_precision(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
+    0.5556
+    """
     table = _confusion(rows)
     true, predicted = table.sum(axis=1), table.sum(axis=0)
     there = true + predicted > 0
@@ -61,7 +81,11 @@ def macro_precision(rows: Rows) -> float:
 
 
 def cohen_kappa(rows: Rows, *, weights: str) -> float:
-    """Agreement beyond chance; with weights, a mistake costs the distance of the classes or its square."""
+    """Agreement beyond chance; with weights, a mistake costs the distance of the classes or its square.
+
+    >>> round(cohen_kappa(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3), weights="linear"), 4)
+    0.6
+    """
     table = _confusion(rows)
     there = table.sum(axis=0) + table.sum(axis=1) > 0
     table = table[np.ix_(there, there)]
@@ -74,12 +98,20 @@ def cohen_kappa(rows: Rows, *, weights: str) -> float:
 
 
 def quadratic_kappa(rows: Rows) -> float:
-    """Cohen's kappa with squared distances of the classes."""
+    """Cohen's kappa with squared distances of the classes.
+
+    >>> round(quadratic_kappa(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
+    0.6667
+    """
     return cohen_kappa(rows, weights="quadratic")
 
 
 def matthews_correlation(rows: Rows) -> float:
-    """Correlation of truth and prediction; 0 where either holds one class alone."""
+    """Correlation of truth and prediction; 0 where either holds one class alone.
+
+    >>> round(matthews_correlation(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
+    0.6455
+    """
     table = _confusion(rows)
     true, predicted, total = table.sum(axis=1), table.sum(axis=0), table.sum()
     joint = np.trace(table) * total - true @ predicted
@@ -88,19 +120,31 @@ def matthews_correlation(rows: Rows) -> float:
 
 
 def class_log_losses(rows: Rows) -> Floats:
-    """Minus the logarithm of the probability of the true class, clipped by 2.2e-16."""
+    """Minus the logarithm of the probability of the true class, clipped by 2.2e-16.
+
+    >>> class_log_losses(Rows(np.array([0, 1]), np.array([[0.7, 0.3], [0.6, 0.4]]), classes=2)).round(4).tolist()
+    [0.3567, 0.9163]
+    """
     chosen = np.take_along_axis(rows.prediction, rows.truth.astype(np.int64)[:, np.newaxis], axis=1)[:, 0]
     return -np.log(np.clip(chosen.astype(np.float64), _EPSILON, 1 - _EPSILON))
 
 
 def class_brier_losses(rows: Rows) -> Floats:
-    """Squared distance of the probabilities from the truth, summed over the classes."""
+    """Squared distance of the probabilities from the truth, summed over the classes.
+
+    >>> class_brier_losses(Rows(np.array([0, 1]), np.array([[0.7, 0.3], [0.6, 0.4]]), classes=2)).round(4).tolist()
+    [0.18, 0.72]
+    """
     truth = rows.truth[:, np.newaxis] == np.arange(rows.classes)
     return np.asarray(((rows.prediction - truth) ** 2).sum(axis=1), dtype=np.float64)
 
 
 def macro_roc_auc(rows: Rows) -> float:
-    """Mean ROC AUC of each class against the others; classes that do not occur, or alone, are left out."""
+    """Mean ROC AUC of each class against the others; classes that do not occur, or alone, are left out.
+
+    >>> round(macro_roc_auc(Rows(np.array([0, 1]), np.array([[0.7, 0.3], [0.6, 0.4]]), classes=2)), 4)
+    1.0
+    """
     from sklearn.metrics import roc_auc_score  # here, because loading it takes longer than scoring most files
 
     scores = []
@@ -114,7 +158,11 @@ def macro_roc_auc(rows: Rows) -> float:
 
 
 def top_k_hits(rows: Rows, *, k: int) -> Any:
-    """Whether the true class is among the k most probable; of equal ones the later class counts as more probable."""
+    """Whether the true class is among the k most probable; of equal ones the later class counts as more probable.
+
+    >>> top_k_hits(Rows(np.array([0, 1]), np.array([[0.7, 0.3], [0.6, 0.4]]), classes=2), k=1).tolist()
+    [True, False]
+    """
     best = np.argsort(rows.prediction, axis=1, kind="mergesort")[:, ::-1][:, :k]
     return (best == rows.truth[:, np.newaxis]).any(axis=1)
 

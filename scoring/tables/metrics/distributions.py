@@ -32,17 +32,30 @@ def _pinball(gap: Any, level: Any) -> Any:
 
 
 def pinball_losses(rows: Rows, *, level: float) -> Any:
-    """The quantile loss of one level."""
+    """The quantile loss of one level.
+
+    >>> pinball_losses(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])), level=0.9).round(4).tolist()
+    [0.05, -0.0, 0.9]
+    """
     return _pinball(rows.truth - rows.prediction, level)
 
 
 def mean_pinball_losses(rows: Rows, *, levels: Sequence[float]) -> Any:
-    """Each row's mean quantile loss over the levels, one column each."""
+    """Each row's mean quantile loss over the levels, one column each.
+
+    >>> rows = Rows(np.array([1.0]), np.array([[0.5, 1.0, 2.0]]))
+    >>> mean_pinball_losses(rows, levels=(0.1, 0.5, 0.9)).round(4).tolist()
+    [0.05]
+    """
     return _pinball(rows.truth[:, np.newaxis] - rows.prediction, np.asarray(levels)).mean(axis=1)
 
 
 def explained_pinball(rows: Rows, *, level: float) -> float:
-    """Share of the best constant's quantile loss that is saved."""
+    """Share of the best constant's quantile loss that is saved.
+
+    >>> round(explained_pinball(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])), level=0.5), 4)
+    0.5
+    """
     if rows.weight is not None:
         raise AssertionError("takes no weights")
     constant = float(np.percentile(rows.truth, 100 * level))
@@ -53,14 +66,22 @@ def explained_pinball(rows: Rows, *, level: float) -> float:
 
 
 def interval_losses(rows: Rows, *, alpha: float) -> Any:
-    """Width of the interval, and 2 / alpha for each unit by which the truth lies outside."""
+    """Width of the interval, and 2 / alpha for each unit by which the truth lies outside.
+
+    >>> interval_losses(Rows(np.array([1.0, 2.0]), np.array([[0.5, 1.5], [1.0, 3.0]])), alpha=0.1).round(4).tolist()
+    [1.0, 2.0]
+    """
     lower, upper = _bounds(rows)
     outside = np.maximum(lower - rows.truth, 0) + np.maximum(rows.truth - upper, 0)
     return upper - lower + 2 / alpha * outside
 
 
 def coverage_gap(rows: Rows, *, alpha: float) -> float:
-    """Distance of the share of rows inside their interval from 1 - alpha."""
+    """Distance of the share of rows inside their interval from 1 - alpha.
+
+    >>> round(coverage_gap(Rows(np.array([1.0, 2.0]), np.array([[0.5, 1.5], [1.0, 3.0]])), alpha=0.1), 4)
+    0.1
+    """
     lower, upper = _bounds(rows)
     return abs(rows.mean((lower <= rows.truth) & (rows.truth <= upper)) - (1 - alpha))
 
@@ -73,7 +94,11 @@ def _bounds(rows: Rows) -> tuple[Any, Any]:
 
 
 def ensemble_crps(rows: Rows, *, members: int) -> Any:
-    """Continuous ranked probability score of the ensemble's empirical distribution."""
+    """Continuous ranked probability score of the ensemble's empirical distribution.
+
+    >>> ensemble_crps(Rows(np.array([1.0]), np.array([[0.5, 1.0, 2.0]])), members=3).round(4).tolist()
+    [0.1667]
+    """
     ordered = np.sort(rows.prediction, axis=1)
     ranks = 2 * np.arange(1, members + 1) - members - 1
     spread = (ordered * ranks).sum(axis=1) / members**2
@@ -90,7 +115,11 @@ def _standardised(rows: Rows) -> tuple[Any, Any]:
 
 
 def normal_crps(rows: Rows) -> Any:
-    """Continuous ranked probability score of a normal distribution, in closed form."""
+    """Continuous ranked probability score of a normal distribution, in closed form.
+
+    >>> normal_crps(Rows(np.array([1.0, 2.0]), np.array([[0.5, 1.5], [1.0, 3.0]]))).round(4).tolist()
+    [0.4164, 0.8328]
+    """
     from scipy.special import ndtr
 
     gap, deviation = _standardised(rows)
@@ -99,7 +128,11 @@ def normal_crps(rows: Rows) -> Any:
 
 
 def normal_log_losses(rows: Rows) -> Floats:
-    """Minus the logarithm of the normal density at the truth."""
+    """Minus the logarithm of the normal density at the truth.
+
+    >>> normal_log_losses(Rows(np.array([1.0, 2.0]), np.array([[0.5, 1.5], [1.0, 3.0]]))).round(4).tolist()
+    [1.38, 2.0731]
+    """
     gap, deviation = _standardised(rows)
     return np.asarray(
         gap**2 / 2 + np.log(np.maximum(deviation, MIN_POSITIVE)) + np.log(2 * np.pi) / 2, dtype=np.float64

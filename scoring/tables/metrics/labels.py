@@ -31,27 +31,47 @@ def _mean_over_columns(metric: Callable[[Rows], float], rows: Rows) -> float:
 
 
 def mean_roc_auc(rows: Rows) -> float:
-    """Mean ROC AUC of the columns that hold both 0 and 1."""
+    """Mean ROC AUC of the columns that hold both 0 and 1.
+
+    >>> round(mean_roc_auc(Rows(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.2], [0.4, 0.3]]))), 4)
+    1.0
+    """
     return _mean_over_columns(binary.roc_auc, rows)
 
 
 def mean_average_precision(rows: Rows) -> float:
-    """Mean average precision of the columns that hold both 0 and 1."""
+    """Mean average precision of the columns that hold both 0 and 1.
+
+    >>> round(mean_average_precision(Rows(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.2], [0.4, 0.3]]))), 4)
+    1.0
+    """
     return _mean_over_columns(binary.average_precision, rows)
 
 
 def column_log_losses(rows: Rows) -> Floats:
-    """Each row's log loss, the mean over its columns."""
+    """Each row's log loss, the mean over its columns.
+
+    >>> column_log_losses(Rows(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.2], [0.4, 0.3]]))).round(4).tolist()
+    [0.1643, 0.8574]
+    """
     return np.asarray(binary.log_losses(rows).mean(axis=1), dtype=np.float64)
 
 
 def hamming_losses(rows: Rows) -> Any:
-    """Each row's share of wrong labels."""
+    """Each row's share of wrong labels.
+
+    >>> hamming_losses(Rows(np.array([[1, 0], [0, 1]]), np.array([[1, 0], [1, 1]]))).round(4).tolist()
+    [0.0, 0.5]
+    """
     return (rows.truth != rows.prediction).mean(axis=1)
 
 
 def exact_rows(rows: Rows) -> Any:
-    """Rows whose labels are all right."""
+    """Rows whose labels are all right.
+
+    >>> exact_rows(Rows(np.array([[1, 0], [0, 1]]), np.array([[1, 0], [1, 1]]))).tolist()
+    [True, False]
+    """
     return (rows.truth == rows.prediction).all(axis=1)
 
 
@@ -62,30 +82,50 @@ def _overlap(rows: Rows) -> tuple[Floats, Floats, Floats]:
 
 
 def sample_f1(rows: Rows) -> Floats:
-    """Each row's F1 of its labels; 0 where neither truth nor prediction has one."""
+    """Each row's F1 of its labels; 0 where neither truth nor prediction has one.
+
+    >>> sample_f1(Rows(np.array([[1, 0], [0, 1]]), np.array([[1, 0], [1, 1]]))).round(4).tolist()
+    [1.0, 0.6667]
+    """
     both, true, predicted = _overlap(rows)
     return 2 * both / np.maximum(true + predicted, 1)
 
 
 def jaccard(rows: Rows) -> Floats:
-    """Each row's intersection over union of its labels; 0 where neither truth nor prediction has one."""
+    """Each row's intersection over union of its labels; 0 where neither truth nor prediction has one.
+
+    >>> jaccard(Rows(np.array([[1, 0], [0, 1]]), np.array([[1, 0], [1, 1]]))).round(4).tolist()
+    [1.0, 0.5]
+    """
     both, true, predicted = _overlap(rows)
     return both / np.maximum(true + predicted - both, 1)
 
 
 def macro_f1(rows: Rows) -> float:
-    """Mean over the columns of their F1; 0 for a column without a 1 in truth and prediction."""
+    """Mean over the columns of their F1; 0 for a column without a 1 in truth and prediction.
+
+    >>> round(macro_f1(Rows(np.array([[1, 0], [0, 1]]), np.array([[1, 0], [1, 1]]))), 4)
+    0.8333
+    """
     return _mean_over_columns(lambda column: binary.f_beta(column, beta=1.0), rows)
 
 
 def micro_f1(rows: Rows) -> float:
-    """F1 of all cells together."""
+    """F1 of all cells together.
+
+    >>> round(micro_f1(Rows(np.array([[1, 0], [0, 1]]), np.array([[1, 0], [1, 1]]))), 4)
+    0.8
+    """
     weight = None if rows.weight is None else np.repeat(rows.weight, rows.truth.shape[1])
     return binary.f_beta(Rows(rows.truth.ravel(), rows.prediction.ravel(), weight), beta=1.0)
 
 
 def ranking_precision(rows: Rows) -> float:
-    """Label ranking average precision: how many of the labels above each true one are true."""
+    """Label ranking average precision: how many of the labels above each true one are true.
+
+    >>> round(ranking_precision(Rows(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.2], [0.4, 0.3]]))), 4)
+    0.75
+    """
     from sklearn.metrics import label_ranking_average_precision_score
 
     return float(label_ranking_average_precision_score(rows.truth, rows.prediction, sample_weight=rows.weight))

@@ -69,20 +69,32 @@ def _sizes(rows: Rows) -> NDArray[np.float64]:
 
 
 def dice(rows: Rows) -> Floats:
-    """Each row's Dice coefficient; 1 where both masks are empty."""
+    """Each row's Dice coefficient; 1 where both masks are empty.
+
+    >>> dice(Rows(np.array(["1 4"]), np.array(["3 4"]))).round(4).tolist()
+    [0.5]
+    """
     both, true, predicted = _sizes(rows)
     return np.where(true + predicted > 0, 2 * both / np.maximum(true + predicted, 1), 1.0)
 
 
 def iou(rows: Rows) -> Floats:
-    """Each row's intersection over union; 1 where both masks are empty."""
+    """Each row's intersection over union; 1 where both masks are empty.
+
+    >>> iou(Rows(np.array(["1 4"]), np.array(["3 4"]))).round(4).tolist()
+    [0.3333]
+    """
     both, true, predicted = _sizes(rows)
     union = true + predicted - both
     return np.where(union > 0, both / np.maximum(union, 1), 1.0)
 
 
 def pooled_dice(rows: Rows) -> float:
-    """Dice coefficient of all pixels of all rows together; 1 where all masks are empty."""
+    """Dice coefficient of all pixels of all rows together; 1 where all masks are empty.
+
+    >>> round(pooled_dice(Rows(np.array(["1 4"]), np.array(["3 4"]))), 4)
+    0.5
+    """
     both, true, predicted = _sizes(rows)
     whole = rows.mean(true + predicted)
     return 2 * rows.mean(both) / whole if whole else 1.0

@@ -44,32 +44,56 @@ def _gain(hits: list[bool], wanted: int, k: int) -> float:
 
 
 def average_precisions(rows: Rows, *, k: int) -> Floats:
-    """Each row's average precision among its first k items."""
+    """Each row's average precision among its first k items.
+
+    >>> average_precisions(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
+    [0.5833]
+    """
     return _hits(rows, k, _average_precision)
 
 
 def gains(rows: Rows, *, k: int) -> Floats:
-    """Each row's normalized discounted cumulative gain among its first k items, each true item being worth 1."""
+    """Each row's normalized discounted cumulative gain among its first k items, each true item being worth 1.
+
+    >>> gains(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
+    [0.6934]
+    """
     return _hits(rows, k, _gain)
 
 
 def reciprocal_ranks(rows: Rows, *, k: int) -> Floats:
-    """One over the place of each row's first true item, 0 beyond k."""
+    """One over the place of each row's first true item, 0 beyond k.
+
+    >>> reciprocal_ranks(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
+    [0.5]
+    """
     return _hits(rows, k, lambda hits, wanted, k: 1 / (hits.index(True) + 1) if True in hits else 0.0)
 
 
 def recalls(rows: Rows, *, k: int) -> Floats:
-    """Share of each row's true items among its first k."""
+    """Share of each row's true items among its first k.
+
+    >>> recalls(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
+    [1.0]
+    """
     return _hits(rows, k, lambda hits, wanted, k: sum(hits) / wanted)
 
 
 def precisions(rows: Rows, *, k: int) -> Floats:
-    """Share of the k places that hold true items."""
+    """Share of the k places that hold true items.
+
+    >>> precisions(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
+    [0.6667]
+    """
     return _hits(rows, k, lambda hits, wanted, k: sum(hits) / k)
 
 
 def hit_rates(rows: Rows, *, k: int) -> Floats:
-    """1 for each row with a true item among its first k."""
+    """1 for each row with a true item among its first k.
+
+    >>> hit_rates(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
+    [1.0]
+    """
     return _hits(rows, k, lambda hits, wanted, k: float(any(hits)))
 
 
@@ -77,6 +101,9 @@ def group_gain(rows: Rows, *, k: int) -> float:
     """Mean over the groups of the gain of their rows ordered by score; equal scores share their places' discounts.
 
     Groups without a relevant row are left out.
+
+    >>> round(group_gain(Rows(np.array([1.0, 0.0, 2.0]), np.array([0.2, 0.9, 0.4]), group=np.array([0, 0, 1])), k=2), 4)
+    0.8155
     """
     scores = [_ndcg(part.truth, part.prediction, k) for part in groups_of(rows) if np.any(part.truth > 0)]
     return _mean(scores)
@@ -94,7 +121,11 @@ def _ndcg(relevance: Any, score: Any, k: int) -> float:
 
 
 def group_average_precision(rows: Rows) -> float:
-    """Mean over the groups of the average precision of their rows by score; groups without both classes are left out."""
+    """Mean over the groups of the average precision of their rows by score; groups without both classes are left out.
+
+    >>> round(group_average_precision(Rows(np.array([1.0, 0.0]), np.array([0.2, 0.9]), group=np.array([0, 0]))), 4)
+    0.5
+    """
     from scoring.metrics.binary import average_precision
 
     parts = [part for part in groups_of(rows) if 0 < np.count_nonzero(part.truth > 0) < len(part.truth)]
@@ -102,7 +133,12 @@ def group_average_precision(rows: Rows) -> float:
 
 
 def group_reciprocal_rank(rows: Rows) -> float:
-    """Mean over the groups of one over the place of the best relevant row; of equal scores the relevant one comes last."""
+    """Mean over the groups of one over the place of the best relevant row; of equal scores the relevant one comes last.
+
+    >>> rows = Rows(np.array([1.0, 0.0, 2.0]), np.array([0.2, 0.9, 0.4]), group=np.array([0, 0, 1]))
+    >>> float(round(group_reciprocal_rank(rows), 4))
+    0.75
+    """
     return _mean([_first_place(part) for part in groups_of(rows) if np.any(part.truth > 0)])
 
 

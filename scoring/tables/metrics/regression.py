@@ -21,17 +21,29 @@ _EARTH_KM: Final = 6371.0088
 
 
 def absolute_errors(rows: Rows) -> Any:
-    """Absolute differences."""
+    """Absolute differences.
+
+    >>> absolute_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.5, 0.0, 1.0]
+    """
     return np.abs(rows.truth - rows.prediction)
 
 
 def squared_errors(rows: Rows) -> Any:
-    """Squared differences."""
+    """Squared differences.
+
+    >>> squared_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.25, 0.0, 1.0]
+    """
     return (rows.truth - rows.prediction) ** 2
 
 
 def squared_log_errors(rows: Rows) -> Any:
-    """Squared differences of log(1 + value)."""
+    """Squared differences of log(1 + value).
+
+    >>> squared_log_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.0498, 0.0, 0.0498]
+    """
     for values, where in ((rows.truth, "the solution"), (rows.prediction, "prediction")):
         if np.any(values <= -1):
             raise ScoringInputError("out_of_range", where, "it holds values of -1 or below", "give values above -1")
@@ -39,25 +51,41 @@ def squared_log_errors(rows: Rows) -> Any:
 
 
 def percentage_errors(rows: Rows) -> Any:
-    """Absolute differences as a share of the truth (of 2.2e-16 where that is 0)."""
+    """Absolute differences as a share of the truth (of 2.2e-16 where that is 0).
+
+    >>> percentage_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.5, 0.0, 0.25]
+    """
     return absolute_errors(rows) / np.maximum(np.abs(rows.truth), np.finfo(np.float64).eps)
 
 
 def squared_percentage_errors(rows: Rows) -> Any:
-    """Squared differences as shares of the truth, which must not be 0."""
+    """Squared differences as shares of the truth, which must not be 0.
+
+    >>> squared_percentage_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.25, 0.0, 0.0625]
+    """
     if np.any(rows.truth == 0):
         raise undefined("a true value is 0", "choose another metric")
     return (absolute_errors(rows) / rows.truth) ** 2
 
 
 def symmetric_percentage_errors(rows: Rows) -> Any:
-    """Absolute differences over the mean of the absolute values; 0 where both are 0."""
+    """Absolute differences over the mean of the absolute values; 0 where both are 0.
+
+    >>> symmetric_percentage_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.4, 0.0, 0.2857]
+    """
     size = (np.abs(rows.truth) + np.abs(rows.prediction)) / 2
     return np.where(size > 0, absolute_errors(rows) / np.where(size > 0, size, 1.0), 0.0)
 
 
 def weighted_percentage_error(rows: Rows) -> float:
-    """Sum of absolute differences over the sum of absolute values."""
+    """Sum of absolute differences over the sum of absolute values.
+
+    >>> round(weighted_percentage_error(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.2143
+    """
     size = rows.mean(np.abs(rows.truth))
     if size == 0:
         raise undefined("all true values are 0", "choose another metric")
@@ -65,29 +93,49 @@ def weighted_percentage_error(rows: Rows) -> float:
 
 
 def median_absolute_error(rows: Rows) -> float:
-    """Median of the absolute differences."""
+    """Median of the absolute differences.
+
+    >>> round(median_absolute_error(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.5
+    """
     return float(np.median(absolute_errors(rows)))
 
 
 def max_error(rows: Rows) -> float:
-    """Largest absolute difference."""
+    """Largest absolute difference.
+
+    >>> round(max_error(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    1.0
+    """
     return float(np.max(absolute_errors(rows)))
 
 
 def huber_losses(rows: Rows, *, delta: float) -> Any:
-    """Half the square of small differences; beyond `delta` the loss grows as a line."""
+    """Half the square of small differences; beyond `delta` the loss grows as a line.
+
+    >>> huber_losses(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])), delta=0.5).round(4).tolist()
+    [0.125, 0.0, 0.375]
+    """
     gap = absolute_errors(rows)
     return np.where(gap <= delta, gap**2 / 2, delta * (gap - delta / 2))
 
 
 def log_cosh_losses(rows: Rows) -> Any:
-    """Logarithm of the hyperbolic cosine of the differences."""
+    """Logarithm of the hyperbolic cosine of the differences.
+
+    >>> log_cosh_losses(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.1201, 0.0, 0.4338]
+    """
     gap = absolute_errors(rows)
     return gap + np.log1p(np.exp(-2 * gap)) - np.log(2)
 
 
 def r_squared(rows: Rows) -> float:
-    """Share of the truth's variance that is explained, 1 minus squared errors over squared gaps from the mean."""
+    """Share of the truth's variance that is explained, 1 minus squared errors over squared gaps from the mean.
+
+    >>> round(r_squared(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.7321
+    """
     spread = rows.mean((rows.truth - rows.mean(rows.truth)) ** 2)
     if spread == 0:
         raise undefined("all true values are equal", "give each part values that differ")
@@ -95,7 +143,11 @@ def r_squared(rows: Rows) -> float:
 
 
 def explained_variance(rows: Rows) -> float:
-    """As `r_squared`, without the cost of a constant offset."""
+    """As `r_squared`, without the cost of a constant offset.
+
+    >>> round(explained_variance(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.75
+    """
     gap = rows.truth - rows.prediction
     spread = rows.mean((rows.truth - rows.mean(rows.truth)) ** 2)
     if spread == 0:
@@ -110,7 +162,11 @@ def _moments(rows: Rows, truth: Any, prediction: Any) -> tuple[float, float, flo
 
 
 def pearson(rows: Rows) -> float:
-    """Linear correlation; 0 for constant predictions."""
+    """Linear correlation; 0 for constant predictions.
+
+    >>> round(pearson(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    1.0
+    """
     return _correlation(rows, rows.truth, rows.prediction)
 
 
@@ -122,7 +178,11 @@ def _correlation(rows: Rows, truth: Any, prediction: Any) -> float:
 
 
 def spearman(rows: Rows) -> float:
-    """Correlation of the ranks, equal values sharing their mean rank; 0 for constant predictions."""
+    """Correlation of the ranks, equal values sharing their mean rank; 0 for constant predictions.
+
+    >>> round(spearman(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    1.0
+    """
     return _correlation(rows, _ranks(rows.truth), _ranks(rows.prediction))
 
 
@@ -132,7 +192,11 @@ def _ranks(values: Any) -> Floats:
 
 
 def kendall(rows: Rows) -> float:
-    """Kendall's tau-b: pairs in the same order less pairs in the other; 0 for constant predictions."""
+    """Kendall's tau-b: pairs in the same order less pairs in the other; 0 for constant predictions.
+
+    >>> round(kendall(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    1.0
+    """
     from scipy.stats import kendalltau
 
     if np.ptp(rows.truth) == 0:
@@ -141,7 +205,11 @@ def kendall(rows: Rows) -> float:
 
 
 def concordance_correlation(rows: Rows) -> float:
-    """Lin's concordance correlation: correlation that an offset or another scale lowers."""
+    """Lin's concordance correlation: correlation that an offset or another scale lowers.
+
+    >>> round(concordance_correlation(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.7887
+    """
     true_spread, spread, joint = _moments(rows, rows.truth, rows.prediction)
     offset = (rows.mean(rows.truth) - rows.mean(rows.prediction)) ** 2
     if true_spread + spread + offset == 0:
@@ -150,19 +218,32 @@ def concordance_correlation(rows: Rows) -> float:
 
 
 def mean_column_rmse(rows: Rows) -> float:
-    """Mean over the columns of their root mean squared errors."""
+    """Mean over the columns of their root mean squared errors.
+
+    >>> round(mean_column_rmse(Rows(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 3.0], [3.0, 4.0]]))), 4)
+    0.3536
+    """
     if rows.weight is None:
         return scoring.root_mean_squared_error(rows.truth, rows.prediction)
     return float(np.mean(np.sqrt(np.average(squared_errors(rows), weights=rows.weight, axis=0))))
 
 
 def column_absolute_errors(rows: Rows) -> Any:
-    """Each row's mean absolute difference over its columns."""
+    """Each row's mean absolute difference over its columns.
+
+    >>> rows = Rows(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 3.0], [3.0, 4.0]]))
+    >>> column_absolute_errors(rows).round(4).tolist()
+    [0.5, 0.0]
+    """
     return absolute_errors(rows).mean(axis=1)
 
 
 def deviances(rows: Rows, *, power: float) -> Any:
-    """Unit deviances of a Tweedie distribution: power 1 is Poisson's, 2 is gamma's."""
+    """Unit deviances of a Tweedie distribution: power 1 is Poisson's, 2 is gamma's.
+
+    >>> deviances(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])), power=1.5).round(4).tolist()
+    [0.165, 0.0, 0.1658]
+    """
     truth, mean = rows.truth.astype(np.float64), rows.prediction.astype(np.float64)
     if np.any(truth < 0) or (power >= 2 and np.any(truth == 0)):
         raise undefined(
@@ -180,17 +261,29 @@ def deviances(rows: Rows, *, power: float) -> Any:
 
 
 def poisson_deviances(rows: Rows) -> Any:
-    """Unit deviances of the Poisson distribution."""
+    """Unit deviances of the Poisson distribution.
+
+    >>> poisson_deviances(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.1891, 0.0, 0.3015]
+    """
     return deviances(rows, power=1)
 
 
 def gamma_deviances(rows: Rows) -> Any:
-    """Unit deviances of the gamma distribution."""
+    """Unit deviances of the gamma distribution.
+
+    >>> gamma_deviances(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.1443, 0.0, 0.0913]
+    """
     return deviances(rows, power=2)
 
 
 def distances_km(rows: Rows) -> Any:
-    """Great-circle distances in km on a sphere of the earth's mean radius."""
+    """Great-circle distances in km on a sphere of the earth's mean radius.
+
+    >>> distances_km(Rows(np.array([[52.5, 13.4]]), np.array([[48.1, 11.6]]))).round(4).tolist()
+    [505.6437]
+    """
     latitude, longitude = np.radians(rows.truth).T
     other_latitude, other_longitude = np.radians(rows.prediction).T
     part = np.sin((latitude - other_latitude) / 2) ** 2

@@ -20,13 +20,23 @@ def _parts(rows: Rows) -> tuple[Any, Any, Any]:
 
 
 def scaled_errors(rows: Rows) -> Any:
-    """Absolute differences over the row's scale."""
+    """Absolute differences over the row's scale.
+
+    >>> rows = Rows(np.array([[5.0, 2.0], [7.0, 2.0]]), np.array([4.0, 7.0]), group=np.array([0, 0]))
+    >>> scaled_errors(rows).round(4).tolist()
+    [0.5, 0.0]
+    """
     truth, scale, prediction = _parts(rows)
     return np.abs(truth - prediction) / scale
 
 
 def root_scaled_error(rows: Rows) -> float:
-    """Mean over the series of the root of the mean squared difference over the scale, weighted by the series' weight."""
+    """Mean over the series of the root of the mean squared difference over the scale, weighted by the series' weight.
+
+    >>> rows = Rows(np.array([[5.0, 2.0], [7.0, 2.0]]), np.array([4.0, 7.0]), group=np.array([0, 0]))
+    >>> round(root_scaled_error(rows), 4)
+    0.5
+    """
     parts = groups_of(rows)
     roots = [float(np.sqrt(np.mean(_squared(part)))) for part in parts]
     weights = None if rows.weight is None else [float(np.mean(part.weight)) for part in parts]  # type: ignore[arg-type]  # as the rows

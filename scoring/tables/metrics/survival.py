@@ -32,12 +32,20 @@ def _columns(rows: Rows) -> tuple[Any, Any, Any]:
 
 
 def concordance_of_times(rows: Rows) -> float:
-    """Concordance of predicted times."""
+    """Concordance of predicted times.
+
+    >>> round(concordance_of_times(Rows(np.array([[2.0, 1.0], [5.0, 0.0], [3.0, 1.0]]), np.array([1.0, 4.0, 5.0]))), 4)
+    0.6667
+    """
     return _concordance(*_columns(rows))
 
 
 def concordance_of_risks(rows: Rows) -> float:
-    """Concordance of predicted risks: a higher risk is a shorter time."""
+    """Concordance of predicted risks: a higher risk is a shorter time.
+
+    >>> round(concordance_of_risks(Rows(np.array([[2.0, 1.0], [5.0, 0.0], [3.0, 1.0]]), np.array([1.0, 4.0, 5.0]))), 4)
+    0.3333
+    """
     time, event, risk = _columns(rows)
     return _concordance(time, event, -risk)
 

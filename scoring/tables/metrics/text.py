@@ -27,7 +27,11 @@ def _normal(text: str) -> list[str]:
 
 
 def exact_matches(rows: Rows) -> Floats:
-    """1 where both texts have the same words, but for case, punctuation and articles."""
+    """1 where both texts have the same words, but for case, punctuation and articles.
+
+    >>> exact_matches(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))).round(4).tolist()
+    [0.0]
+    """
     return np.array([float(_normal(truth) == _normal(prediction)) for truth, prediction in _pairs(rows)])
 
 
@@ -40,7 +44,11 @@ def _token_f1(truth: str, prediction: str) -> float:
 
 
 def token_f1(rows: Rows) -> Floats:
-    """Each row's F1 of the words that both texts share."""
+    """Each row's F1 of the words that both texts share.
+
+    >>> token_f1(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))).round(4).tolist()
+    [0.5]
+    """
     return np.array([_token_f1(*pair) for pair in _pairs(rows)])
 
 
@@ -67,12 +75,20 @@ def _error_rate(rows: Rows, units: Callable[[str], Sequence[str]]) -> float:
 
 
 def word_error_rate(rows: Rows) -> float:
-    """Edits of words over the number of true words, all rows together."""
+    """Edits of words over the number of true words, all rows together.
+
+    >>> round(word_error_rate(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))), 4)
+    0.6667
+    """
     return _error_rate(rows, str.split)
 
 
 def character_error_rate(rows: Rows) -> float:
-    """Edits of characters over the number of true characters, all rows together."""
+    """Edits of characters over the number of true characters, all rows together.
+
+    >>> round(character_error_rate(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))), 4)
+    0.5
+    """
     return _error_rate(rows, tuple)
 
 
@@ -93,12 +109,20 @@ def _rouge_l(truth: str, prediction: str) -> float:
 
 
 def rouge_l(rows: Rows) -> Floats:
-    """Each row's F1 of the longest common subsequence of words."""
+    """Each row's F1 of the longest common subsequence of words.
+
+    >>> rouge_l(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))).round(4).tolist()
+    [0.3333]
+    """
     return np.array([_rouge_l(*pair) for pair in _pairs(rows)])
 
 
 def bleu(rows: Rows) -> float:
-    """BLEU of the corpus, by sacrebleu."""
+    """BLEU of the corpus, by sacrebleu.
+
+    >>> round(bleu(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))), 4)
+    0.0
+    """
     from sacrebleu.metrics.bleu import BLEU
 
     return float(
@@ -107,7 +131,11 @@ def bleu(rows: Rows) -> float:
 
 
 def chrf(rows: Rows) -> float:
-    """chrF of the corpus, by sacrebleu."""
+    """chrF of the corpus, by sacrebleu.
+
+    >>> round(chrf(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))), 4)
+    13.3156
+    """
     from sacrebleu.metrics.chrf import CHRF
 
     return float(

@@ -27,7 +27,7 @@ def test_a_point_is_told_with_its_series_its_value_and_its_moment() -> None:
 def test_a_note_says_whose_a_point_is_and_stands_in_the_table() -> None:
     drawn = chart(Series("Best", [time_point(START, 0.5, "0.50", "Cats")]))
     assert drawn.spec["series"][0]["points"][0][2] == "Cats: 0.50, 2030-05-01 12:00 UTC"
-    assert (drawn.has_notes, drawn.names_series) == (True, False)
+    assert (drawn.rows[0][0], drawn.has_names) == ("Cats", True)
 
 
 def test_the_table_has_the_points_of_all_series_in_their_order() -> None:

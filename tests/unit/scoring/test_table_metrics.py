@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,11 @@ SEEDS = (1, 2)
 def test_every_metric_has_a_reference() -> None:
     assert set(REFERENCES) == set(TABLE_METRICS)
     assert len(TABLE_METRICS) >= 45
+
+
+def test_every_metric_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "tables.md").read_text()
+    assert [name for name in TABLE_METRICS if f"| `{name}`" not in page] == []
 
 
 @EVERY

@@ -6,6 +6,7 @@ import gzip
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -210,6 +211,13 @@ def test_a_baseline_is_learnt_from_the_training_data() -> None:
     assert table.row(0) == (1, 0.25, 0.5, 0.25)
 
 
-def test_rows_are_matched_by_id_in_any_order() -> None:
-    shuffled = TABLE.select("id", "price").sample(fraction=1.0, shuffle=True, seed=3)
-    assert in_order_of(TABLE["id"], shuffled, "id").equals(TABLE.select("id", "price"))
+@pytest.mark.parametrize(
+    "ids", [range(60), range(60, 0, -1), [7**place % 10**12 for place in range(60)], [f"id {place * 7 % 60}" for place in range(60)]],
+    ids=["in order", "backwards", "sparse", "text"],
+)  # fmt: skip
+def test_rows_are_matched_by_id_in_any_order(ids: Any) -> None:
+    table = pl.DataFrame(
+        {"id": pl.Series(ids).cast(pl.Int64 if isinstance(ids[0], int) else pl.String), "price": range(60)}
+    )
+    shuffled = table.sample(fraction=1.0, shuffle=True, seed=3)
+    assert in_order_of(table["id"], shuffled, "id").equals(table)
