@@ -39,6 +39,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "sitemap": ("get", EVERYBODY, {}),
     "robots": ("get", EVERYBODY, {}),
     "web:index": ("get", EVERYBODY, {}),
+    "web:brand-colours": ("get", EVERYBODY, {}),
+    "web:brand-sign": ("get", "", {EVERYBODY: 404}),  # there is none
+    "web:legal": ("get", "", {EVERYBODY: 404}),
     "web:series": ("get", EVERYBODY, {}),
     "web:overview": ("get", EVERYBODY, {}),
     "web:data": ("get", EVERYBODY, {}),
@@ -327,6 +330,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         "codabench:queue": {"pk": site.queue.pk},
         "codabench:task": {"pk": site.phase.tasks.get().pk},
         "web:download": {"name": "starting_kit"},
+        "web:legal": {"name": "imprint"},
         "api:file": {"name": "starting_kit"},
         "web:image": {"name": "plot.png"},
         "web:public-team": {"key": site.team.key},

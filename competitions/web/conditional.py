@@ -7,13 +7,14 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Any, Final
 
+from django.conf import settings
 from django.db.models import Model
 from django.http import HttpRequest
 
 from competitions.catalog.models import Leaderboard
 from competitions.web.visit import Visit
 
-RELEASE: Final = version("podium")  # a new release may draw the page differently
+RELEASE: Final = f"{version('podium')} {settings.BRAND}"  # a new release, or another brand, draws the page differently
 
 
 def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:

@@ -27,6 +27,21 @@ def cleaned(form: forms.Form) -> dict[str, Any]:
     return form.cleaned_data
 
 
+class SearchForm(forms.Form):
+    """What a list of competitions is narrowed by, from its address."""
+
+    q = forms.CharField(required=False, max_length=100, label="Search")
+    show = forms.ChoiceField(
+        required=False, label="Show",
+        choices=[("", "All"), ("own", "Yours"), ("running", "Running"), ("coming", "Coming"), ("past", "Past")],
+    )  # fmt: skip
+    order = forms.ChoiceField(
+        required=False,
+        label="Order",
+        choices=[("", "Newest first"), ("closing", "Closing soon"), ("teams", "Most teams")],
+    )
+
+
 class TeamNameForm(forms.Form):
     name = forms.CharField(required=False)
 

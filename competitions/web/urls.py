@@ -3,6 +3,7 @@
 from django.urls import path
 
 from competitions.web.views import (
+    branding,
     competitions,
     entries,
     leaderboard,
@@ -26,6 +27,9 @@ urlpatterns = [
     path("organize/exports/<int:pk>/file/", organize.bundle_export_file, name="bundle-export-file"),
     path("organize/competitions/<slug:slug>/clone/", organize.bundle_clone, name="bundle-clone"),
     path("", competitions.index, name="index"),
+    path("brand.css", branding.colours, name="brand-colours"),
+    path("brand/sign", branding.sign, name="brand-sign"),
+    path("about/<slug:name>/", branding.legal, name="legal"),
     path("series/<slug:slug>/", competitions.series, name="series"),
     path("competitions/<slug:slug>/", competitions.overview, name="overview"),
     path("competitions/<slug:slug>/data/", competitions.data, name="data"),

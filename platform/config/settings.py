@@ -14,6 +14,7 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from core.branding import LEGAL_PAGES, Brand, brand_checked
 from core.logs import configure_structlog, logging_config
 from workers.protocol.images import ImageNameInvalid, parse_image
 
@@ -25,7 +26,8 @@ env = environ.FileAwareEnv()
 EMBEDDED = not env.str("DATABASE_URL", default="")
 DEBUG = env.bool("PODIUM_DEBUG", default=False)
 SHOW_STYLEGUIDE = DEBUG
-DATA_DIR = Path(env.str("PODIUM_DATA_DIR", default=str(BASE_DIR / "var" / "podium"))).resolve()
+# Processes of the site start in different folders: a relative one is meant from the checkout.
+DATA_DIR: Path = (BASE_DIR / env.str("PODIUM_DATA_DIR", default="var/podium")).resolve()
 SITE_URL = env.str("PODIUM_SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
 HTTPS = SITE_URL.startswith("https://")
 BEHIND_PROXY = env.bool("PODIUM_BEHIND_PROXY", default=False)
@@ -124,10 +126,21 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "competitions.web.refused_forms.entered",
+                "core.branding.brand_context",
             ],
         },
     }
 ]
+
+# --- the site's own look --------------------------------------------------------------------------------------------
+_own = Brand()
+_logo = env.str("PODIUM_SITE_LOGO", default="")
+BRAND = brand_checked(Brand(
+    name=env.str("PODIUM_SITE_NAME", default=_own.name), summary=env.str("PODIUM_SITE_SUMMARY", default=_own.summary),
+    footer=env.str("PODIUM_SITE_FOOTER", default=""), accent=env.str("PODIUM_ACCENT", default=""),
+    accent_dark=env.str("PODIUM_ACCENT_DARK", default=""), logo=Path(_logo) if _logo else None,
+    legal={name: source for name in LEGAL_PAGES if (source := env.str(f"PODIUM_{name.upper()}", default=""))},
+))  # fmt: skip
 
 # --- database -------------------------------------------------------------------------------------------------------
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'podium.sqlite3'}")}

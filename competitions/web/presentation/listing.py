@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
@@ -15,7 +15,10 @@ from competitions.teams.services import team_count
 from competitions.web.presentation.timeline import Deadline, next_deadline
 
 OWN, RUNNING, COMING, OTHERS = range(4)
+MAX_WORDS: Final = 8  # of one search
 GROUPS: Final = {OWN: "Your competitions", RUNNING: "Running", COMING: "Coming", OTHERS: "Past"}
+SHOWN: Final = {"own": OWN, "running": RUNNING, "coming": COMING, "past": OTHERS}  # as addresses say it
+ORDERS: Final = {"newest": "-created_at", "closing": "closes_first_at", "teams": "-team_count"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,19 @@ def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competitio
     )
     seen = Competition.objects.visible_to(user).select_related("series").prefetch_related("phases")
     return seen.annotate(group=group, team_count=team_count()).order_by(F("group"), "-created_at")
+
+
+def narrowed(rows: QuerySet[Any], now: datetime, *, words: str, show: str, order: str) -> QuerySet[Any]:
+    """Of `listed_for`, those in which every word occurs in title, subtitle or host; of one group, and in another order within it."""
+    for word in words.split()[:MAX_WORDS]:
+        rows = rows.filter(Q(title__icontains=word) | Q(subtitle__icontains=word) | Q(host__icontains=word))
+    if show:
+        rows = rows.filter(group=SHOWN[show])
+    if order == "closing":
+        still_open = Phase.objects.filter(competition=OuterRef("pk"), closes_at__gt=now).order_by("closes_at")
+        rows = rows.annotate(closes_first_at=Subquery(still_open.values("closes_at")[:1]))
+        return rows.order_by("group", F("closes_first_at").asc(nulls_last=True), "-created_at")
+    return rows.order_by("group", ORDERS[order or "newest"], "-created_at")
 
 
 def _takes_part(user: User) -> Exists:

@@ -23,8 +23,8 @@ from competitions.resources.storage import open_stored
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
-from competitions.web.forms import JoinForm, cleaned
-from competitions.web.presentation.listing import cards_of, listed_for
+from competitions.web.forms import JoinForm, SearchForm, cleaned
+from competitions.web.presentation.listing import cards_of, listed_for, narrowed
 from competitions.web.visit import Visit, visit
 from competitions.winners.models import Place
 from competitions.winners.services import places_to_answer
@@ -39,10 +39,21 @@ def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    page = Paginator(listed_for(request.user, now), 24).get_page(request.GET.get("page"))
+    form, listed = SearchForm(request.GET), listed_for(request.user, now)
+    if form.is_valid():
+        asked = form.cleaned_data
+        listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"])
+    page = Paginator(listed, 24).get_page(request.GET.get("page"))
     places = places_to_answer(request.user) if isinstance(request.user, User) else Place.objects.none()
     shown = places.select_related("lane__leaderboard__phase__competition")
-    return render(request, "web/index.html", {"page": page, "cards": cards_of(page, now), "places": shown})
+    context = {
+        "page": page,
+        "cards": cards_of(page, now),
+        "places": shown,
+        "form": form,
+        "is_search": any(form.data.get(name) for name in form.fields),
+    }
+    return render(request, "web/index.html", context)
 
 
 @require_safe

@@ -1,0 +1,42 @@
+"""What the operator of a site sets: colours, sign, imprint and privacy."""
+
+from pathlib import Path
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+
+from competitions.web.text import markdown
+from core.branding import LEGAL_PAGES, LOGO_TYPES
+
+KEPT_S = 3600  # a new brand is there within an hour
+
+
+@require_safe
+@cache_control(public=True, max_age=KEPT_S)
+def colours(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(settings.BRAND.css, content_type="text/css; charset=utf-8")
+
+
+@require_safe
+@cache_control(public=True, max_age=KEPT_S)
+def sign(request: HttpRequest) -> HttpResponseBase:
+    logo = settings.BRAND.logo
+    if logo is None:
+        raise Http404
+    return HttpResponse(logo.read_bytes(), content_type=LOGO_TYPES[logo.suffix.lower()])
+
+
+@require_safe
+def legal(request: HttpRequest, name: str) -> HttpResponseBase:
+    """The imprint or the privacy page, from the operator's file of Markdown or at another address."""
+    source = settings.BRAND.legal.get(name)
+    if source is None:
+        raise Http404
+    if source.startswith("https://"):
+        return redirect(source)
+    return render(
+        request, "web/legal.html", {"title": LEGAL_PAGES[name], "text": markdown(Path(source).read_text("utf-8"))}
+    )
