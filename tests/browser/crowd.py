@@ -22,6 +22,7 @@ def crowd(organizer: User, queue: Queue, now: datetime) -> None:
     from competitions.catalog.models import Column, Leaderboard
     from competitions.leaderboards.models import DailyRank
     from competitions.leaderboards.reading.board import all_rows
+    from competitions.leaderboards.services import milestones_rebuild
     from competitions.teams.models import Team
     from tests.browser.seeding import competition, person, phase
 
@@ -44,6 +45,7 @@ def crowd(organizer: User, queue: Queue, now: datetime) -> None:
     made[OWN] = own
     place.submit(cora)
     write_rows(board, made, now, chosen)
+    milestones_rebuild(board)
     ranks = [(row.entry.team_id, row.rank) for row in all_rows(board) if row.rank]
     DailyRank.objects.bulk_create(
         DailyRank(leaderboard=board, team_id=team, rank=max(1, rank + chosen.choice((-7, -1, 0, 0, 2, 12))))

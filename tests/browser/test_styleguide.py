@@ -91,6 +91,16 @@ def test_a_chart_tells_its_values_to_the_keyboard_and_has_a_table_behind_it(new_
     expect(page.locator(".chart tbody tr")).to_have_count(8)
 
 
+def test_a_chart_tells_the_value_that_is_pointed_at(new_visitor: NewVisitor) -> None:
+    page = new_visitor().visit("/styleguide/")
+    chart = page.locator("canvas[aria-roledescription=chart]")
+    chart.hover(position={"x": 60, "y": 60})
+    told = "one => { const { opacity, body } = Chart.getChart(one).tooltip; return [opacity, body[0].lines[0]] }"
+    opacity, text = chart.evaluate(told)
+    assert opacity == 1
+    assert text.startswith("Éva és a többiek: 0.61, ")
+
+
 def test_a_chart_is_a_table_without_script(new_visitor: NewVisitor) -> None:
     page = new_visitor(java_script_enabled=False).visit("/styleguide/")
     expect(page.locator(".chart-area")).to_be_hidden()

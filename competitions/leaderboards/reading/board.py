@@ -135,12 +135,15 @@ def sorted_page(
     )
     if before:
         at = read_cursor(before)
-        ahead = cells.filter(Q(sort_value__lt=at.value) | Q(sort_value=at.value, entry__lt=at.pk))
+        ahead = cells.filter(
+            Q(sort_value__lt=at.value) | Q(sort_value=at.value, entry__lt=at.pk), sort_value__lte=at.value
+        )
         found = list(ahead.reverse()[: size + 1])
         return _sorted(board, list(reversed(found[:size])), is_first=len(found) <= size, has_more=True)
     if cursor:
         at = read_cursor(cursor)
-        cells = cells.filter(Q(sort_value__gt=at.value) | Q(sort_value=at.value, entry__gt=at.pk))
+        behind = Q(sort_value__gt=at.value) | Q(sort_value=at.value, entry__gt=at.pk)
+        cells = cells.filter(behind, sort_value__gte=at.value)
     found = list(cells[: size + 1])
     if not found and not cursor and board.entry_count:
         raise UnknownSort(key)
@@ -207,7 +210,8 @@ def _after(cursor: Cursor) -> Q:
     behind = Q(achieved_at__gt=cursor.achieved_at) | Q(achieved_at=cursor.achieved_at, id__gt=cursor.pk)
     if cursor.tie_key:
         behind = Q(tie_key__gt=cursor.tie_key) | Q(tie_key=cursor.tie_key) & behind
-    return Q(rank_value__gt=cursor.value) | Q(rank_value=cursor.value) & behind
+    behind = Q(rank_value__gt=cursor.value) | Q(rank_value=cursor.value) & behind
+    return Q(rank_value__gte=cursor.value) & behind  # said once more, for the index to begin there
 
 
 def _ahead_of(cursor: Cursor) -> Q:
@@ -215,7 +219,8 @@ def _ahead_of(cursor: Cursor) -> Q:
     ahead = Q(achieved_at__lt=cursor.achieved_at) | Q(achieved_at=cursor.achieved_at, id__lt=cursor.pk)
     if cursor.tie_key:
         ahead = Q(tie_key__lt=cursor.tie_key) | Q(tie_key=cursor.tie_key) & ahead
-    return Q(rank_value__lt=cursor.value) | Q(rank_value=cursor.value) & ahead
+    ahead = Q(rank_value__lt=cursor.value) | Q(rank_value=cursor.value) & ahead
+    return Q(rank_value__lte=cursor.value) & ahead
 
 
 def make_cursor(entry: Entry) -> str:

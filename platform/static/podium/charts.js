@@ -47,6 +47,8 @@
       grace: spec.min === undefined && spec.scale === "number" ? "5%" : 0,
       min: spec.min,
       max: spec.max,
+      suggestedMin: spec.suggestedMin,
+      suggestedMax: spec.suggestedMax,
       border: { display: false },
       grid: { color: token("line"), display: position === "left" || spec.scale === "rank" },
       title: { display: Boolean(spec.title), text: spec.title, color: token("ink-soft") },
@@ -133,16 +135,15 @@
     },
   });
 
-  const inView = (spec) => {
-    const values = spec.series.flatMap(({ points }) => points.map(([, y]) => y));
-    if (spec.y.min !== undefined || !spec.levels.length || !values.length) return spec;
-    const all = [...values, ...spec.levels.map(({ value }) => value)];
-    const room = 0.05 * (Math.max(...all) - Math.min(...all));
-    return { ...spec, y: { ...spec.y, min: Math.min(...all) - room, max: Math.max(...all) + room } };
+  // What the values are compared with lies on the chart, too.
+  const withLevels = (spec) => {
+    const values = spec.levels.map(({ value }) => value);
+    if (!values.length) return spec;
+    return { ...spec, y: { ...spec.y, suggestedMin: Math.min(...values), suggestedMax: Math.max(...values) } };
   };
 
   const draw = (figure) => {
-    const spec = inView(JSON.parse(document.getElementById(figure.dataset.chart).textContent));
+    const spec = withLevels(JSON.parse(document.getElementById(figure.dataset.chart).textContent));
     const canvas = figure.querySelector("canvas");
     const known = Chart.getChart(canvas);
     if (known) known.destroy();
