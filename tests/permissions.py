@@ -89,6 +89,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-fact-sheet": ("get", "MOR", {"A": 302, "STX": 404}),
     "organize:start": ("get", SIGNED_IN, {"A": 302}),
     "organize:overview": ("get", "OR", {"A": 302, "SMTX": 404}),
+    "organize:submissions": ("get", "OR", {"A": 302, "SMTX": 404}),
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
     **{
@@ -312,7 +313,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """What stands in this one address otherwise than in most."""
     site, arguments = permissions.site, permissions.arguments
     kit = site.phase.starting_kit
-    if name.startswith("organize:") and name != "organize:overview":
+    if name.startswith("organize:") and name not in ("organize:overview", "organize:submissions"):
         return {"key": arguments["draft"], "slug": "program"}
     if ":merge-" in name:
         return {"key": arguments["merge"]}

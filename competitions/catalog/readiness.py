@@ -75,6 +75,10 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
         yield ReadinessWarning(
             "quota_zero", phase.name, "A quota of 0 lets nobody submit. Leave it empty for unlimited."
         )
+    if "table" in (phase.prediction_format or {}) and phase.sample_submission_id is None:
+        yield ReadinessWarning(
+            "no_sample", phase.name, "There is no sample submission, so wrong ids of tables show only when they are scored. Add one."
+        )  # fmt: skip
     for task in tasks:
         if has_foreign_image(task, phase):
             yield ReadinessWarning("image_of_task", f"{phase.name}, {task.name}", foreign_image_text(task, phase))

@@ -15,4 +15,4 @@ class OrganizeConfig(AppConfig):
 
         jobs.register(RECOGNITION)
         jobs.register(BUILD)
-        reconciler_step("days_counted", count_days, every=timedelta(minutes=2))
+        reconciler_step("days_counted", count_days, every=timedelta(minutes=1))

@@ -121,3 +121,17 @@ class FilesMissing(Refusal):
         super().__init__(
             "Upload the files of this step first, and wait until they are read. Replace or remove those that cannot be used."
         )
+
+
+class NothingChosen(Refusal):
+    code, http_status = "nothing_chosen", 422
+
+    def __init__(self) -> None:
+        super().__init__("No submission was chosen. Tick those that you mean, then choose what to do.")
+
+
+class ReasonMissing(Refusal):
+    code, http_status = "reason_missing", 422
+
+    def __init__(self) -> None:
+        super().__init__("Give the reason: the team reads it, and it is public.")

@@ -10,6 +10,7 @@ urlpatterns = [
     path("begin/", start.begin, name="begin"),
     path("ask/", start.ask, name="ask"),
     path("competitions/<slug:slug>/", workspace.overview, name="overview"),
+    path("competitions/<slug:slug>/submissions/", workspace.submissions, name="submissions"),
     path("<uuid:key>/", draft.current, name="draft"),
     path("<uuid:key>/trial/", build.trial, name="trial"),
     path("<uuid:key>/trial/build/", build.build, name="build"),

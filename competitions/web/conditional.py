@@ -14,7 +14,8 @@ from django.http import HttpRequest
 from competitions.catalog.models import Leaderboard
 from competitions.web.visit import Visit
 
-RELEASE: Final = f"{version('podium')} {settings.BRAND}"  # a new release, or another brand, draws the page differently
+# A new release, or another brand, draws the page differently.
+RELEASE: Final = f"{version('podium')}-{hashlib.sha256(repr(settings.BRAND).encode()).hexdigest()[:8]}"
 
 
 def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:

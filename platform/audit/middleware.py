@@ -13,11 +13,12 @@ from audit.models import AuditEntry
 HARMLESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 SECRETS: Final = ("password", "secret", "token", "csrf", "otp")
 ONE_TIME_CODE: Final = "code"  # in whole: `accepts_code` is no secret
+ORGANIZING: Final = "organize"  # the pages of organizers, who need not be staff
 MAX_FIELDS, MAX_CHARS = 100, 200
 
 
 class AuditMiddleware:
-    """Keeps every request of staff that is not harmless, with the answer's status, refused ones too."""
+    """Keeps every request that is not harmless of staff, and of whoever organizes, with the answer's status, refused ones too."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -26,7 +27,10 @@ class AuditMiddleware:
         before = request.user if request.method not in HARMLESS else None  # who signs out is nobody afterwards
         response = self._get_response(request)
         if request.method not in HARMLESS:
-            actor = next((user for user in (request.user, before) if isinstance(user, User) and user.is_staff), None)
+            match = request.resolver_match
+            organizes = match is not None and match.namespace == ORGANIZING
+            people = (user for user in (request.user, before) if isinstance(user, User))
+            actor = next((user for user in people if user.is_staff or organizes), None)
             if actor is not None:
                 record(request, actor, response.status_code)
         return response

@@ -14,7 +14,7 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from core.branding import LEGAL_PAGES, Brand, brand_checked
+from core.branding import Brand, brand_checked
 from core.logs import configure_structlog, logging_config
 from workers.protocol.images import ImageNameInvalid, parse_image
 
@@ -139,7 +139,13 @@ BRAND = brand_checked(Brand(
     name=env.str("PODIUM_SITE_NAME", default=_own.name), summary=env.str("PODIUM_SITE_SUMMARY", default=_own.summary),
     footer=env.str("PODIUM_SITE_FOOTER", default=""), accent=env.str("PODIUM_ACCENT", default=""),
     accent_dark=env.str("PODIUM_ACCENT_DARK", default=""), logo=Path(_logo) if _logo else None,
-    legal={name: source for name in LEGAL_PAGES if (source := env.str(f"PODIUM_{name.upper()}", default=""))},
+    legal={
+        name: source
+        for name, source in (
+            ("imprint", env.str("PODIUM_IMPRINT", default="")), ("privacy", env.str("PODIUM_PRIVACY", default="")),
+        )
+        if source
+    },
 ))  # fmt: skip
 
 # --- database -------------------------------------------------------------------------------------------------------

@@ -60,16 +60,36 @@ def in_order_of(ids: pl.Series, table: pl.DataFrame, id_column: str) -> pl.DataF
     return table.select(pl.lit(ids).alias(id_column), pl.exclude(id_column).gather(places))
 
 
+def holds_all(found: pl.Series, ids: pl.Series) -> bool:
+    """Whether each id is among the values, which have the type of the ids and no gaps.
+
+    >>> holds_all(pl.Series([3, 1, 2]), pl.Series([1, 2])), holds_all(pl.Series(["a"]), pl.Series(["b"]))
+    (True, False)
+    """
+    if (size := _table_size(ids)) is None or _table_size(found) is None:
+        return ids.is_in(found.implode()).all()
+    values = found.to_numpy()
+    is_there = np.zeros(max(size, int(values.max()) + 1), dtype=np.bool_)
+    is_there[values] = True
+    return bool(is_there[ids.to_numpy()].all())
+
+
+def _table_size(ids: pl.Series) -> int | None:
+    """How long a table is in which ids are looked up by their number; None where they are text, negative or far apart."""
+    if ids.dtype != pl.Int64 or not len(ids):
+        return None
+    low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
+    return high + 1 if low >= 0 and high < _SPARSE * len(ids) else None
+
+
 def _places(found: pl.Series, ids: pl.Series) -> NDArray[Any]:
-    """Where each id stands in `found`. Looking numbers up in a table, or two sorts, cost a fraction of a join that keeps an order."""
-    rows = np.arange(len(ids))
+    """Where each id stands in `found`. Looking numbers up, or two sorts, cost a fraction of a join that keeps an order."""
+    rows = np.arange(len(ids), dtype=np.uint32)
+    if (size := _table_size(ids)) is not None:
+        table = np.empty(size, dtype=rows.dtype)
+        table[found.to_numpy()] = rows
+        return np.asarray(table[ids.to_numpy()])
     places = np.empty_like(rows)
-    if ids.dtype == pl.Int64:
-        low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
-        if high - low < _SPARSE * len(ids):
-            table = np.empty(high - low + 1, dtype=rows.dtype)
-            table[found.to_numpy() - low] = rows
-            return np.asarray(table[ids.to_numpy() - low])
     places[ids.arg_sort().to_numpy()] = found.arg_sort().to_numpy()
     return places
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.align import as_ids
+from scoring.tables.align import as_ids, holds_all
 from scoring.tables.files import LIMIT_BYTES, Source, opened, read_source
 from scoring.tables.formats import listed
 from scoring.tables.schema import Column, TableSchema
@@ -174,7 +174,12 @@ def _require_ids(source: Source, found: pl.Series, schema: TableSchema, ids: pl.
     if ids is not None and found.equals(ids, check_names=False):
         return
     name = schema.id_column
-    if ids is not None and len(found) == len(ids) and ids.cast(found.dtype).is_in(found.implode()).all():
+    if (
+        ids is not None
+        and len(found) == len(ids)
+        and not found.null_count()
+        and holds_all(found, ids.cast(found.dtype))
+    ):
         return  # as many as are asked for, and each of those is there
     if found.null_count():
         raise ScoringInputError(

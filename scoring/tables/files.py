@@ -207,10 +207,10 @@ def _header(source: Source) -> tuple[list[str], str]:
 
 def _without_blank_end(table: pl.DataFrame) -> pl.DataFrame:
     """Without the rows of blank lines at the end; others stay, so that the numbers of lines do."""
-    height = table.height
-    while height and all(cell is None for cell in table.row(height - 1)):
-        height -= 1
-    return table.head(height)
+    if not table.height or any(cell is not None for cell in table.row(-1)):
+        return table
+    held = table.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
+    return table.head(int(held[-1]) + 1 if len(held) else 0)
 
 
 def _read_parquet(source: Source, types: Types, as_text: bool) -> pl.DataFrame:

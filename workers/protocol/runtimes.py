@@ -10,8 +10,8 @@ from workers.protocol.images import ImageNameInvalid, parse_image
 
 PYTHON: Final = "Python 3.11"
 RUNTIME: Final = (
-    "numpy", "scipy", "scikit-learn", "pandas", "polars", "rdkit", "pyyaml", "matplotlib", "psutil", "filelock", "zstandard",
-    "sacrebleu",
+    "numpy", "scipy", "scikit-learn", "pandas", "rdkit", "pyyaml", "polars", "zstandard", "sacrebleu", "matplotlib", "psutil",
+    "filelock",
 )  # fmt: skip
 PACKAGES: Final = {
     "podium/runtime": RUNTIME,

@@ -1,14 +1,25 @@
 """The organizer's workspace."""
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_of
 from competitions.organize.workspace.overview import overview_of
+from competitions.organize.workspace.submissions import (
+    ACTIONS,
+    ASKS_FIRST,
+    PAGE_SIZE,
+    FilterForm,
+    act_on,
+    chosen_of,
+    rows_of,
+)
+from competitions.runs.bulk import cost_of
 from competitions.web.views.teams import person
 
 
@@ -25,3 +36,52 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     user = person(request)
     context = overview_of(competition, reader_of(user, timezone.now()), is_staff=user.is_staff)
     return render(request, "organize/overview.html", {"competition": competition, "tab": "overview"} | context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def submissions(request: HttpRequest, slug: str) -> HttpResponse:
+    """The competition's submissions, narrowed by the address; those that are ticked are run again, cancelled or disqualified."""
+    competition = competition_of(request, slug)
+    if request.method == "POST":
+        return _act(request, competition)
+    form = FilterForm(competition, request.GET)
+    found = list(form.narrowed().select_related("team", "phase__competition", "submitted_by")[: PAGE_SIZE + 1])
+    asked = request.GET.copy()
+    asked.pop("before", None)
+    if len(found) > PAGE_SIZE:
+        asked["before"] = str(found[PAGE_SIZE - 1].pk)
+    context = {
+        "competition": competition,
+        "tab": "submissions",
+        "form": form,
+        "rows": rows_of(found[:PAGE_SIZE], reader_of(person(request), timezone.now())),
+        "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
+        "following": asked.urlencode() if len(found) > PAGE_SIZE else "",
+    }
+    return render(request, "organize/submissions.html", context)
+
+
+def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
+    """Do what was chosen; what costs compute or stops runs is shown with its cost first."""
+    action = request.POST.get("action", "")
+    if action not in ACTIONS:
+        raise Http404
+    chosen = chosen_of(competition, request.POST.getlist("submission"))
+    words, done_words = ACTIONS[action]
+    if action in ASKS_FIRST and request.POST.get("confirmed") != "yes":
+        context = {
+            "competition": competition,
+            "tab": "submissions",
+            "action": action,
+            "words": words,
+            "cost": cost_of(chosen),
+            "chosen": chosen,
+        }
+        return render(request, "organize/confirm.html", context)
+    actor = f"organizer:{person(request).get_username()}"
+    done, refused = act_on(chosen, action, reason=request.POST.get("reason", ""), actor=actor, now=timezone.now())
+    for sentence in refused:
+        messages.warning(request, sentence)
+    messages.success(request, f"{done} of {len(chosen)} {done_words}.")
+    return redirect("organize:submissions", competition.slug)

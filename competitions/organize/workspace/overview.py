@@ -42,21 +42,21 @@ class Attention:
 def attention_of(competition: Competition, *, is_staff: bool, now: datetime) -> list[Attention]:
     """What keeps teams waiting, most urgent first."""
     return [
-        *_failed_by_us(competition, is_staff=is_staff, now=now),
+        *_failed_by_us(competition, now),
         *_registrations(competition, is_staff=is_staff),
         *(Attention(f"{warning.where}: {warning.text}") for warning in competition_warnings(competition)),
     ]
 
 
-def _failed_by_us(competition: Competition, *, is_staff: bool, now: datetime) -> list[Attention]:
+def _failed_by_us(competition: Competition, now: datetime) -> list[Attention]:
     """Scoring that failed by the setup within a week: the teams were told that the organizers know."""
     recent = Submission.objects.filter(reason__in=ORGANIZERS_OWN, finished_at__gte=now - timedelta(days=7))
     count = recent.filter(phase__competition=competition)[:MOST_COUNTED].count()
     if not count:
         return []
-    url = reverse("admin:submissions_submission_changelist") + f"?competition={competition.pk}&status__exact=failed"
+    url = reverse("organize:submissions", args=[competition.slug]) + "?state=failed"
     text = f"{_counted(count, 'submission')} of this week failed by the competition's own setup. Mend it, and run them again."
-    return [Attention(text, url if is_staff else "", "See them")]
+    return [Attention(text, url, "See them")]
 
 
 def _registrations(competition: Competition, *, is_staff: bool) -> list[Attention]:

@@ -19,6 +19,10 @@ from typing import Any, Final, NoReturn
 CHUNK_BYTES: Final = 64 * 1024
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 NICENESS: Final = 10  # pages come first
+FEW_THREADS: Final = {
+    "POLARS_MAX_THREADS": "2",
+    "OMP_NUM_THREADS": "2",
+}  # each maps memory that counts, one a core by default
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ def _become(call: Call, writer: int) -> NoReturn:
     os.dup2(arguments, 0)
     os.set_inheritable(writer, True)
     command = [sys.executable, "-m", "core.background.call", str(writer), call.function]
-    os.execve(sys.executable, command, os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)})
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    os.execve(sys.executable, command, os.environ | paths | FEW_THREADS)
 
 
 def _bind(bounds: Bounds) -> None:

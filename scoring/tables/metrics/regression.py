@@ -26,7 +26,8 @@ def absolute_errors(rows: Rows) -> Any:
     >>> absolute_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
     [0.5, 0.0, 1.0]
     """
-    return np.abs(rows.truth - rows.prediction)
+    gap = rows.truth - rows.prediction
+    return np.abs(gap, out=gap)
 
 
 def squared_errors(rows: Rows) -> Any:
@@ -35,7 +36,8 @@ def squared_errors(rows: Rows) -> Any:
     >>> squared_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
     [0.25, 0.0, 1.0]
     """
-    return (rows.truth - rows.prediction) ** 2
+    gap = rows.truth - rows.prediction
+    return np.multiply(gap, gap, out=gap)
 
 
 def squared_log_errors(rows: Rows) -> Any:

@@ -40,6 +40,9 @@ BREAKS: dict[str, Callable[[Scenario], object]] = {
     "no_board": lambda site: Leaderboard.objects.all().delete(),
     "no_column": lambda site: Column.objects.all().delete(),
     "image_name": lambda site: change(site, docker_image="Not An Image"),
+    "no_sample": lambda site: change(
+        site, prediction_format={"table": {"id_column": "id", "columns": [{"name": "price"}]}}
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -9,13 +10,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from audit.models import AuditEntry
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.days import count_days
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration
 from tests.permissions import client_of
-from tests.scenario import Scenario, person
+from tests.scenario import Scenario, person, scenario
 
 
 def test_days_are_counted_anew_and_not_added_to(site: Scenario) -> None:
@@ -90,3 +92,78 @@ def test_the_overview_costs_the_same_for_few_and_many(site: Scenario, organizer:
         site.submit(team=site.join(f"Team of {number}"))
     count_days(now=site.now)
     assert queries() <= few
+
+
+def posted(site: Scenario, client: Client, *chosen: Submission, **values: str) -> str:
+    url = f"/host/competitions/{site.competition.slug}/submissions/"
+    answered = client.post(
+        url,
+        {"submission": [one.pk for one in chosen]} | values,
+        follow=True,
+        headers={"Referer": f"http://testserver{url}"},
+    )
+    return answered.content.decode()
+
+
+def listed(site: Scenario, client: Client, **asked: str | int) -> list[int]:
+    text = client.get(f"/host/competitions/{site.competition.slug}/submissions/", asked).content.decode()
+    return [int(pk) for pk in re.findall(r'name="submission" value="(\d+)"', text)]
+
+
+def test_the_list_is_narrowed_by_its_address(site: Scenario, organizer: Client) -> None:
+    scored, sealed = site.score(site.submit(), 0.5), site.submit(phase=site.sealed)
+    other = site.submit(team=site.join("The Others"))
+    assert listed(site, organizer) == [other.pk, sealed.pk, scored.pk]
+    assert listed(site, organizer, state="finished") == [scored.pk]
+    assert listed(site, organizer, phase=site.sealed.pk) == [sealed.pk]
+    assert listed(site, organizer, team="others") == [other.pk]
+    assert listed(site, organizer, before=sealed.pk) == [scored.pk]
+    assert listed(site, organizer, state="nonsense", phase="x", before="-1") == [other.pk, sealed.pk, scored.pk]
+
+
+def test_the_list_shows_scores_but_no_sealed_ones(site: Scenario, organizer: Client) -> None:
+    site.score(site.submit(), 0.25)
+    site.score(site.submit(phase=site.sealed), 0.123456)
+    text = organizer.get(f"/host/competitions/{site.competition.slug}/submissions/").content.decode()
+    assert ("0.2500" in text, "0.1235" in text) == (True, False)
+
+
+def test_what_costs_compute_is_shown_with_its_cost_first(site: Scenario, organizer: Client) -> None:
+    scored = site.score(site.submit(), 0.5)
+    assert "This concerns 1 submission with 1 run" in posted(site, organizer, scored, action="rerun")
+    scored.refresh_from_db()
+    assert scored.status == "finished"
+    assert "1 of 1 queued again" in posted(site, organizer, scored, action="rerun", confirmed="yes")
+    scored.refresh_from_db()
+    assert scored.status == "queued"
+    posted(site, organizer, scored, action="cancel", confirmed="yes")
+    scored.refresh_from_db()
+    assert scored.status == "cancelled"
+
+
+def test_a_disqualification_needs_a_reason_and_can_be_undone(site: Scenario, organizer: Client) -> None:
+    scored = site.score(site.submit(), 0.5)
+    assert "Give the reason" in posted(site, organizer, scored, action="disqualify")
+    assert "1 of 1 disqualified" in posted(site, organizer, scored, action="disqualify", reason="Two accounts")
+    scored.refresh_from_db()
+    assert scored.disqualified_reason == "Two accounts"
+    posted(site, organizer, scored, action="reinstate")
+    scored.refresh_from_db()
+    assert scored.disqualified_at is None
+
+
+def test_nothing_of_another_competition_is_touched(site: Scenario) -> None:
+    scored, elsewhere = site.score(site.submit(), 0.5), scenario()
+    assert "No submission was chosen" in posted(
+        elsewhere, client_of(elsewhere.organizer), scored, action="disqualify", reason="Mine"
+    )
+    scored.refresh_from_db()
+    assert scored.disqualified_at is None
+
+
+def test_what_an_organizer_without_the_admin_does_is_in_the_audit_log(site: Scenario) -> None:
+    host = person()
+    CompetitionOrganizer.objects.create(competition=site.competition, user=host)
+    posted(site, client_of(host), site.score(site.submit(), 0.5), action="disqualify", reason="Two accounts")
+    entry = AuditEntry.objects.get(actor=host)
+    assert (entry.view, entry.action) == ("organize:submissions", "disqualify")

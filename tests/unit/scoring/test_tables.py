@@ -61,6 +61,21 @@ def test_a_table_is_read_in_every_format(tmp_path: Path, ending: str, pack: Call
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbfid,name\r\n7,a\r\n8,b\r\n",
+        b"id;name\n7;a\n8;b\n",
+        b'"id","name"\n"7","a"\n8,"b"\n\n\n',
+        b"id,name\n7,a\n8,b",
+    ],
+    ids=["as spreadsheets write it", "semicolons", "quotes and blank lines at the end", "no last line end"],
+)
+def test_text_as_programs_write_it_is_read(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.csv").write_bytes(content)
+    assert read_table(tmp_path / "x.csv").rows() == [(7, "a"), (8, "b")]
+
+
+@pytest.mark.parametrize(
     ("name", "content", "code"),
     [
         ("x.csv", b"", "empty_file"),

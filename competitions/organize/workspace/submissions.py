@@ -1,0 +1,110 @@
+"""The organizer's list of submissions: what the address asks for, what each row shows, and what is done to those that are chosen."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from django import forms
+from django.db.models import QuerySet
+
+from competitions.catalog.models import Column, Competition, Phase
+from competitions.disclosure.readers import Reader
+from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
+from competitions.organize.refusals import NothingChosen, ReasonMissing
+from competitions.runs.services import submission_cancel, submission_rerun
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_disqualify, submission_reinstate
+from competitions.submissions.states import Reason, State
+from competitions.teams.models import Team
+from core.refusals import Refusal
+
+PAGE_SIZE: Final = 50
+MOST_TEAMS: Final = 200  # that a search by name may mean
+
+ASKS_FIRST: Final = ("rerun", "cancel")
+ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "rerun": ("Run again", "queued again"),
+    "cancel": ("Cancel", "cancelled"),
+    "disqualify": ("Disqualify", "disqualified"),
+    "reinstate": ("Undo a disqualification", "reinstated"),
+}
+
+
+class FilterForm(forms.Form):
+    """What stands in the address; what is not right there narrows nothing."""
+
+    phase = forms.ModelChoiceField(Phase.objects.none(), required=False, empty_label="All phases")
+    state = forms.ChoiceField(choices=[("", "All states"), *State.choices], required=False)
+    reason = forms.ChoiceField(label="Failed because", choices=[("", "Any reason"), *Reason.choices], required=False)
+    team = forms.CharField(label="Team", required=False, max_length=60)
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
+
+    def __init__(self, competition: Competition, data: Mapping[str, Any]) -> None:
+        super().__init__(data)
+        self.competition = competition
+        phases: Any = self.fields["phase"]
+        phases.queryset = competition.phases.all()
+
+    def narrowed(self) -> QuerySet[Submission]:
+        """The competition's submissions that the address asks for, newest first."""
+        self.is_valid()
+        said = self.cleaned_data
+        phases = [said["phase"].pk] if said.get("phase") else list(self.competition.phases.values_list("pk", flat=True))
+        rows = Submission.objects.filter(phase__in=phases)
+        if said.get("team"):
+            teams = Team.objects.filter(competition=self.competition, name__icontains=said["team"])
+            rows = rows.filter(team__in=list(teams.values_list("pk", flat=True)[:MOST_TEAMS]))
+        given = {"status": said.get("state"), "reason": said.get("reason"), "pk__lt": said.get("before")}
+        return rows.filter(**{name: value for name, value in given.items() if value}).order_by("-pk")
+
+
+@dataclass(frozen=True)
+class OrganizersRow:
+    """One submission as its organizer sees it: sealed scores are withheld as from everybody."""
+
+    submission: Submission
+    scores: list[tuple[Column, str]]
+    withholds_scores: bool
+
+
+def rows_of(found: Sequence[Submission], reader: Reader) -> list[OrganizersRow]:
+    """The rows of these submissions, in a few queries for any number of them."""
+    load_boards(list({one.phase_id: one.phase for one in found}.values()))
+    phases = {one.phase_id: one.phase for one in found}
+    for one in found:
+        one.phase = phases[one.phase_id]
+    results = [(scored.submission, results_of(scored, reader)) for scored in with_scores(found)]
+    return [OrganizersRow(one, result.values, result.withholds_scores) for one, result in results]
+
+
+def chosen_of(competition: Competition, numbers: Sequence[str]) -> QuerySet[Submission]:
+    """Those of the competition's submissions that were ticked. Raises `NothingChosen`."""
+    wanted = [int(number) for number in numbers if number.isdecimal()][:PAGE_SIZE]
+    found = Submission.objects.filter(phase__competition=competition, pk__in=wanted).order_by("pk")
+    if not found.exists():
+        raise NothingChosen
+    return found
+
+
+def act_on(
+    chosen: QuerySet[Submission], action: str, *, reason: str, actor: str, now: datetime
+) -> tuple[int, list[str]]:
+    """Do it to each; returns how many it was done to, and why not to the others. Raises `ReasonMissing`."""
+    if action == "disqualify" and not reason.strip():
+        raise ReasonMissing
+    acts: dict[str, Callable[..., Any]] = {
+        "rerun": partial(submission_rerun, actor=actor, now=now),
+        "cancel": partial(submission_cancel, actor=actor, now=now),
+        "disqualify": partial(submission_disqualify, reason=reason.strip(), now=now),
+        "reinstate": partial(submission_reinstate, now=now),
+    }
+    done, refused = 0, []
+    for submission in chosen:
+        try:
+            done += acts[action](submission=submission) is not False
+        except Refusal as refusal:
+            refused.append(f"#{submission.pk}: {refusal.detail}")
+    return done, refused
