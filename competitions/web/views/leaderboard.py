@@ -126,8 +126,10 @@ def _page(board: Leaderboard, place: PlaceOnBoard, sort: str) -> BoardPage:
 
 def _drawn(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
-    asked = hashlib.sha256(repr((place, sort, decides, [column.key for column in columns])).encode()).hexdigest()
-    key = f"rows:{RELEASE}:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
+    asked = hashlib.sha256(
+        repr((RELEASE, place, sort, decides, [column.key for column in columns])).encode()
+    ).hexdigest()
+    key = f"rows:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
         drawn = _draw(board, columns, _page(board, place, sort), sort, decides)
