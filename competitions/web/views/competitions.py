@@ -25,9 +25,12 @@ from competitions.teams.services import register, registration_of, require_regis
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, SearchForm, cleaned
 from competitions.web.presentation.listing import cards_of, listed_for, narrowed
+from competitions.web.presentation.table_head import table_head
 from competitions.web.visit import Visit, visit
 from competitions.winners.models import Place
 from competitions.winners.services import places_to_answer
+
+PREVIEWED = 6  # files of the Data page whose first rows are looked at
 
 
 def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str, Any]) -> HttpResponse:
@@ -80,7 +83,16 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
     phases = visited.competition.phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
-    return render_tab(request, visited, "data", {"pages": pages, "files": downloads_of_all(phases)})
+    files = downloads_of_all(phases)
+    may_have = visited.is_registered or visited.is_organizer
+    heads = [(file, table_head(file.resource)) for file in files[:PREVIEWED]] if may_have else []
+    context = {
+        "pages": pages,
+        "files": files,
+        "may_have": may_have,
+        "heads": [pair for pair in heads if pair[1] is not None],
+    }
+    return render_tab(request, visited, "data", context)
 
 
 @require_safe
