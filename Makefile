@@ -5,6 +5,7 @@ PYTHON := .venv/bin/python
 CHECK ?=
 DEMO ?=
 PORT ?=
+TEAMS ?=
 SUITES ?=
 export PYTHONDONTWRITEBYTECODE ?=
 
@@ -13,8 +14,8 @@ export PYTHONDONTWRITEBYTECODE ?=
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: ## A running site with a small competition; CHECK=1: exit 0 once every baseline is scored as expected; DEMO=ogb-lsc: another; PORT=9000
-	@scripts/demo.sh $(if $(filter-out 0 no false,$(CHECK)),--check) $(if $(DEMO),--content $(DEMO)) $(if $(PORT),--port $(PORT))
+demo: ## A running site with a small competition; CHECK=1: exit 0 once every baseline is scored as expected; DEMO=ogb-lsc: another; TEAMS=0: no simulated teams; PORT=9000
+	@scripts/demo.sh $(if $(filter-out 0 no false,$(CHECK)),--check) $(if $(DEMO),--content $(DEMO)) $(if $(TEAMS),--teams $(TEAMS)) $(if $(PORT),--port $(PORT))
 
 test: ## Everything on real parts: lint, unit, functional, integration, hostile, faults, browser; SUITES="lint unit" for some
 	@scripts/test.sh $(SUITES)

@@ -27,3 +27,13 @@ class Baseline:
     score_range: tuple[float, float] | None
     also_by: tuple[str, ...] = ()
     facts: dict[str, str | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SimulatedFile:
+    """A prediction file of a simulated team: `path` below the folder of such files, and how long ago it was sent in."""
+
+    team: str
+    phase: str
+    path: str
+    days_ago: float

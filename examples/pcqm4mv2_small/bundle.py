@@ -32,7 +32,7 @@ TEST_SPLITS = ("test-dev", "test-challenge")
 TIME_LIMIT_S = 15  # the ridge takes 3 s of one core; the overrun, which takes all of it, keeps nobody waiting for long
 MIB = 1024**2
 DEFAULT_IMAGE = "podium/runtime:1"
-RUNNING_FOR = timedelta(days=1)  # how long the competition has been open when it is set up
+RUNNING_FOR = timedelta(weeks=4)  # how long the competition has been open when it is set up
 OPEN_FOR = timedelta(days=90)
 
 
@@ -63,7 +63,7 @@ def build_bundle(dest: Path, *, now: datetime, sizes: Sizes = SMALL, seed: int =
     dest
         A folder that does not exist yet, or an empty one.
     now
-        With a time zone. Phases began a day before and end after 90 days.
+        With a time zone. Phases began four weeks before and end after 90 days.
 
     Raises
     ------

@@ -10,13 +10,14 @@ from typing import Final
 import examples.ogb_lsc
 import examples.ogbn_arxiv
 import examples.openbiolink2021
-from examples.baselines import Baseline
+from examples.baselines import Baseline, SimulatedFile
 from examples.classroom import baselines as classroom
 from examples.classroom.bundle import SLUG as CLASSROOM
 from examples.classroom.bundle import build_bundle as build_classroom
 from examples.pcqm4mv2_small import baseline_submissions as molecules
 from examples.pcqm4mv2_small.bundle import SLUG as MOLECULES
 from examples.pcqm4mv2_small.bundle import build_bundle
+from examples.pcqm4mv2_small.simulated_teams import simulated_files
 from examples.tracks.baselines import track_baselines
 from examples.tracks.bundle import build_track
 from examples.tracks.track import Track
@@ -24,10 +25,12 @@ from examples.tracks.track import Track
 
 @dataclass(frozen=True)
 class Built:
-    """A competition as a bundle folder, and its baselines, whose files lie in a folder named like the competition."""
+    """A competition as a bundle folder, its baselines, whose files lie in a folder named like the competition, and what writes the
+    files of so many simulated teams into a folder, where there is such a program."""
 
     bundle: Path
     baselines: list[Baseline]
+    simulate: Callable[[Path, int], list[SimulatedFile]] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Demo:
 
 def _molecules(bundles: Path, baselines: Path, now: datetime) -> list[Built]:
     bundle = build_bundle(bundles / MOLECULES, now=now)
-    return [Built(bundle, molecules.build_baselines(bundle, baselines / MOLECULES))]
+    made = molecules.build_baselines(bundle, baselines / MOLECULES)
+    return [Built(bundle, made, lambda dest, teams: simulated_files(bundle, dest, teams=teams))]
 
 
 def _classroom(bundles: Path, baselines: Path, now: datetime) -> list[Built]:

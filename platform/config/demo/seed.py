@@ -2,8 +2,9 @@
 
 import json
 import os
+import shutil
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Seed:
     accounts: list[Account]
     baselines: list[dict[str, Any]]
     is_new: bool
+    simulated: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # files of simulated teams, by competition
 
     @property
     def queue_token_file(self) -> Path:
@@ -38,22 +40,33 @@ class Seed:
     def baseline_dir(self) -> Path:
         return Path(settings.DATA_DIR) / "baselines"
 
+    @property
+    def simulated_dir(self) -> Path:
+        return Path(settings.DATA_DIR) / "simulated"
+
     def token_of(self, role: str) -> str:
         return next(account.token for account in self.accounts if account.role == role)
 
 
-def seed(demo: Demo, *, now: datetime) -> Seed:
-    """The demo's content, made once. Half a seed is never left: it is one transaction, and the state file comes last."""
+def seed(demo: Demo, *, now: datetime, teams: int = 0) -> Seed:
+    """The demo's content, made once, with files of so many simulated teams. Half a seed is never left: it is one transaction, and the
+    state file comes last."""
     state = Path(settings.DATA_DIR) / STATE_FILE
     if state.exists():
         stored = json.loads(state.read_text())
         accounts = [Account(**account) for account in stored.pop("accounts")]
         if Competition.objects.filter(slug__in=stored["slugs"]).count() == len(stored["slugs"]):
             return Seed(**stored, accounts=accounts, is_new=False)
-    made = _make(demo, now)
+    made = _make(demo, now, teams)
     # Tokens are kept so that a second start can follow its submissions; passwords are not.
     kept = [asdict(account) | {"password": None} for account in made.accounts]
-    content = {"path": made.path, "slugs": made.slugs, "accounts": kept, "baselines": made.baselines}
+    content = {
+        "path": made.path,
+        "slugs": made.slugs,
+        "accounts": kept,
+        "baselines": made.baselines,
+        "simulated": made.simulated,
+    }
     _write_private(state, json.dumps(content))
     return made
 
@@ -64,16 +77,26 @@ def _write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _make(demo: Demo, now: datetime) -> Seed:
+def _make(demo: Demo, now: datetime, teams: int) -> Seed:
     with tempfile.TemporaryDirectory() as scratch:
         built = demo.build(Path(scratch), Path(settings.DATA_DIR) / "baselines", now)
         with transaction.atomic():
             accounts, slugs, token = _rows(demo, built, now)
+        simulated = {slug: _simulated(one, slug, teams) for slug, one in zip(slugs, built, strict=True)}
     path = f"/series/{demo.series.slug}/" if demo.series else f"/competitions/{slugs[0]}/"
     baselines = [asdict(one) for each in built for one in each.baselines]
-    made = Seed(path, slugs, accounts, baselines, is_new=True)
+    made = Seed(path, slugs, accounts, baselines, is_new=True, simulated=simulated)
     _write_private(made.queue_token_file, token)
     return made
+
+
+def _simulated(built: Built, slug: str, teams: int) -> list[dict[str, Any]]:
+    """Files of so many teams, written anew: an earlier start may have broken off here."""
+    if built.simulate is None or not teams:
+        return []
+    folder = Path(settings.DATA_DIR) / "simulated" / slug
+    shutil.rmtree(folder, ignore_errors=True)
+    return [asdict(file) for file in built.simulate(folder, teams)]
 
 
 def _rows(demo: Demo, built: list[Built], now: datetime) -> tuple[list[Account], list[str], str]:

@@ -14,7 +14,7 @@ from tests.services import REPOSITORY
 
 @pytest.mark.parametrize("name", sorted(DEMOS))
 def test_a_demo_is_scored_as_expected(name: str, tmp_path: Path) -> None:
-    command = ["scripts/demo.sh", "--check", *(() if name == DEFAULT else ("--content", name))]
+    command = ["scripts/demo.sh", "--check", *(("--teams", "3") if name == DEFAULT else ("--content", name))]
     # As a user's shell has it: nothing of the tests' own settings.
     ours = ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")
     environment = {key: value for key, value in os.environ.items() if key not in ours and not key.startswith("PODIUM_")}
@@ -24,3 +24,4 @@ def test_a_demo_is_scored_as_expected(name: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "Leaderboard" in done.stdout
+    assert ("They are scored" in done.stdout) == (name == DEFAULT), "its simulated teams"

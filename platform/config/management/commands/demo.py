@@ -9,10 +9,13 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from config.demo import baselines
+from competitions.catalog.models import Competition
+from config.demo import baselines, simulation
 from config.demo.content import DEFAULT, DEMOS
 from config.demo.processes import Processes, ProcessFailed, free_port
 from config.demo.seed import Seed, seed
+
+TEAMS = 40
 
 
 class Command(BaseCommand):
@@ -24,9 +27,14 @@ class Command(BaseCommand):
             "--content", choices=sorted(DEMOS), default=DEFAULT, help=f"Which demo (default {DEFAULT})."
         )
         parser.add_argument("--port", type=int, help="Port of 127.0.0.1 (default: 8000, or the next one that is free).")
+        parser.add_argument(
+            "--teams", type=int, help=f"Simulated teams, where the demo has some (default {TEAMS}; with --check none)."
+        )
         parser.add_argument("--timeout", type=float, default=300, help="Seconds to wait for the baselines.")
 
-    def handle(self, *args: Any, check: bool, content: str, port: int | None, timeout: float, **options: Any) -> None:
+    def handle(
+        self, *args: Any, check: bool, content: str, port: int | None, teams: int | None, timeout: float, **options: Any
+    ) -> None:
         if not settings.EMBEDDED:
             raise CommandError(
                 "The demo runs embedded: unset DATABASE_URL, it would fill your database with demo people."
@@ -37,7 +45,9 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         self.say("Preparing the competition")
-        made = seed(DEMOS[content], now=timezone.now())
+        made = seed(
+            DEMOS[content], now=timezone.now(), teams=(0 if check else TEAMS) if teams is None else max(0, teams)
+        )
         token_file = made.queue_token_file
         try:
             with Processes(port=free_port(port), token_file=token_file) as processes:
@@ -45,6 +55,7 @@ class Command(BaseCommand):
                 self.score(processes, made, timeout)
                 self.say(f"Ready after {time.monotonic() - began:.1f} s")
                 self.accounts(processes.url, made)
+                self.simulate(processes, made)
                 if not check:
                     self.stay(processes)
         except (ProcessFailed, baselines.Unexpected) as error:
@@ -68,6 +79,18 @@ class Command(BaseCommand):
         for slug in content.slugs:
             phase = client.get(f"/competitions/{slug}/", token)["phases"][0]["slug"]
             self.board(slug, client.get(f"/competitions/{slug}/phases/{phase}/leaderboard/", token))
+
+    def simulate(self, processes: Processes, content: Seed) -> None:
+        """Simulated teams come when the demo can be used already; a second start finds theirs."""
+        now, began = timezone.now(), time.monotonic()
+        for competition in Competition.objects.filter(
+            slug__in=[slug for slug, files in content.simulated.items() if files]
+        ):
+            files, folder = content.simulated[competition.slug], content.simulated_dir / competition.slug
+            count = simulation.teams_create(competition, files, folder=folder, now=now)
+            self.say(f"Simulated teams have sent in {count} files as of the last four weeks, which are being scored")
+            simulation.scored(competition, check=processes.check)
+            self.say(f"They are scored after {time.monotonic() - began:.0f} s")
 
     def board(self, slug: str, board: dict[str, Any]) -> None:
         column = board["columns"][0]

@@ -1,0 +1,44 @@
+"""Prediction files of simulated teams, so that a demo's leaderboard looks like one in the middle of a competition.
+
+Each team's error shrinks from file to file, as people learn; how good a team is and when it sends is drawn from the seed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from examples.baselines import SimulatedFile
+from scoring import reference
+from scoring.formats.submissions import write
+
+from .bundle import DATASET
+
+SPLIT = "test-dev"
+WEEKS = 4
+BEST_EV, WORST_EV = 0.07, 0.6  # mean absolute errors that teams begin with
+LEARNED = 0.93  # of its error is what a team keeps from one file to the next
+
+
+def simulated_files(bundle: Path, dest: Path, *, teams: int, seed: int = 7) -> list[SimulatedFile]:
+    """Write the files of so many teams, oldest first, into folders below `dest`; equal arguments give equal files.
+
+    `bundle` is a folder made by `build_bundle`.
+    """
+    truth = reference.read(bundle / f"reference_data_{SPLIT}").labels(SPLIT)["y_true"]
+    chance = np.random.default_rng(seed)
+    made = []
+    for team in range(1, teams + 1):
+        error_ev = float(np.exp(chance.uniform(np.log(BEST_EV), np.log(WORST_EV))))
+        for number, days_ago in enumerate(
+            sorted(chance.uniform(0.1, 7 * WEEKS - 1, chance.integers(1, 3)), reverse=True)
+        ):
+            noise = chance.laplace(0, error_ev * LEARNED**number, len(truth))
+            folder = dest / f"team-{team:02}-{number}"
+            folder.mkdir(parents=True)
+            path = write(folder, DATASET, SPLIT, {"y_pred": (truth + noise).astype(np.float32)}, rows=len(truth))
+            made.append(
+                SimulatedFile(f"Simulated team {team}", SPLIT, str(Path(path).relative_to(dest)), float(days_ago))
+            )
+    return sorted(made, key=lambda file: -file.days_ago)
