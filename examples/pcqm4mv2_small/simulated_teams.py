@@ -17,7 +17,7 @@ from .bundle import DATASET
 
 SPLIT = "test-dev"
 WEEKS = 4
-BEST_EV, WORST_EV = 0.07, 0.6  # mean absolute errors that teams begin with
+BEST_EV, WORST_EV = 0.1, 0.6  # mean absolute errors that teams begin with; the noise of the labels allows 0.08
 LEARNED = 0.93  # of its error is what a team keeps from one file to the next
 
 
