@@ -24,11 +24,10 @@ from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import register, registration_of, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, SearchForm, cleaned
+from competitions.web.presentation.home import home_of
 from competitions.web.presentation.listing import cards_of, listed_for, narrowed
 from competitions.web.presentation.table_head import table_head
 from competitions.web.visit import Visit, visit
-from competitions.winners.models import Place
-from competitions.winners.services import places_to_answer
 
 PREVIEWED = 6  # files of the Data page whose first rows are looked at
 
@@ -47,12 +46,10 @@ def index(request: HttpRequest) -> HttpResponse:
         asked = form.cleaned_data
         listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"])
     page = Paginator(listed, 24).get_page(request.GET.get("page"))
-    places = places_to_answer(request.user) if isinstance(request.user, User) else Place.objects.none()
-    shown = places.select_related("lane__leaderboard__phase__competition")
     context = {
         "page": page,
         "cards": cards_of(page, now),
-        "places": shown,
+        "home": home_of(request.user, now),
         "form": form,
         "is_search": any(form.data.get(name) for name in form.fields),
     }
