@@ -58,7 +58,7 @@ def _put_table(place: Place, model: type[Any], folder: Path) -> dict[str, Any]:
         lines = (_written(sink, line) for line in t.lines_of(model))
         rows, digest = t.digest_of_lines(lines)
     place.put(f"{TABLES}/{model._meta.db_table}.jsonl.gz", packed)
-    columns = [field.column for field in model._meta.concrete_fields]
+    columns = [field.column for field in t.kept_fields(model)]
     return {"rows": rows, "sha256": digest, "columns": columns}
 
 

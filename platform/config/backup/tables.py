@@ -30,6 +30,11 @@ def tables() -> list[type[models.Model]]:
     )
 
 
+def kept_fields(model: type[models.Model]) -> list[models.Field[Any, Any]]:
+    """What a row is made of; the database works out generated columns anew."""
+    return [field for field in model._meta.concrete_fields if not isinstance(field, models.GeneratedField)]
+
+
 @contextmanager
 def one_moment() -> Iterator[None]:
     """Everything that is read inside is of one moment, while the site goes on writing."""
@@ -46,8 +51,8 @@ def migrations() -> list[str]:
 
 
 def lines_of(model: type[models.Model]) -> Iterator[str]:
-    """One line for each row, by primary key: a JSON list of the concrete fields' values."""
-    names = [field.attname for field in model._meta.concrete_fields]
+    """One line for each row, by primary key: a JSON list of the kept fields' values."""
+    names = [field.attname for field in kept_fields(model)]
     rows = model._default_manager.order_by("pk").values_list(*names)
     for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
         yield json.dumps(
@@ -105,7 +110,7 @@ def empty_all() -> None:
 
 def insert(model: type[models.Model], lines: Iterable[str]) -> None:
     """Insert rows as they were, with their keys and times. References are checked when the transaction ends."""
-    fields = model._meta.concrete_fields
+    fields = kept_fields(model)
     columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))
     statement = f"INSERT INTO {connection.ops.quote_name(model._meta.db_table)} ({columns}) VALUES ({places})"
