@@ -68,8 +68,11 @@ def portion(permissions: PermissionSite) -> PermissionSite:
     return left_by(permissions, made)
 
 
-def pages_of(permissions: PermissionSite, client: Client) -> dict[str, str]:
-    """What every URL that is read with GET says, with the sealed phase chosen where a page has phases; the admin too."""
+def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool = False) -> dict[str, str]:
+    """What every URL that is read with GET says, with the sealed phase chosen where a page has phases; the admin too.
+
+    `of_submission`: those alone that name the submission or its run.
+    """
     patterns = dict(named_patterns())
     urls = [url_of(permissions, name, patterns[name]) for name, (method, _, _) in PAGES.items() if method == "get"]
     for name, pattern in patterns.items():
@@ -82,6 +85,8 @@ def pages_of(permissions: PermissionSite, client: Client) -> dict[str, str]:
     ]
     shown = f"?phase={permissions.arguments['phase_slug']}"
     urls += [f"{url}{shown}{board}" for url in urls if "/competitions/" in url for board in ("", "&board=final")]
+    if of_submission:
+        urls = [url for url in urls if str(run) in url or f"/{pk}/" in url]
     said = {}
     for url in urls:
         response = client.get(url)
@@ -212,28 +217,35 @@ def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: Scenari
     assert answer["verdict"]["detail"] == f"The output cannot be scored: {CODES['nan']}."
 
 
-@pytest.mark.parametrize(
-    ("reason", "code", "said"),
-    [
-        ("output_invalid", "mae_is_0.98765", "The scoring program refused the output."),
-        ("output_invalid", "out_of_range", f"The output cannot be scored: {CODES['out_of_range']}."),
-        ("scoring_error", "exit_code", "The scoring program failed."),
-    ],
+SPOKEN = (  # reason and code of a scoring program, and what everybody reads instead of its words
+    ("output_invalid", "mae_is_0.98765", "The scoring program refused the output."),
+    ("output_invalid", "out_of_range", f"The output cannot be scored: {CODES['out_of_range']}."),
+    ("scoring_error", "exit_code", "The scoring program failed."),
 )
-def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(
-    permissions: PermissionSite, reason: str, code: str, said: str
-) -> None:
-    site = permissions.site
+
+
+def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(permissions: PermissionSite) -> None:
+    site, made = permissions.site, []
     site.claim()
-    body = {"outcome": "failed", "reason": reason, "code": code, "detail": f"Your MAE is {SECRET}; label 7 is 0.98765."}
-    made = site.answer(site.submit(phase=site.sealed), body)
-    permissions.arguments |= {"pk": made.pk, "run_id": made.runs.get().pk, "phase_slug": site.sealed.slug}
+    for reason, code, said in SPOKEN:
+        body = {
+            "outcome": "failed",
+            "reason": reason,
+            "code": code,
+            "detail": f"Your MAE is {SECRET}; label 7 is 0.98765.",
+        }
+        made.append((site.answer(site.submit(phase=site.sealed), body), said))
     for letter in "MOR":
-        pages = pages_of(permissions, permissions.people[letter])
-        assert not [url for url, text in pages.items() if SHOWN.search(text)], letter
-        assert said in pages[reverse("web:submission", args=[made.pk])], letter
+        for number, (submission, said) in enumerate(made):
+            permissions.arguments |= {
+                "pk": submission.pk, "run_id": submission.runs.get().pk, "phase_slug": site.sealed.slug,
+            }  # fmt: skip
+            pages = pages_of(permissions, permissions.people[letter], of_submission=number > 0)
+            assert not [url for url, text in pages.items() if SHOWN.search(text)], letter
+            assert said in pages[reverse("web:submission", args=[submission.pk])], letter
     CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
-    assert str(SECRET) in pages_of(permissions, permissions.people["O"])[reverse("web:submission", args=[made.pk])]
+    pages = pages_of(permissions, permissions.people["O"], of_submission=True)
+    assert str(SECRET) in pages[reverse("web:submission", args=[made[-1][0].pk])]
 
 
 def test_in_a_public_phase_the_scoring_program_speaks_for_itself(site: Scenario) -> None:
