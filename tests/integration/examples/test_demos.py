@@ -14,7 +14,6 @@ import pytest
 from config.demo.content import DEFAULT, DEMOS
 from tests.services import REPOSITORY
 
-
 NAMES = sorted(DEMOS) if os.environ.get("PODIUM_ALL_DEMOS") else [DEFAULT, "classroom", "ogb-lsc"]
 
 
