@@ -121,21 +121,21 @@ def _make(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
         bundle_write_draft(
             draft, bundle, wanted=lambda: _is_mine(draft, claim_id), every_s=settings.BACKGROUND_LEASE_S / RENEWALS
         )
-        made = bundle_import(
+        bundle_import(
             source=bundle, owner=draft.owner, name=draft.title, now=timezone.now(), progress=progress,
-            record=partial(_built, draft, claim_id),
+            record=partial(_built, draft, claim_id, bundle / BASELINE),
         )  # fmt: skip
-        if (bundle / BASELINE).exists():
-            _try(draft, made.competition, bundle / BASELINE)
 
 
-def _try(draft: CompetitionDraft, competition: Competition, sample: Path) -> None:
-    """Have the sample scored; what keeps it from that is said, and the competition stays."""
-    mine = CompetitionDraft.objects.filter(pk=draft.pk, competition=competition)
+def _tried(draft: CompetitionDraft, competition: Competition, sample: Path) -> dict[str, Any]:
+    """Have the sample scored, where there is one; what keeps it from that is said, and the competition stays."""
+    if not sample.exists():
+        return {"trial": None}
     try:
-        mine.update(trial=trial_begin(competition, sample=sample, owner=draft.owner, now=timezone.now()))
+        with transaction.atomic():
+            return {"trial": trial_begin(competition, sample=sample, owner=draft.owner, now=timezone.now())}
     except Refusal as refusal:
-        mine.update(build_faults=[f"The trial could not begin. {refusal.detail}"])
+        return {"trial": None, "build_faults": [f"The trial could not begin. {refusal.detail}"]}
 
 
 def _is_mine(draft: CompetitionDraft, claim_id: uuid.UUID) -> bool:
@@ -148,14 +148,15 @@ def _step(draft: CompetitionDraft, claim_id: uuid.UUID, step: str) -> None:
         raise _ClaimLost
 
 
-def _built(draft: CompetitionDraft, claim_id: uuid.UUID, imported: Imported) -> None:
-    """Inside the transaction that makes the competition: it takes the place of the one before."""
+def _built(draft: CompetitionDraft, claim_id: uuid.UUID, sample: Path, imported: Imported) -> None:
+    """Inside the transaction that makes the competition: it takes the place of the one before, and its trial is on its way."""
     now, made = timezone.now(), imported.competition
     if draft.competition is not None:
         competition_remove(draft.competition, now=now)
     _prepare_trial(made)
     build = CompetitionDraft.Build.FINISHED
-    if not _over(draft, claim_id, build=build, built_version=draft.version, competition=made, trial=None):
+    result = _tried(draft, made, sample)
+    if not _over(draft, claim_id, build=build, built_version=draft.version, competition=made, **result):
         raise _ClaimLost
 
 
