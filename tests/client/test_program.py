@@ -7,16 +7,19 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import Scope, User
 from competitions.catalog.models import Phase
 from competitions.resources.models import Resource
 from competitions.submissions.models import Submission
+from competitions.submissions.states import State
 from competitions.teams.models import Team
 from podium.cli import main
 from podium.profiles import profiles
@@ -30,10 +33,13 @@ def signed_in(site: Scenario, url: str, newcomer: User, monkeypatch: pytest.Monk
     assert main(["login", url, "--name", "here", "--token-stdin"]) == 0
 
 
-def answer(site: Scenario, value: float) -> None:
-    """Score what waits."""
-    site.now = timezone.now()
-    site.score(Submission.objects.latest("pk"), value)
+def checked(number: int) -> Submission:
+    """The submission once its file has been looked at, which goes on beside."""
+    until = time.monotonic() + 30
+    while (submission := Submission.objects.get(pk=number)).status == State.CHECKING:
+        assert time.monotonic() < until, "its file is not checked"
+        time.sleep(0.05)
+    return submission
 
 
 def test_from_signing_in_to_the_leaderboard(
@@ -54,7 +60,9 @@ def test_from_signing_in_to_the_leaderboard(
     path.write_bytes(zip_of({"answer.txt": "1"}))
     assert main(["submit", slug, str(path), "-m", "first"]) == 0
     number = int(capsys.readouterr().out.splitlines()[0])
-    answer(site, 0.25)
+    sent = checked(number)
+    site.now = timezone.now()
+    site.score(sent, 0.25)
     assert main(["status", str(number), "--wait"]) == 0
     assert "mae\t0.25" in capsys.readouterr().out
     assert main(["submissions", slug, "--json"]) == 0
@@ -81,7 +89,7 @@ def test_waiting_ends_with_the_scores_or_with_the_verdict(
         assert process.stderr is not None
         first = process.stdout.readline()
         assert first.strip().isdigit(), process.stderr.read()
-        number = int(first)
+        sent = checked(int(first))
         site.now = timezone.now()
         failed = {
             "outcome": "failed",
@@ -89,7 +97,7 @@ def test_waiting_ends_with_the_scores_or_with_the_verdict(
             "code": "time_limit",
             "detail": "It ran for 9 s; the limit is 8 s.",
         }
-        site.answer(Submission.objects.get(pk=number), failed)
+        site.answer(sent, failed)
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "It ran for 9 s" in out
@@ -146,6 +154,14 @@ def test_a_token_that_the_site_does_not_know_is_not_kept(
     monkeypatch.setattr(sys, "stdin", StringIO("podium_wrong\n"))
     assert main(["login", url, "--token-stdin"]) == 3
     assert profiles() == []
+
+
+def test_without_a_terminal_the_page_for_tokens_is_named_and_is_there(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", StringIO(""))
+    assert main(["login", url]) == 2
+    assert f"{url}{reverse('accounts:profile')}" in capsys.readouterr().err
 
 
 def test_sites_are_forgotten(signed_in: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ def login(
 
 
 def _asked(site: str) -> str:
-    page = f"{site}/accounts/profile/"
+    page = f"{site}/profile/"
     if not sys.stdin.isatty():
         raise InvalidInput(f"Nobody can be asked here: make a token on {page} and use --token-stdin.")
     say(f"Make an API token on {page}, with the rights that you want to use here.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -64,9 +65,7 @@ def submissions(
     as_json: AsJson = False,
 ) -> None:
     """List your team's submissions."""
-    found = [
-        one for one, _ in zip(client(profile).submissions(slug, phase=phase, status=status), range(limit), strict=False)
-    ]
+    found = list(islice(client(profile).submissions(slug, phase=phase, status=status), limit))
     if as_json:
         write_json(found)
         return
