@@ -19,6 +19,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason, State
 from competitions.teams.models import Team
+from core.numbers import is_number
 from core.refusals import Refusal
 
 PAGE_SIZE: Final = 50
@@ -34,7 +35,7 @@ ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class FilterForm(forms.Form):
-    """What stands in the address; what is not right there narrows nothing."""
+    """What stands in the address; what is not right there narrows nothing, and the page says so."""
 
     phase = forms.ModelChoiceField(Phase.objects.none(), required=False, empty_label="All phases")
     state = forms.ChoiceField(choices=[("", "All states"), *State.choices], required=False)
@@ -82,7 +83,7 @@ def rows_of(found: Sequence[Submission], reader: Reader) -> list[OrganizersRow]:
 
 def chosen_of(competition: Competition, numbers: Sequence[str]) -> QuerySet[Submission]:
     """Those of the competition's submissions that were ticked. Raises `NothingChosen`."""
-    wanted = [int(number) for number in numbers if number.isdecimal()][:PAGE_SIZE]
+    wanted = [int(number) for number in numbers if is_number(number)][:PAGE_SIZE]
     found = Submission.objects.filter(phase__competition=competition, pk__in=wanted).order_by("pk")
     if not found.exists():
         raise NothingChosen

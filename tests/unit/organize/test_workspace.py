@@ -152,6 +152,20 @@ def test_a_disqualification_needs_a_reason_and_can_be_undone(site: Scenario, org
     assert scored.disqualified_at is None
 
 
+@pytest.mark.parametrize("number", ["9" * 40, "\u0667", "x", ""])
+def test_what_is_no_number_of_a_submission_chooses_none(site: Scenario, organizer: Client, number: str) -> None:
+    url = f"/host/competitions/{site.competition.slug}/submissions/"
+    chosen = {"submission": number, "action": "cancel"}
+    answer = organizer.post(url, chosen, follow=True, headers={"Referer": f"http://testserver{url}"})
+    assert answer.status_code < 500
+    assert "No submission was chosen" in answer.content.decode()
+
+
+def test_a_filter_that_is_not_right_is_said(site: Scenario, organizer: Client) -> None:
+    page = organizer.get(f"/host/competitions/{site.competition.slug}/submissions/" + "?state=bogus")
+    assert "bogus is not one of the available choices" in page.content.decode()
+
+
 def test_nothing_of_another_competition_is_touched(site: Scenario) -> None:
     scored, elsewhere = site.score(site.submit(), 0.5), scenario()
     assert "No submission was chosen" in posted(
