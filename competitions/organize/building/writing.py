@@ -30,7 +30,10 @@ WRITERS: Final[Mapping[str, Callable[[Answers, Path, Bounded], Sample | None]]] 
 def bundle_write_draft(
     draft: CompetitionDraft, folder: Path, *, wanted: Callable[[], bool], every_s: float
 ) -> Sample | None:
-    """Write the draft's bundle into an empty folder; returns what is to be scored on trial. Raises `DraftIncomplete`, `CannotBeBuilt` or `Stopped`."""
+    """Write the draft's bundle into an empty folder; returns what is to be scored on trial.
+
+    Raises `DraftIncomplete`, `CannotBeBuilt` or `Stopped`.
+    """
     require_complete(draft)
     with ExitStack() as opened:
         files = {
