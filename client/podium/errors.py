@@ -48,3 +48,12 @@ class SubmissionFailed(PodiumError):
         verdict = submission.verdict
         said = f"{verdict.detail or verdict.reason} {verdict.advice}".strip() if verdict else submission.status
         super().__init__(f"Submission {submission.id} ended as {submission.status}: {said}", code=submission.status)
+
+
+class StillWaiting(PodiumError):
+    """A submission had not ended when the time to wait for it was up; `submission` is as it was then. It goes on."""
+
+    def __init__(self, submission: Submission, timeout_s: float) -> None:
+        self.submission = submission
+        text = f"Submission {submission.id} is still {submission.status} after {timeout_s:g} s; it goes on without you."
+        super().__init__(text, code="still_waiting")
