@@ -1,0 +1,168 @@
+"""A competition as the folder that `podium competition pull` writes, and as plain values that two of them are compared by."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, Final
+
+from django.utils.text import slugify
+
+from accounts.models import User
+from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
+from competitions.bundles.writer import BundleWriter, suffix_of, yaml_text
+from competitions.catalog.models import Competition, Page, Phase, Task
+from competitions.resources.models import Resource, StoredFile
+
+PLAIN_NAME: Final = re.compile(r"\A[A-Za-z0-9][\w.-]{0,99}\Z", re.ASCII)
+Place = tuple[str, ...]
+Values = dict[Place, Any]
+
+
+class LiveDocument(BundleWriter):
+    """What is live. It is the same for everybody who may have it: tasks of others are named by their key, own ones have their files."""
+
+    def __init__(self, competition: Competition, by: User) -> None:
+        super().__init__(competition, with_files=True, by=by)
+        self.data = self.competition_yaml() | {"queue": competition.queue.name}
+        self.data["podium"] = {"slug": competition.slug, "subtitle": competition.subtitle} | self.data["podium"]
+
+    @property
+    def yaml(self) -> str:
+        return yaml_text(self.data)
+
+    def names_by_key(self, task: Task) -> bool:
+        return task.competition_id != self.competition.pk
+
+    def page_name(self, number: int, page: Page) -> str:
+        name = slugify(page.title)[:60] or "page"
+        is_taken = name == "terms" or any(path.startswith(f"pages/{name}.") for path in self.texts)
+        return f"{name}-{number}" if is_taken else name
+
+    def file(self, resource: Resource, owner: Task | Phase) -> str:
+        """By task or phase and kind; what participants download keeps its name."""
+        kind = f"{resource.kind}{suffix_of(resource)}"
+        is_offered = isinstance(owner, Phase) and PLAIN_NAME.match(resource.file_name)
+        folder = f"phases/{owner.slug}" if isinstance(owner, Phase) else self._folder(owner)
+        names = [resource.file_name, f"{resource.kind}-{resource.file_name}"] if is_offered else [kind]
+        places = [f"{folder}/{name}" for name in [*names, f"{resource.file_id[:16]}-{kind}"]]
+        place = next(path for path in places if self.stored.get(path, resource.file) == resource.file)
+        self.stored[place] = resource.file
+        return place
+
+    def _folder(self, task: Task) -> str:
+        """Tasks with one name have one folder each."""
+        name = slugify(task.name)[:60] or "task"
+        before = self.competition.tasks.filter(pk__lt=task.pk, name=task.name).count()
+        return f"tasks/{name}-{before + 1}" if before else f"tasks/{name}"
+
+    @cached_property
+    def values(self) -> Values:
+        """Every setting by its place, such as phases, final, max_submissions_per_day. Files stand for their content."""
+        return dict(_flat((), self._plain()))
+
+    @property
+    def version(self) -> str:
+        """A digest: equal exactly where nothing differs."""
+        return hashlib.sha256(
+            json.dumps(sorted(self.values.items(), key=itemgetter(0)), default=str).encode()
+        ).hexdigest()
+
+    def _plain(self) -> dict[str, Any]:
+        """The document with names in place of numbers, and with contents in place of paths."""
+        data, names = self.data, _unique([task.get("name") or task["key"] for task in self.data["tasks"]])
+        left_out = (
+            "version",
+            "fact_sheet",
+            "leaderboards",
+            "description",
+            "terms",
+            "image",
+            "podium",
+            "pages",
+            "tasks",
+            "phases",
+        )
+        shared = data["leaderboards"]
+        return {
+            **{name: value for name, value in data.items() if name not in left_out}, **data["podium"],
+            "rules": self.texts.get(str(data["terms"]), ""), "logo": self._content(data.get("image")),
+            "images": {one["name"]: self._content(one["file"]) for one in data["podium"].get("images", ())},
+            "pages": {one["title"]: self._page(place, one) for place, one in enumerate(data["pages"])},
+            "tasks": {names[one["index"]]: self._task_values(one, names) for one in data["tasks"]},
+            "phases": {one["podium"]["slug"]: self._phase_values(one, names, shared) for one in data["phases"]},
+        }  # fmt: skip
+
+    def _content(self, path: str | None) -> str | None:
+        """A stored file by its digest."""
+        return digest_text(self.stored[path]) if path else None
+
+    def _page(self, place: int, page: Mapping[str, Any]) -> dict[str, Any]:
+        return {"text": self.texts[page["file"]], "tab": page["podium"]["tab"], "place": place}
+
+    def _task_values(self, task: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+        values = {name: value for name, value in task.items() if name not in ("index", "podium", *TASK_FILES)}
+        check = dict(task.get("podium", {}))
+        if "checks" in check:
+            check["checks"] = names[check["checks"]]
+        return values | check | {name: self._content(task[name]) for name in TASK_FILES if name in task}
+
+    def _phase_values(self, phase: Mapping[str, Any], names: list[str], shared: list[Any]) -> dict[str, Any]:
+        extra = dict(phase["podium"])
+        if "grows" in extra:
+            extra["grows"] = extra["grows"] | {"check": names[extra["grows"]["check"]]}
+        boards = extra.pop("leaderboards", shared)
+        values = {name: value for name, value in phase.items() if name not in ("podium", *PHASE_FILES)}
+        values["tasks"] = sorted(names[index] for index in phase["tasks"])
+        files = {name: self._content(phase[name]) for name in PHASE_FILES if name in phase}
+        return (
+            values
+            | extra
+            | files
+            | {"boards": {one["key"]: _board_values(place, one) for place, one in enumerate(boards)}}
+        )
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Each with a number where it is the name of one before it, too."""
+    seen = Counter[str]()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def digest_text(stored: StoredFile) -> str:
+    """A file as it is shown to people."""
+    return f"sha256:{stored.sha256} ({stored.size_bytes:,} bytes)"
+
+
+def _board_values(place: int, board: dict[str, Any]) -> dict[str, Any]:
+    keys = {column["index"]: column["key"] for column in board["columns"]}
+    own = {name: value for name, value in board.items() if name not in ("primary_index", "columns", "podium", "key")}
+    columns = {column["key"]: _column_values(column, keys) for column in board["columns"]}
+    extra: dict[str, Any] = board["podium"]
+    return own | extra | {"place": place, "primary": keys.get(board["primary_index"]), "columns": columns}
+
+
+def _column_values(column: dict[str, Any], keys: Mapping[int, str]) -> dict[str, Any]:
+    values = {name: value for name, value in column.items() if name not in ("podium", "key", "computation_indexes")}
+    if "computation_indexes" in column:
+        values["computed_from"] = [keys[index] for index in column["computation_indexes"]]
+    extra: dict[str, Any] = column["podium"]
+    return values | extra
+
+
+def _flat(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
+    """Questions are known by their key; any other list is one value."""
+    if isinstance(value, list) and value and all(isinstance(one, dict) and "key" in one for one in value):
+        value = {one["key"]: one | {"place": number} for number, one in enumerate(value)}
+    if not isinstance(value, dict):
+        yield place, value
+        return
+    for name, inner in value.items():
+        yield from _flat((*place, str(name)), inner)
