@@ -281,6 +281,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
+            "sha256": "0" * 64,
         },
     )  # fmt: skip
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.models import Submission
 
 
 class PodiumError(Exception):
-    """Base. `code` is a stable word; the text says what happened and what to do."""
+    """Base. `code` is a stable word; the text says what happened and what to do; `extra` is what else the site said, for programs."""
 
     exit_code = 1
 
-    def __init__(self, text: str, *, code: str = "") -> None:
+    def __init__(self, text: str, *, code: str = "", extra: Mapping[str, Any] | None = None) -> None:
         super().__init__(text)
         self.code = code
+        self.extra = dict(extra or {})
 
 
 class Refused(PodiumError):

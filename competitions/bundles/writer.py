@@ -78,6 +78,7 @@ class BundleWriter:
     def __init__(self, competition: Competition, *, with_files: bool, by: User) -> None:
         self.competition, self.with_files = competition, with_files
         self.readable = set(Task.objects.readable_by(by).values_list("pk", flat=True))
+        self.tasks: list[Task] = []
         self.texts: dict[str, str] = {}
         self.stored: dict[str, StoredFile] = {}
 
@@ -86,7 +87,7 @@ class BundleWriter:
         phases = list(one.phases.prefetch_related("tasks", "leaderboards__columns"))
         used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
         used |= Q(checks__phases__in=phases, competition=one)
-        tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
+        tasks = self.tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
         shared = self._shared_board(phases)
         return {
             "version": 2,

@@ -46,18 +46,21 @@ class LiveDocument(BundleWriter):
         """By task or phase and kind; what participants download keeps its name."""
         kind = f"{resource.kind}{suffix_of(resource)}"
         is_offered = isinstance(owner, Phase) and PLAIN_NAME.match(resource.file_name)
-        folder = f"phases/{owner.slug}" if isinstance(owner, Phase) else self._folder(owner)
+        folder = f"phases/{owner.slug}/" if isinstance(owner, Phase) else self._folder(owner)
         names = [resource.file_name, f"{resource.kind}-{resource.file_name}"] if is_offered else [kind]
-        places = [f"{folder}/{name}" for name in [*names, f"{resource.file_id[:16]}-{kind}"]]
+        places = [f"{folder}{name}" for name in [*names, f"{resource.file_id[:16]}-{kind}"]]
         place = next(path for path in places if self.stored.get(path, resource.file) == resource.file)
         self.stored[place] = resource.file
         return place
 
     def _folder(self, task: Task) -> str:
-        """Tasks with one name have one folder each."""
-        name = slugify(task.name)[:60] or "task"
-        before = self.competition.tasks.filter(pk__lt=task.pk, name=task.name).count()
-        return f"tasks/{name}-{before + 1}" if before else f"tasks/{name}"
+        """An only task has its files at the top; else each has a folder, also where two have one name."""
+        own = [one for one in self.tasks if not self.names_by_key(one)]
+        if len(own) == 1:
+            return ""
+        name = _folder_name(task)
+        before = [one for one in own if one.pk < task.pk and _folder_name(one) == name]
+        return f"tasks/{name}-{len(before) + 1}/" if before else f"tasks/{name}/"
 
     @cached_property
     def values(self) -> Values:
@@ -124,6 +127,10 @@ class LiveDocument(BundleWriter):
             | files
             | {"boards": {one["key"]: _board_values(place, one) for place, one in enumerate(boards)}}
         )
+
+
+def _folder_name(task: Task) -> str:
+    return slugify(task.name)[:60] or "task"
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -40,6 +40,7 @@ class Site:
         folder = {path: text.encode() for path, text in answer["texts"].items()}
         for file in answer["files"]:
             response: Any = self.client.get(file["url"])
+            assert response.status_code == 200, response.content
             folder[file["path"]] = b"".join(response.streaming_content)
             response.close()
         return folder, answer["version"]

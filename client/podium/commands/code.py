@@ -1,0 +1,109 @@
+"""`podium competition`: a competition as a folder in git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from podium.commands.local import tool
+from podium.commands.options import AsJson, Profile, client, confirmed
+from podium.errors import InvalidInput, Refused
+from podium.folders import Folder
+from podium.models import Push
+from podium.output import say, transfer_bar, write_json
+from podium.pushing import Pull, apply, compare, told
+
+app = typer.Typer(help="Competitions as code: a folder in git.", no_args_is_help=True)
+BUNDLES: Final = "competitions.bundles.cli"
+Path_ = Annotated[Path, typer.Argument(metavar="FOLDER", help="The competition's folder.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Without being asked, as in a CI service.")]
+Force = Annotated[
+    bool, typer.Option(help="Also where others changed the competition since: their changes are taken back.")
+]
+SlugOption = Annotated[
+    str, typer.Option("--slug", help="The competition's name in its address, where the folder names none.")
+]
+
+
+@app.command()
+def init(
+    folder: Path_,
+    template: Annotated[str, typer.Option(help="table, results, code, datasets or concurrent.")] = "table",
+    slug: SlugOption = "",
+) -> None:
+    """Begin a competition from a template, with small data that were made up."""
+    code = tool(BUNDLES)(["new", str(folder), "--template", template, "--slug", slug or folder.resolve().name])
+    raise typer.Exit(code)
+
+
+@app.command()
+def check(folder: Path_ = Path(), profile: Profile = "", as_json: AsJson = False) -> None:
+    """Say every fault of the folder, as the site reads it; without Podium's own parts, the site is asked."""
+    try:
+        main = tool(BUNDLES)
+    except InvalidInput:
+        me, opened = client(profile), Folder(folder)
+        say(f"Podium itself is not installed here, so {me.site.url} is asked; nothing is changed there.")
+        _show(compare(me.site, opened, is_forced=False, bars=transfer_bar, tell=say), as_json=as_json)
+        return
+    raise typer.Exit(main(["check", str(folder), *(["--json"] if as_json else [])]))
+
+
+@app.command()
+def push(
+    folder: Path_ = Path(), yes: Yes = False, force: Force = False, profile: Profile = "", as_json: AsJson = False
+) -> None:
+    """Show what differs from the site, then change the competition there, or make it. Large files are sent once, in parts."""
+    me, opened = client(profile), Folder(folder)
+    compared = compare(me.site, opened, is_forced=force, bars=transfer_bar, tell=say)
+    _show(compared, as_json=as_json)
+    if not compared.changes:
+        opened.remember(site=me.site.url, version=compared.version)
+        return
+    if compared.is_stale and not force:
+        raise Refused(
+            f"Others changed {compared.slug} on the site since this folder was made from it; the difference above takes that back. "
+            "Run `podium competition pull` and merge, or push with --force.",
+            code="changed_since",
+        )
+    target = compared.slug if compared.version else f"the new competition {compared.slug}, a draft"
+    confirmed(f"Apply this to {target} on {me.site.url}?", yes=yes, option="--yes")
+    applied = apply(me.site, opened, compared, tell=say)
+    say(f"Done: {me.site.url}/competitions/{applied.slug}/")
+
+
+def _show(push: Push, *, as_json: bool) -> None:
+    if as_json:
+        write_json(push)
+        return
+    print("\n".join(told(push)) or f"Nothing differs from {push.slug} on the site.")
+
+
+@app.command()
+def pull(folder: Path_ = Path(), slug: SlugOption = "", yes: Yes = False, profile: Profile = "") -> None:
+    """Write what is live into the folder. Labels come to those alone who organize the competition."""
+    me, opened = client(profile), Folder(folder)
+    opened.path.mkdir(parents=True, exist_ok=True)
+    fetched = Pull(me.site, opened, slug or opened.slug, bars=transfer_bar)
+    if fetched.replaced:
+        listed = ", ".join(fetched.replaced[:10]) + (" and more" if len(fetched.replaced) > 10 else "")
+        confirmed(f"Replace {listed} in {opened.path}?", yes=yes, option="--yes")
+    for name in fetched.write():
+        say(f"No longer named: {name}")
+    say(f"{opened.path} is as {slug or opened.slug} on {me.site.url}.")
+
+
+@app.command()
+def publish(
+    folder: Path_ = Path(),
+    slug: SlugOption = "",
+    anyway: Annotated[bool, typer.Option(help="Although something cannot work yet.")] = False,
+    profile: Profile = "",
+) -> None:
+    """Show the competition to everybody."""
+    me = client(profile)
+    name = slug or Folder(folder).slug
+    me.site.post(f"competitions/{name}/publish/", {"anyway": anyway})
+    say(f"Published: {me.site.url}/competitions/{name}/")
