@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final
 
 import typer
 
-from podium.commands.local import tool
+from podium.commands.local import part, tool
 from podium.commands.options import AsJson, Profile, client, confirmed
 from podium.errors import InvalidInput, Refused
 from podium.folders import Folder
 from podium.models import Push
-from podium.output import say, transfer_bar, write_json
+from podium.output import say, transfer_bar, write_json, write_table
 from podium.pushing import Pull, apply, compare, told
 
 app = typer.Typer(help="Competitions as code: a folder in git.", no_args_is_help=True)
@@ -49,6 +50,42 @@ def check(folder: Path_ = Path(), profile: Profile = "", as_json: AsJson = False
         _show(compare(me.site, opened, is_forced=False, bars=transfer_bar, tell=say), as_json=as_json)
         return
     raise typer.Exit(main(["check", str(folder), *(["--json"] if as_json else [])]))
+
+
+@app.command()
+def run(
+    folder: Path_ = Path(),
+    file: Annotated[Path | None, typer.Option(help="A submission; else the phase's sample submission.")] = None,
+    phase: Annotated[str, typer.Option(help="The phase's name in its address; else the first.")] = "",
+    image: Annotated[str, typer.Option(help="Another image than the competition's.")] = "",
+) -> None:
+    """Score a submission on this machine, in the containers of a compute worker, and show the scores and what the programs print."""
+    jobs, local = part("competitions.bundles.local_jobs", extra="worker"), part("workers.local", extra="worker")
+    with TemporaryDirectory() as scratch:
+        try:
+            found = jobs.local_jobs(folder.resolve(), Path(scratch), file=file, phase=phase, image=image)
+            ended = [(task, local.run_locally(job)) for task, job in found]
+        except ValueError as error:
+            raise InvalidInput(str(error), code="cannot_run") from error
+    for task, one in ended:
+        _show_run(task, one)
+    if any(one.result.outcome != "finished" for _, one in ended):
+        raise typer.Exit(1)
+
+
+def _show_run(task: str, run: Any) -> None:
+    """What a worker would report of one task, with all of its logs: who has the folder may read them."""
+    result = run.result
+    for stage, log in run.logs.items():
+        say(f"--- {task}: {stage}\n{log.rstrip()}")
+    for note in result.notes:
+        say(note)
+    if result.outcome == "finished":
+        write_table(["task", "column", "score"], [(task, key, value) for key, value in result.scores.items()])
+    else:
+        print(f"{task}: {result.reason} ({result.code}): {result.detail}")
+    for stage in result.stages:
+        say(f"{stage.name}: {stage.wall_s:.1f} s")
 
 
 @app.command()

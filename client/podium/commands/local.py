@@ -21,14 +21,19 @@ ANY: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_op
 
 def tool(module: str) -> Callable[..., int]:
     """The `main` of another part of Podium. Raises `InvalidInput` where it is not installed."""
+    main: Callable[..., int] = part(module, extra="tables").main
+    return main
+
+
+def part(module: str, *, extra: str) -> Any:
+    """A module of another part of Podium. Raises `InvalidInput` where it, or what it stands on, is not installed."""
     try:
-        main: Callable[..., int] = import_module(module).main
+        return import_module(module)
     except ModuleNotFoundError as error:
         text = (
-            f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install '.[tables]'`."
+            f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install '.[{extra}]'`."
         )
         raise InvalidInput(text, code="not_installed") from error
-    return main
 
 
 @app.command(
