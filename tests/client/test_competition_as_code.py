@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,15 @@ def test_who_does_not_organize_it_gets_nothing(
     assert main(["competition", "push", str(folder), "--yes", "--force"]) == 1
     assert "Only organizers" in capsys.readouterr().err
     assert CompetitionOrganizer.objects.filter(competition__slug="prices").count() == 1
+
+
+def test_the_commands_of_the_page_are_those_of_the_program() -> None:
+    page = (Path(__file__).parents[2] / "docs/competition-as-code.md").read_text()
+    found = set(re.findall(r"podium (competition [^#\n;`]+)", page))
+    assert len(found) > 8
+    for command in found:
+        if "`" not in command and command.split()[1] in ("init", "check", "run", "push", "pull", "publish"):
+            assert main([*command.split(), "--help"]) == 0, command
 
 
 @pytest.mark.parametrize(
