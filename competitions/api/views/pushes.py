@@ -12,7 +12,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.publishing import publish_checked
@@ -29,7 +28,6 @@ MAX_FILES: Final = 20_000
 class CodeView(ApiView):
     """Base: for those who organize the competition; it does not exist for others."""
 
-    parser_classes = [JSONParser]
     write_scope = Scope.ORGANIZE
 
     def managed(self, slug: str) -> Competition:
@@ -124,18 +122,22 @@ class Pushes(CodeView):
         return Response(push_shape(push), status=202, headers={"Location": f"/api/v1/pushes/{push.pk}/"})
 
 
-class PushDetail(CodeView):
-    """How far a push has come, and what it changes."""
+class PushView(CodeView):
+    """Base: a push of the asker's."""
 
     def push(self, pk: int) -> CompetitionPush:
         return get_object_or_404(CompetitionPush, pk=pk, owner=self.person())
+
+
+class PushDetail(PushView):
+    """How far a push has come, and what it changes."""
 
     @extend_schema(operation_id="pushes_retrieve", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, pk: int) -> Response:
         return Response(push_shape(self.push(pk)))
 
 
-class PushApply(PushDetail):
+class PushApply(PushView):
     """Say yes to what was compared."""
 
     @extend_schema(operation_id="pushes_apply", request=None, responses={202: OpenApiTypes.OBJECT})
