@@ -19,11 +19,8 @@ from podium.site import Site
 from podium.transfers import Progress, digest_of, download, upload, upload_begin, upload_rest
 
 SMALL_BYTES: Final = 256 * 1024  # files up to this size travel together in one zip, larger ones by their digest
-UNPACKED_BYTES: Final = 16 * 1024**2  # zips of programs and data up to this size are written as folders
+UNPACKED_BYTES: Final = 16 * 1024**2  # zips up to this size are written as folders
 POLL_S: Final = 1.0
-PARTS: Final = (
-    "scoring_program", "ingestion_program", "input_data", "reference_data", "public_data", "starting_kit", "sample_submission",
-)  # fmt: skip
 Bars = Callable[[str], AbstractContextManager[Progress]]
 Told = Callable[[str], None]
 
@@ -128,7 +125,7 @@ class Pull:
     def _fetch(self, file: dict[str, Any], bars: Bars) -> None:
         """What is there with this content stays as it is, a zip also where it lies unpacked."""
         target, digest = self._target(file["path"]), str(file["sha256"])
-        may_unpack = target.suffix == ".zip" and target.stem in PARTS
+        may_unpack = target.suffix == ".zip"
         if may_unpack and target.with_suffix("").is_dir() and self._is_packed(target.with_suffix(""), file):
             self._name_folder(file["path"])
             return

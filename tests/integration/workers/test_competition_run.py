@@ -17,7 +17,7 @@ def test_code_is_run_and_scored_as_on_the_site(
     assert main(["competition", "init", folder, "--template", "code"]) == 0
     assert main(["competition", "run", folder, "--image", runtime_image]) == 0
     shown = capsys.readouterr()
-    assert "Labels\taccuracy\t1.0" in shown.out
+    assert "Labels\taccuracy\t0.75" in shown.out
     assert "ingestion: 0." in shown.err
     assert main(["competition", "run", folder, "--phase", "nowhere"]) == 2
     assert "There is no phase 'nowhere'; there are Development" in capsys.readouterr().err
