@@ -97,6 +97,7 @@ class Pull:
 
     def __init__(self, site: Site, folder: Folder, slug: str, *, bars: Bars) -> None:
         self.site, self.folder = site, folder
+        folder.remember()  # what is fetched lies beside it, and is not for git
         answer: dict[str, Any] = site.get(f"competitions/{slug}/document/")
         self.version, self.texts = str(answer["version"]), dict(answer["texts"])
         self._fetched = folder.path / STATE / "fetched"

@@ -26,7 +26,7 @@ def rules_publish(
 
     Texts that differ in the kind of their line ends or in white space at their end alone are the same.
     """
-    Competition.objects.select_for_update().get(pk=competition.pk)
+    Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # rows that point at it are still made
     newest = current_rules(competition)
     if newest is not None and newest.format == form and same_text(newest.text, text):
         return newest

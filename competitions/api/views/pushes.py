@@ -28,7 +28,7 @@ MAX_FILES: Final = 20_000
 class CodeView(ApiView):
     """Base: for those who organize the competition; it does not exist for others."""
 
-    write_scope = Scope.ORGANIZE
+    read_scope = write_scope = Scope.ORGANIZE  # labels are among the files
 
     def managed(self, slug: str) -> Competition:
         managed = Competition.objects.managed_by(self.person()).select_related("queue", "logo")

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import ProtectedError
+from django.db.models import ProtectedError, RestrictedError
 
 from accounts.models import User
 from competitions.bundles.importing.creation import Maker
@@ -119,15 +119,16 @@ class Push:
             made = Maker(self.reader, self.references, self.owner, self.parts).competition(now)
         except ValidationError as error:
             raise refusal_of(self.reader, error) from error
-        except ProtectedError as error:
-            names = sorted({str(row) for row in error.protected_objects})[:5]
+        except (ProtectedError, RestrictedError) as error:
+            rows = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
+            names = sorted({str(row) for row in rows})[:5]
             raise BreaksContest([f"What the folder leaves out is still in use, by {', '.join(names)}."]) from error
         return Competition.objects.select_related("queue").get(pk=made.pk)
 
 
 @contextmanager
-def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress) -> Iterator[Push]:
-    """Read the folder and store its files. Raises `InvalidBundle` with every fault.
+def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, known_bytes: int = 0) -> Iterator[Push]:
+    """Read the folder and store its files, of which `known_bytes` take no new room. Raises `InvalidBundle` with every fault.
 
     Where the block raises, what was stored for it is forgotten.
     """
@@ -139,7 +140,7 @@ def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress) -
     references = References(reader, owner=owner, queue=None, live=live)
     references.look_up()
     reader.checked()
-    require_room(owner, new_bytes(reader.files))
+    require_room(owner, max(0, new_bytes(reader.files) - known_bytes))
     with tempfile.TemporaryDirectory() as scratch:
         parts = stored_parts(reader.files, reader, Path(scratch), progress)
     progress("Comparing")
@@ -163,7 +164,7 @@ def _named(reader: BundleReader, owner: User) -> Competition | None:
 
 def _lock(competition: Competition) -> None:
     """In the order of docs/architecture.md: pushes of one competition take turns, then its phases, then its boards."""
-    Competition.objects.select_for_update(of=("self",)).get(pk=competition.pk)
+    Competition.objects.select_for_update(of=("self",), no_key=True).get(pk=competition.pk)
     list(Phase.objects.select_for_update(of=("self",), no_key=True).filter(competition=competition).order_by("pk"))
     boards = Leaderboard.objects.select_for_update(of=("self",)).filter(phase__competition=competition)
     list(boards.order_by("pk"))

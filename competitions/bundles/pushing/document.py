@@ -5,7 +5,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final
 
@@ -18,6 +17,9 @@ from competitions.catalog.models import Competition, Page, Phase, Task
 from competitions.resources.models import Resource, StoredFile
 
 PLAIN_NAME: Final = re.compile(r"\A[A-Za-z0-9][\w.-]{0,99}\Z", re.ASCII)
+ELSEWHERE: Final = frozenset(  # top-level keys whose values are told under other names
+    ("version", "leaderboards", "description", "terms", "image", "podium", "pages", "tasks", "phases")
+)
 Place = tuple[str, ...]
 Values = dict[Place, Any]
 
@@ -28,7 +30,12 @@ class LiveDocument(BundleWriter):
     def __init__(self, competition: Competition, by: User) -> None:
         super().__init__(competition, with_files=True, by=by)
         self.data = self.competition_yaml() | {"queue": competition.queue.name}
-        self.data["podium"] = {"slug": competition.slug, "subtitle": competition.subtitle} | self.data["podium"]
+        self.data.pop("fact_sheet", None)  # Codabench's form of what stands under `podium`, where it is edited
+        self.data["podium"] = {"slug": competition.slug} | self.data["podium"]
+        if " ".join(competition.subtitle.split()) != competition.subtitle:
+            self.data["podium"]["subtitle"] = competition.subtitle  # a description loses such blanks
+        # Every setting by its place, such as phases, final, max_submissions_per_day; files stand for their content.
+        self.values: Values = dict(_flat((), self._plain()))
 
     @property
     def yaml(self) -> str:
@@ -62,11 +69,6 @@ class LiveDocument(BundleWriter):
         before = [one for one in own if one.pk < task.pk and _folder_name(one) == name]
         return f"tasks/{name}-{len(before) + 1}/" if before else f"tasks/{name}/"
 
-    @cached_property
-    def values(self) -> Values:
-        """Every setting by its place, such as phases, final, max_submissions_per_day. Files stand for their content."""
-        return dict(_flat((), self._plain()))
-
     @property
     def version(self) -> str:
         """A digest: equal exactly where nothing differs."""
@@ -77,21 +79,10 @@ class LiveDocument(BundleWriter):
     def _plain(self) -> dict[str, Any]:
         """The document with names in place of numbers, and with contents in place of paths."""
         data, names = self.data, _unique([task.get("name") or task["key"] for task in self.data["tasks"]])
-        left_out = (
-            "version",
-            "fact_sheet",
-            "leaderboards",
-            "description",
-            "terms",
-            "image",
-            "podium",
-            "pages",
-            "tasks",
-            "phases",
-        )
         shared = data["leaderboards"]
         return {
-            **{name: value for name, value in data.items() if name not in left_out}, **data["podium"],
+            **{name: value for name, value in data.items() if name not in ELSEWHERE}, **data["podium"],
+            "subtitle": self.competition.subtitle,
             "rules": self.texts.get(str(data["terms"]), ""), "logo": self._content(data.get("image")),
             "images": {one["name"]: self._content(one["file"]) for one in data["podium"].get("images", ())},
             "pages": {one["title"]: self._page(place, one) for place, one in enumerate(data["pages"])},

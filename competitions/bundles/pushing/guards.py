@@ -7,6 +7,7 @@ from django.utils.text import slugify
 from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
+from competitions.catalog.presets import PRESETS
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.leaderboards.models import Score
 from core.refusals import Conflict
@@ -37,7 +38,8 @@ def _faults_of_phase(phase: Phase, spec: PhaseSpec | None, shared: LeaderboardSp
         if has_submissions or phase.sealed_keys.exists():
             yield f"The phase {phase.slug!r} has submissions, so it stays. Give it back, with `podium: {{slug: {phase.slug}}}`."
         return
-    if has_submissions and phase.is_sealed and spec.extra.visibility != phase.visibility:
+    visibility = PRESETS[spec.extra.preset].visibility if spec.extra.preset else spec.extra.visibility
+    if has_submissions and phase.is_sealed and visibility != phase.visibility:
         yield f"The phase {phase.slug!r} has sealed scores. Keep `visibility: sealed`, and reveal them on the site."
     boards = {slugify(board.key)[:36] or "main": board for board in spec.extra.leaderboards or [shared]}
     for board in phase.leaderboards.all():
@@ -47,11 +49,12 @@ def _faults_of_phase(phase: Phase, spec: PhaseSpec | None, shared: LeaderboardSp
 def _faults_of_board(board: Leaderboard, spec: LeaderboardSpec | None) -> Iterator[str]:
     where = f"The leaderboard {board.key!r} of the phase {board.phase.slug!r}"
     sealed = set(board.sealed_keys.values_list("key", flat=True))
+    has_scores = bool(sealed) or Score.objects.filter(leaderboard=board).exists()
     if spec is None:
-        if sealed or Score.objects.filter(leaderboard=board).exists():
+        if has_scores:
             yield f"{where} has scores, so it stays. Give it back by its key, or hide it with `hidden: true`."
         return
-    if board.is_sealed and sealed and spec.podium.visibility != board.visibility:
+    if board.is_sealed and has_scores and spec.podium.visibility != board.visibility:
         yield f"{where} has sealed scores. Keep its `visibility`, and reveal them on the site."
     kept = {column.key for column in spec.columns if column.computation is None and not column.podium.meter}
     lost = sealed - kept if board.phase.revealed_at is None else set()

@@ -21,7 +21,7 @@ from competitions.bundles.pushing.files import files_held
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.bundles.refusals import ChangedSince, FilesMissing, NotCompared
 from competitions.bundles.unpacking import unpacked
-from competitions.resources.models import StoredFile
+from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import local_copy
 from core.background import jobs
 from core.background.bounded import Stopped
@@ -118,13 +118,19 @@ def _compare_or_apply(push: CompetitionPush, claim_id: uuid.UUID) -> None:
     with (
         _folder(push, claim_id) as folder,
         kept(),
-        push_read(folder, owner=push.owner, now=now, progress=progress) as read,
+        push_read(folder, owner=push.owner, now=now, progress=progress, known_bytes=_known_bytes(push)) as read,
     ):
         if push.state == State.APPLYING:
             progress("Applying")
             read.apply(now, partial(_applied, push, claim_id))
             return
         _compared(push, claim_id, read, read.rehearse(now))
+
+
+def _known_bytes(push: CompetitionPush) -> int:
+    """How much of the folder is counted among somebody's files already."""
+    known = push.parts.filter(pk__in=Resource.objects.values("file"))
+    return sum(size for (size,) in known.values_list("size_bytes"))
 
 
 @contextmanager

@@ -137,6 +137,7 @@ def test_what_a_push_changes_is_said_before_and_done_after_a_yes(site: Scenario,
         phase["max_submissions_per_day"] = 1
         phase["podium"]["leaderboards"] = [data["leaderboards"][0] | {"title": "Ranking"}]
         data["pages"].append({"title": "News", "file": "pages/news.md"})
+        data["description"] = "A line"
 
     task = next(path for path in folder if path.endswith("test-dev/scoring_program.zip"))
     new = changed(folder, change) | {
@@ -145,7 +146,7 @@ def test_what_a_push_changes_is_said_before_and_done_after_a_yes(site: Scenario,
     }  # fmt: skip
     compared = api.compare(new, base=version)
     assert paths(compared) == [
-        "pages.News", "phases.test-dev.boards.main.title", "phases.test-dev.max_submissions_per_day", "rules",
+        "pages.News", "phases.test-dev.boards.main.title", "phases.test-dev.max_submissions_per_day", "rules", "subtitle",
         "tasks.Task test-dev.scoring_program",
     ]  # fmt: skip
     assert [line for change in compared["changes"] for line in change["lines"]] == [
@@ -205,11 +206,15 @@ def test_changes_that_others_made_since_are_kept_unless_the_push_is_forced(site:
     [
         (lambda data: data["phases"].pop(0), "The phase 'test-dev' has submissions, so it stays"),
         (lambda data: data["phases"][1]["podium"].update(visibility="public"), "'test-challenge' has sealed scores"),
+        (
+            lambda data: data["phases"][1]["podium"].update(preset="pcqm4mv2-test-dev"),
+            "'test-challenge' has sealed scores",
+        ),
         (lambda data: data["leaderboards"][0].update(key="other"), "'main' of the phase 'test-dev' has scores"),
         (lambda data: data["leaderboards"][0]["columns"][0].update(key="rmse"), "sealed scores in the column 'mae'"),
         (lambda data: data.update(terms="gone.md"), "the bundle has no 'gone.md'"),
     ],
-    ids=["phase", "seal", "board", "sealed column", "fault of the bundle"],
+    ids=["phase", "seal", "preset that unseals", "board", "sealed column", "fault of the bundle"],
 )
 def test_what_would_break_a_running_contest_is_refused_by_name(
     site: Scenario, api: Site, change: Callable[[Any], None], words: str
@@ -239,6 +244,9 @@ def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Sc
     sent = stranger.post("pushes/", {"bundle": str(bundle.key), "files": {path: labels.file_id}})
     assert (sent.status_code, sent.json()["missing"]) == (422, [labels.file_id])
     assert stranger.client.get(f"/api/v1/competitions/{site.competition.slug}/document/").status_code == 404
+    _, secret = token_create(user=site.organizer, name="r", scopes=[Scope.READ], expires_at=NOON.replace(year=2031))
+    reading = Client(headers={"Authorization": f"Bearer {secret}"})
+    assert reading.get(f"/api/v1/competitions/{site.competition.slug}/document/").status_code == 403
     outside = api.compare(rest, base=version, files={"../labels.zip": labels.file_id})
     assert "leads outside" in outside["fault"]
 
