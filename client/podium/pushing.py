@@ -174,8 +174,8 @@ def told(push: Push) -> Iterator[str]:
     """What a push changes, line by line, for people."""
     signs = {"added": "+", "removed": "-", "changed": "~"}
     for one in push.changes:
-        values = f": {one.before} -> {one.after}" if one.before and one.after else ""
-        yield f"{signs.get(one.change, '?')} {one.path}{values}"
+        values = " -> ".join(value for value in (one.before, one.after) if value)
+        yield f"{signs.get(one.change, '?')} {one.path}{f': {values}' if values else ''}"
         yield from (f"    {line}" for line in one.lines)
     if push.impact:
         yield "What this does to teams:"
