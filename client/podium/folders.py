@@ -27,15 +27,15 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
-        self._kept = self.path / STATE / "state.json"
-        self.state: dict[str, Any] = json.loads(self._kept.read_text()) if self._kept.is_file() else {}
+        self._state_file = self.path / STATE / "state.json"
+        self.state: dict[str, Any] = json.loads(self._state_file.read_text()) if self._state_file.is_file() else {}
 
     def remember(self, **state: Any) -> None:
         """Keep this beside what is known already."""
         self.state |= state
-        self._kept.parent.mkdir(exist_ok=True)
-        (self._kept.parent / ".gitignore").write_text("*\n")
-        self._kept.write_text(json.dumps(self.state, indent=1))
+        self._state_file.parent.mkdir(exist_ok=True)
+        (self._state_file.parent / ".gitignore").write_text("*\n")
+        self._state_file.write_text(json.dumps(self.state, indent=1))
 
     def version_of(self, site: str) -> str:
         """The version of the competition that the folder was made from; empty where that is not known."""
@@ -65,13 +65,13 @@ class Folder:
 
     def files(self) -> dict[str, Path]:
         """What is sent: the YAML, what it names, and the images that pages may show; links are left out."""
-        found = {YAML_NAME: self.path / YAML_NAME}
+        files = {YAML_NAME: self.path / YAML_NAME}
         for name in _texts(self.document):
             path = (self.path / name).resolve() if name and "\0" not in name and len(name) < 1000 else self.path
             if path != self.path and path.is_relative_to(self.path) and path.exists():
-                found |= dict(self._inside(path))
+                files |= dict(self._inside(path))
         images = (path for path in self.path.rglob("*") if path.suffix.lower() in IMAGES)
-        return found | {name: path for image in images for name, path in self._inside(image)}
+        return files | {name: path for image in images for name, path in self._inside(image)}
 
     def _inside(self, path: Path) -> Iterator[tuple[str, Path]]:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
@@ -85,8 +85,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for one in inner:
-        yield from _texts(one)
+    for item in inner:
+        yield from _texts(item)
 
 
 def packed(folder: Path) -> bytes:

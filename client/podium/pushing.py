@@ -22,10 +22,10 @@ SMALL_BYTES: Final = 256 * 1024  # files up to this size travel together in one 
 UNPACKED_BYTES: Final = 16 * 1024**2  # zips up to this size are written as folders
 POLL_S: Final = 1.0
 Bars = Callable[[str], AbstractContextManager[Progress]]
-Told = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
-def compare(site: Site, folder: Folder, *, is_forced: bool, bars: Bars, tell: Told) -> Push:
+def compare(site: Site, folder: Folder, *, is_forced: bool, bars: Bars, notify: Notify) -> Push:
     """Send what the site lacks, and have it say what would change. Raises `Refused` with every fault of the folder."""
     files = folder.files()
     large = {name: path for name, path in files.items() if path.stat().st_size > SMALL_BYTES}
@@ -43,13 +43,13 @@ def compare(site: Site, folder: Folder, *, is_forced: bool, bars: Bars, tell: To
         for digest in error.extra["missing"]:
             _large_sent(site, folder, paths[digest], digest, bars)
         answer = site.post("pushes/", body)
-    return _seen_through(site, Push.model_validate(answer), tell)
+    return _wait_until_over(site, Push.model_validate(answer), notify)
 
 
-def apply(site: Site, folder: Folder, push: Push, *, tell: Told) -> Push:
+def apply(site: Site, folder: Folder, push: Push, *, notify: Notify) -> Push:
     """Have the site do what it compared. Raises `Refused`."""
     answer = site.post(f"pushes/{push.id}/apply/")
-    applied = _seen_through(site, Push.model_validate(answer), tell)
+    applied = _wait_until_over(site, Push.model_validate(answer), notify)
     folder.remember(site=site.url, version=applied.result, uploads={})
     return applied
 
@@ -79,12 +79,12 @@ def _large_sent(site: Site, folder: Folder, path: Path, digest: str, bars: Bars)
         upload_rest(site, path, uploads[digest], progress)
 
 
-def _seen_through(site: Site, push: Push, tell: Told) -> Push:
+def _wait_until_over(site: Site, push: Push, notify: Notify) -> Push:
     step = ""
     while push.state in ("comparing", "applying"):
         if push.step and push.step != step:
             step = push.step
-            tell(step)
+            notify(step)
         time.sleep(POLL_S)
         push = Push.model_validate(site.get(f"pushes/{push.id}/"))
     if push.state == "failed":
@@ -170,13 +170,13 @@ class Pull:
         return target
 
 
-def told(push: Push) -> Iterator[str]:
+def difference_lines(push: Push) -> Iterator[str]:
     """What a push changes, line by line, for people."""
     signs = {"added": "+", "removed": "-", "changed": "~"}
-    for one in push.changes:
-        values = " -> ".join(value for value in (one.before, one.after) if value)
-        yield f"{signs.get(one.change, '?')} {one.path}{f': {values}' if values else ''}"
-        yield from (f"    {line}" for line in one.lines)
+    for change in push.changes:
+        values = " -> ".join(value for value in (change.before, change.after) if value)
+        yield f"{signs.get(change.change, '?')} {change.path}{f': {values}' if values else ''}"
+        yield from (f"    {line}" for line in change.lines)
     if push.impact:
         yield "What this does to teams:"
         yield from (f"  {sentence}" for sentence in push.impact)

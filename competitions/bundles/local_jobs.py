@@ -49,12 +49,12 @@ def local_jobs(
 
 def _phase(spec: CompetitionSpec, name: str) -> PhaseSpec:
     phases = ordered(spec.phases)
-    found = [one for one in phases if name in (one.extra.slug, one.name)] if name else phases[:1]
-    if not found:
+    matching = [phase for phase in phases if name in (phase.extra.slug, phase.name)] if name else phases[:1]
+    if not matching:
         raise ValueError(
-            f"There is no phase {name!r}; there are {', '.join(one.extra.slug or one.name for one in phases)}."
+            f"There is no phase {name!r}; there are {', '.join(phase.extra.slug or phase.name for phase in phases)}."
         )
-    return found[0]
+    return matching[0]
 
 
 def _sample(files: BundleFiles, phase: PhaseSpec, scratch: Path) -> Path:
@@ -88,7 +88,7 @@ def _jobs(
         have = {FileRole(name): files.zipped(path, scratch)[0] for name in TASK_FILES if (path := getattr(task, name))}
         have[FileRole.SUBMISSION] = submission
         plan = plan_stages(_facts(phase, task, have))
-        stages = tuple(_stage(one, phase, task, named, have) for one in plan.stages)
+        stages = tuple(_stage(stage, phase, task, named, have) for stage in plan.stages)
         yield LocalJob(task.name, Job(
             run_id=str(uuid.uuid4()), attempt=1, lease_id=str(uuid.uuid4()), token="none", lease_s=90, heartbeat_s=15,
             stages=stages, columns=tuple(dict.fromkeys(columns)), detailed_results=spec.enable_detailed_results,
@@ -109,7 +109,7 @@ def _facts(phase: PhaseSpec, task: TaskSpec, have: Files) -> RunFacts:
 
 def _stage(plan: StagePlan, phase: PhaseSpec, task: TaskSpec, image: str, have: Files) -> Stage:
     return Stage(
-        **plan.model_dump(exclude={"mounts"}), mounts=tuple(_mount(one, have) for one in plan.mounts), image=image,
+        **plan.model_dump(exclude={"mounts"}), mounts=tuple(_mount(mount, have) for mount in plan.mounts), image=image,
         pull=PullPolicy.MISSING, limits=_limits(plan, phase, task), network=False,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ class NotReadyYet(Conflict):
 
     def __init__(self, warnings: list[str]) -> None:
         super().__init__(
-            "Some things cannot work yet:\n" + "\n".join(f"- {one}" for one in warnings), warnings=warnings
+            "Some things cannot work yet:\n" + "\n".join(f"- {warning}" for warning in warnings), warnings=warnings
         )
 
 
@@ -21,7 +21,11 @@ def publish_checked(competition: Competition, *, anyway: bool) -> None:
     """Publish it; one that is published stays so. Raises `NotReadyYet` unless it shall be published `anyway`."""
     if competition.is_published:
         return
-    warnings = [f"{one.where}: {one.text}" for one in competition_warnings(competition) if one.code != "not_published"]
+    warnings = [
+        f"{warning.where}: {warning.text}"
+        for warning in competition_warnings(competition)
+        if warning.code != "not_published"
+    ]
     if warnings and not anyway:
         raise NotReadyYet(warnings)
     competition_publish(competition)

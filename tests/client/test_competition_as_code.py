@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ def test_from_a_template_to_a_published_competition_and_back(
     assert "--yes" in shown.err
     assert not Competition.objects.filter(slug="prices").exists()
     assert main(["competition", "push", str(folder), "--yes"]) == 0
-    made = Competition.objects.get(slug="prices")
-    assert (made.title, made.is_published) == ("Predict the prices", False)
+    draft = Competition.objects.get(slug="prices")
+    assert (draft.title, draft.is_published) == ("Predict the prices", False)
     capsys.readouterr()
     assert main(["competition", "push", str(folder)]) == 0
     assert "Nothing differs from prices" in capsys.readouterr().out
@@ -88,6 +89,22 @@ def test_a_change_in_the_browser_is_not_taken_back_by_accident(
     assert main(["competition", "push", str(folder), "--yes", "--force", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["is_stale"] is True
     assert Competition.objects.get(slug="prices").reward == ""
+
+
+def test_without_podium_itself_the_site_checks_the_folder_and_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "competitions.bundles.cli", None)
+    assert main(["competition", "check", str(folder)]) == 0
+    shown = capsys.readouterr()
+    assert "+ title: Predict the prices" in shown.out
+    assert "is not installed here" in shown.err
+    changed(folder, "tasks: [0]", "tasks: [7]")
+    assert main(["competition", "check", str(folder)]) == 1
+    assert "there is no task with the index 7" in capsys.readouterr().err
+    assert not Competition.objects.filter(slug="prices").exists()
+    assert main(["competition", "init", str(folder.parent / "more")]) == 2
+    assert "which is not installed" in capsys.readouterr().err
 
 
 def test_a_checkout_without_a_memory_goes_on_from_the_last_push(folder: Path) -> None:
@@ -140,9 +157,9 @@ def test_who_does_not_organize_it_gets_nothing(
 
 def test_the_commands_of_the_page_are_those_of_the_program() -> None:
     page = (Path(__file__).parents[2] / "docs/competition-as-code.md").read_text()
-    found = set(re.findall(r"podium (competition [^#\n;`]+)", page))
-    assert len(found) > 8
-    for command in found:
+    commands = set(re.findall(r"podium (competition [^#\n;`]+)", page))
+    assert len(commands) > 8
+    for command in commands:
         if "`" not in command and command.split()[1] in ("init", "check", "run", "push", "pull", "publish"):
             assert main([*command.split(), "--help"]) == 0, command
 

@@ -14,11 +14,11 @@ from podium.errors import InvalidInput, Refused
 from podium.folders import Folder
 from podium.models import Push
 from podium.output import say, transfer_bar, write_json, write_table
-from podium.pushing import Pull, apply, compare, told
+from podium.pushing import Pull, apply, compare, difference_lines
 
 app = typer.Typer(help="Competitions as code: a folder in git.", no_args_is_help=True)
 BUNDLES: Final = "competitions.bundles.cli"
-Path_ = Annotated[Path, typer.Argument(metavar="FOLDER", help="The competition's folder.")]
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="The competition's folder.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Without being asked, as in a CI service.")]
 Force = Annotated[
     bool, typer.Option(help="Also where others changed the competition since: their changes are taken back.")
@@ -30,7 +30,7 @@ SlugOption = Annotated[
 
 @app.command()
 def init(
-    folder: Path_,
+    folder: FolderArgument,
     template: Annotated[str, typer.Option(help="table, results, code, datasets or concurrent.")] = "table",
     slug: SlugOption = "",
 ) -> None:
@@ -40,21 +40,21 @@ def init(
 
 
 @app.command()
-def check(folder: Path_ = Path(), profile: Profile = "", as_json: AsJson = False) -> None:
+def check(folder: FolderArgument = Path(), profile: Profile = "", as_json: AsJson = False) -> None:
     """Say every fault of the folder, as the site reads it; without Podium's own parts, the site is asked."""
     try:
         main = tool(BUNDLES)
     except InvalidInput:
         me, opened = client(profile), Folder(folder)
         say(f"Podium itself is not installed here, so {me.site.url} is asked; nothing is changed there.")
-        _show(compare(me.site, opened, is_forced=False, bars=transfer_bar, tell=say), as_json=as_json)
+        _show(compare(me.site, opened, is_forced=False, bars=transfer_bar, notify=say), as_json=as_json)
         return
     raise typer.Exit(main(["check", str(folder), *(["--json"] if as_json else [])]))
 
 
 @app.command()
 def run(
-    folder: Path_ = Path(),
+    folder: FolderArgument = Path(),
     file: Annotated[Path | None, typer.Option(help="A submission; else the phase's sample submission.")] = None,
     phase: Annotated[str, typer.Option(help="The phase's name in its address; else the first.")] = "",
     image: Annotated[str, typer.Option(help="Another image than the competition's.")] = "",
@@ -63,13 +63,13 @@ def run(
     jobs, local = part("competitions.bundles.local_jobs", extra="worker"), part("workers.local", extra="worker")
     with TemporaryDirectory() as scratch:
         try:
-            found = jobs.local_jobs(folder.resolve(), Path(scratch), file=file, phase=phase, image=image)
-            ended = [(task, local.run_locally(job)) for task, job in found]
+            planned = jobs.local_jobs(folder.resolve(), Path(scratch), file=file, phase=phase, image=image)
+            ended = [(task, local.run_locally(job)) for task, job in planned]
         except ValueError as error:
             raise InvalidInput(str(error), code="cannot_run") from error
-    for task, one in ended:
-        _show_run(task, one)
-    if any(one.result.outcome != "finished" for _, one in ended):
+    for task, finished in ended:
+        _show_run(task, finished)
+    if any(finished.result.outcome != "finished" for _, finished in ended):
         raise typer.Exit(1)
 
 
@@ -90,11 +90,15 @@ def _show_run(task: str, run: Any) -> None:
 
 @app.command()
 def push(
-    folder: Path_ = Path(), yes: Yes = False, force: Force = False, profile: Profile = "", as_json: AsJson = False
+    folder: FolderArgument = Path(),
+    yes: Yes = False,
+    force: Force = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
 ) -> None:
     """Show what differs from the site, then change the competition there, or make it. Large files are sent once, in parts."""
     me, opened = client(profile), Folder(folder)
-    compared = compare(me.site, opened, is_forced=force, bars=transfer_bar, tell=say)
+    compared = compare(me.site, opened, is_forced=force, bars=transfer_bar, notify=say)
     _show(compared, as_json=as_json)
     if not compared.changes:
         opened.remember(site=me.site.url, version=compared.version)
@@ -107,7 +111,7 @@ def push(
         )
     target = compared.slug if compared.version else f"the new competition {compared.slug}, a draft"
     confirmed(f"Apply this to {target} on {me.site.url}?", yes=yes, option="--yes")
-    applied = apply(me.site, opened, compared, tell=say)
+    applied = apply(me.site, opened, compared, notify=say)
     say(f"Done: {me.site.url}/competitions/{applied.slug}/")
 
 
@@ -115,11 +119,11 @@ def _show(push: Push, *, as_json: bool) -> None:
     if as_json:
         write_json(push)
         return
-    print("\n".join(told(push)) or f"Nothing differs from {push.slug} on the site.")
+    print("\n".join(difference_lines(push)) or f"Nothing differs from {push.slug} on the site.")
 
 
 @app.command()
-def pull(folder: Path_ = Path(), slug: SlugOption = "", yes: Yes = False, profile: Profile = "") -> None:
+def pull(folder: FolderArgument = Path(), slug: SlugOption = "", yes: Yes = False, profile: Profile = "") -> None:
     """Write what is live into the folder. Labels come to those alone who organize the competition."""
     me, opened = client(profile), Folder(folder)
     opened.path.mkdir(parents=True, exist_ok=True)
@@ -134,7 +138,7 @@ def pull(folder: Path_ = Path(), slug: SlugOption = "", yes: Yes = False, profil
 
 @app.command()
 def publish(
-    folder: Path_ = Path(),
+    folder: FolderArgument = Path(),
     slug: SlugOption = "",
     anyway: Annotated[bool, typer.Option(help="Although something cannot work yet.")] = False,
     profile: Profile = "",

@@ -61,10 +61,10 @@ class CompetitionDocumentFile(CodeView):
 
     @extend_schema(operation_id="competitions_document_file", responses={(200, "*/*"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, sha256: str) -> HttpResponseBase:
-        found = next((file for file in self.document(slug).stored.values() if file.sha256 == sha256), None)
-        if found is None:
+        stored = next((file for file in self.document(slug).stored.values() if file.sha256 == sha256), None)
+        if stored is None:
             raise Http404
-        return stored_response(cast("HttpRequest", request), found, file_name=sha256)
+        return stored_response(cast("HttpRequest", request), stored, file_name=sha256)
 
 
 class PublishIn(serializers.Serializer[None]):
@@ -81,9 +81,9 @@ class CompetitionPublish(CodeView):
     @extend_schema(operation_id="competitions_publish", request=PublishIn, responses={200: OpenApiTypes.OBJECT})
     def post(self, request: Request, slug: str) -> Response:
         competition = self.managed(slug)
-        wanted = PublishIn(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        publish_checked(competition, anyway=wanted.validated_data["anyway"])
+        options = PublishIn(data=request.data)
+        options.is_valid(raise_exception=True)
+        publish_checked(competition, anyway=options.validated_data["anyway"])
         return Response({"slug": slug, "url": f"/competitions/{slug}/"})
 
 
@@ -111,12 +111,12 @@ class Pushes(CodeView):
         user = self.person()
         sent = PushIn(data=request.data)
         sent.is_valid(raise_exception=True)
-        wanted = sent.validated_data
-        upload = get_object_or_404(Upload.objects.select_related("file"), key=wanted["bundle"], user=user)
+        options = sent.validated_data
+        upload = get_object_or_404(Upload.objects.select_related("file"), key=options["bundle"], user=user)
         if upload.file is None:
             raise UploadIncomplete(upload)
         push = push_begin(
-            owner=user, bundle=upload.file, digests=wanted["files"], base=wanted["base"], is_forced=wanted["force"],
+            owner=user, bundle=upload.file, digests=options["files"], base=options["base"], is_forced=options["force"],
             now=timezone.now(),
         )  # fmt: skip
         return Response(push_shape(push), status=202, headers={"Location": f"/api/v1/pushes/{push.pk}/"})

@@ -91,7 +91,7 @@ class Push:
     def _write(self, now: datetime, *, is_rehearsal: bool) -> Outcome:
         live, owner = self.live, self.owner
         if live is None:
-            return self._made(now)
+            return self._create(now)
         _lock(live)
         before, seals, phases = LiveDocument(live, owner), seals_broken(live), _phases(live)
         rules = current_rules(live)
@@ -103,27 +103,29 @@ class Push:
         changes = differences(before.values, after.values)
         impact = [*_impact(phases, _phases(changed), now), *_impact_of_files(changed, changes)]
         if current_rules(changed) != rules and (count := Registration.objects.filter(competition=changed).count()):
-            impact.append(f"The rules get a new version, which {count} registered people must accept again.")
+            impact.append(
+                f"The rules get a new version. Everybody who registered accepts it again; that is {count} so far."
+            )
         if not is_rehearsal:
             _follow(changed, changes)
         return Outcome(changed.slug, before.version, after.version, changes, impact, self.reader.report, changed)
 
-    def _made(self, now: datetime) -> Outcome:
-        made = self._maker_run(now)
-        document = LiveDocument(made, self.owner)
+    def _create(self, now: datetime) -> Outcome:
+        competition = self._maker_run(now)
+        document = LiveDocument(competition, self.owner)
         changes = differences({}, document.values)
-        return Outcome(made.slug, "", document.version, changes, [], self.reader.report, made)
+        return Outcome(competition.slug, "", document.version, changes, [], self.reader.report, competition)
 
     def _maker_run(self, now: datetime) -> Competition:
         try:
-            made = Maker(self.reader, self.references, self.owner, self.parts).competition(now)
+            competition = Maker(self.reader, self.references, self.owner, self.parts).competition(now)
         except ValidationError as error:
             raise refusal_of(self.reader, error) from error
         except (ProtectedError, RestrictedError) as error:
             rows = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
             names = sorted({str(row) for row in rows})[:5]
             raise BreaksContest([f"What the folder leaves out is still in use, by {', '.join(names)}."]) from error
-        return Competition.objects.select_related("queue").get(pk=made.pk)
+        return Competition.objects.select_related("queue").get(pk=competition.pk)
 
 
 @contextmanager
@@ -194,7 +196,7 @@ def _impact(
 
 
 def _impact_of_files(competition: Competition, changes: list[Change]) -> Iterator[str]:
-    """Scores that were made with programs or data which the push replaces."""
+    """Scores that come from programs or data which the push replaces."""
     for task in Task.objects.filter(phases__competition=competition).distinct():
         files = [
             f"tasks.{task.name}.{name}"
@@ -202,8 +204,8 @@ def _impact_of_files(competition: Competition, changes: list[Change]) -> Iterato
         ]
         count = Submission.objects.filter(runs__task=task).distinct().count()
         if count and any(change["path"] in files for change in changes):
-            told = f"{count} submissions ran with the former files. They keep their scores"
-            yield f"{task.name}: {told}; run them again to compare with new ones."
+            submissions = f"{count} submission{'' if count == 1 else 's'} ran with the former files"
+            yield f"{task.name}: {submissions}. Their scores stay; run them again to compare them with new ones."
 
 
 def _follow(competition: Competition, changes: list[Change]) -> None:

@@ -23,14 +23,14 @@ class Change(TypedDict):
 
 def differences(before: Values, after: Values) -> list[Change]:
     """Every change once. A part that is new, or gone, is one change, whatever it holds."""
-    found = [
+    changes = [
         _change(place, before[place], after[place])
         for place in after
         if place in before and before[place] != after[place]
     ]
-    found += [_part(place, "added", after) for place in _roots(after, before)]
-    found += [_part(place, "removed", before) for place in _roots(before, after)]
-    return sorted(found, key=lambda change: change["path"])
+    changes += [_part(place, "added", after) for place in _roots(after, before)]
+    changes += [_part(place, "removed", before) for place in _roots(before, after)]
+    return sorted(changes, key=lambda change: change["path"])
 
 
 def _roots(of: Values, without: Values) -> Iterator[Place]:

@@ -62,11 +62,11 @@ class LiveDocument(BundleWriter):
 
     def _folder(self, task: Task) -> str:
         """An only task has its files at the top; else each has a folder, also where two have one name."""
-        own = [one for one in self.tasks if not self.names_by_key(one)]
+        own = [other for other in self.tasks if not self.names_by_key(other)]
         if len(own) == 1:
             return ""
         name = _folder_name(task)
-        before = [one for one in own if one.pk < task.pk and _folder_name(one) == name]
+        before = [other for other in own if other.pk < task.pk and _folder_name(other) == name]
         return f"tasks/{name}-{len(before) + 1}/" if before else f"tasks/{name}/"
 
     @property
@@ -84,10 +84,10 @@ class LiveDocument(BundleWriter):
             **{name: value for name, value in data.items() if name not in ELSEWHERE}, **data["podium"],
             "subtitle": self.competition.subtitle,
             "rules": self.texts.get(str(data["terms"]), ""), "logo": self._content(data.get("image")),
-            "images": {one["name"]: self._content(one["file"]) for one in data["podium"].get("images", ())},
-            "pages": {one["title"]: self._page(place, one) for place, one in enumerate(data["pages"])},
-            "tasks": {names[one["index"]]: self._task_values(one, names) for one in data["tasks"]},
-            "phases": {one["podium"]["slug"]: self._phase_values(one, names, shared) for one in data["phases"]},
+            "images": {image["name"]: self._content(image["file"]) for image in data["podium"].get("images", ())},
+            "pages": {page["title"]: self._page(place, page) for place, page in enumerate(data["pages"])},
+            "tasks": {names[task["index"]]: self._task_values(task, names) for task in data["tasks"]},
+            "phases": {phase["podium"]["slug"]: self._phase_values(phase, names, shared) for phase in data["phases"]},
         }  # fmt: skip
 
     def _content(self, path: str | None) -> str | None:
@@ -116,7 +116,7 @@ class LiveDocument(BundleWriter):
             values
             | extra
             | files
-            | {"boards": {one["key"]: _board_values(place, one) for place, one in enumerate(boards)}}
+            | {"boards": {board["key"]: _board_values(place, board) for place, board in enumerate(boards)}}
         )
 
 
@@ -127,11 +127,11 @@ def _folder_name(task: Task) -> str:
 def _unique(names: list[str]) -> list[str]:
     """Each with a number where it is the name of one before it, too."""
     seen = Counter[str]()
-    found = []
+    unique = []
     for name in names:
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return unique
 
 
 def digest_text(stored: StoredFile) -> str:
@@ -157,8 +157,8 @@ def _column_values(column: dict[str, Any], keys: Mapping[int, str]) -> dict[str,
 
 def _flat(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:
     """Questions are known by their key; any other list is one value."""
-    if isinstance(value, list) and value and all(isinstance(one, dict) and "key" in one for one in value):
-        value = {one["key"]: one | {"place": number} for number, one in enumerate(value)}
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "key" in item for item in value):
+        value = {item["key"]: item | {"place": number} for number, item in enumerate(value)}
     if not isinstance(value, dict):
         yield place, value
         return

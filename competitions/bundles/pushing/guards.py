@@ -56,8 +56,8 @@ def _faults_of_board(board: Leaderboard, spec: LeaderboardSpec | None) -> Iterat
         return
     if board.is_sealed and has_scores and spec.podium.visibility != board.visibility:
         yield f"{where} has sealed scores. Keep its `visibility`, and reveal them on the site."
-    kept = {column.key for column in spec.columns if column.computation is None and not column.podium.meter}
-    lost = sealed - kept if board.phase.revealed_at is None else set()
+    remaining = {column.key for column in spec.columns if column.computation is None and not column.podium.meter}
+    lost = sealed - remaining if board.phase.revealed_at is None else set()
     for key in sorted(lost):
         yield f"{where} has sealed scores in the column {key!r}, which keeps its key and stays until the reveal."
 

@@ -113,11 +113,11 @@ def _perform(push: CompetitionPush, claim_id: uuid.UUID) -> None:
 
 def _compare_or_apply(push: CompetitionPush, claim_id: uuid.UUID) -> None:
     now, progress = timezone.now(), partial(_step, push, claim_id)
-    kept = partial(claim_kept, waiting_pushes(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
+    claim_renewed = partial(claim_kept, waiting_pushes(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
     progress("Unpacking")
     with (
         _folder(push, claim_id) as folder,
-        kept(),
+        claim_renewed(),
         push_read(folder, owner=push.owner, now=now, progress=progress, known_bytes=_known_bytes(push)) as read,
     ):
         if push.state == State.APPLYING:
@@ -136,12 +136,12 @@ def _known_bytes(push: CompetitionPush) -> int:
 @contextmanager
 def _folder(push: CompetitionPush, claim_id: uuid.UUID) -> Iterator[Path]:
     assert push.bundle is not None, "kept until the push is over"
-    wanted = partial(_is_wanted, claim_id)
+    is_wanted = partial(_is_wanted, claim_id)
     with ExitStack() as stack:
         copies = {file.pk: stack.enter_context(local_copy(file)) for file in push.parts.all()}
         beside = {path: copies[digest] for path, digest in push.digests.items()}
         source = stack.enter_context(local_copy(push.bundle))
-        yield stack.enter_context(unpacked(source, name="the folder", wanted=wanted, beside=beside))
+        yield stack.enter_context(unpacked(source, name="the folder", wanted=is_wanted, beside=beside))
 
 
 def _is_wanted(claim_id: uuid.UUID) -> bool:
@@ -156,7 +156,7 @@ def _step(push: CompetitionPush, claim_id: uuid.UUID, step: str) -> None:
 
 def _compared(push: CompetitionPush, claim_id: uuid.UUID, read: Push, outcome: Outcome) -> None:
     is_stale = read.live is not None and outcome.version != (push.base or _last_pushed(read.live.pk))
-    result = _told(outcome) | {"version": outcome.version, "is_stale": is_stale, "competition": read.live}
+    result = _result_of(outcome) | {"version": outcome.version, "is_stale": is_stale, "competition": read.live}
     if not _over(push, claim_id, state=State.COMPARED, **result):
         raise _ClaimLost
 
@@ -172,11 +172,11 @@ def _applied(push: CompetitionPush, claim_id: uuid.UUID, outcome: Outcome) -> No
     if outcome.version != push.version and not push.is_forced:
         raise ChangedSince
     competition = outcome.competition
-    if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_told(outcome)):
+    if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_result_of(outcome)):
         raise _ClaimLost
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
+def _result_of(outcome: Outcome) -> dict[str, Any]:
     return {
         "slug": outcome.slug, "result": outcome.result, "changes": outcome.changes, "impact": outcome.impact,
         "report": outcome.report.as_json(),

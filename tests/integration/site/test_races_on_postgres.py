@@ -396,7 +396,11 @@ def test_of_two_pushes_that_are_applied_while_a_score_arrives_one_counts(site: S
     run_background()
     for push in pushes:
         push_agree(push=push, now=timezone.now())
-    acts = [lambda: push_perform(pushes[0].pk), lambda: push_perform(pushes[1].pk), lambda: site.score(submission, 0.5)]
+    acts: list[Callable[[], object]] = [
+        lambda: push_perform(pushes[0].pk),
+        lambda: push_perform(pushes[1].pk),
+        lambda: site.score(submission, 0.5),
+    ]
     at_once(3, lambda number: acts[number]())
     assert Counter(CompetitionPush.objects.values_list("state", flat=True)) == {"applied": 1, "failed": 1}
     assert Competition.objects.get(pk=site.competition.pk).reward in ("A cup", "A medal")

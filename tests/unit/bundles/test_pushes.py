@@ -110,8 +110,8 @@ def test_every_setting_is_changed_by_a_push_and_changed_back(site: Scenario, api
     varied_rows = rows_of(Competition.objects.get(slug=slug))
     assert api.compare(varied, base=version)["changes"] == []
     assert api.push(plain, base=version)["state"] == "applied"
-    made = rows_of(Competition.objects.get(slug=slug))
-    assert {**made, "Task": made["Task"][:1]} == plain_rows, "a task that is no longer named stays"
+    rows = rows_of(Competition.objects.get(slug=slug))
+    assert {**rows, "Task": rows["Task"][:1]} == plain_rows, "a task that is no longer named stays"
     assert api.push(varied)["state"] == "applied"
     assert rows_of(Competition.objects.get(slug=slug)) == varied_rows
 
@@ -154,13 +154,13 @@ def test_what_a_push_changes_is_said_before_and_done_after_a_yes(site: Scenario,
         " Be fair.",
         "+Be quick.",
     ]
-    told = "\n".join(compared["impact"])
+    impact = "\n".join(compared["impact"])
     for words in (
         "quota of a team shrinks",
-        "1 submissions ran with the former files",
-        "1 registered people must accept",
+        "1 submission ran with the former files",
+        "that is 1 so far",
     ):
-        assert words in told
+        assert words in impact
     assert not site.competition.pages.exists(), "nothing is changed before the yes"
     applied = api.push(new, base=version)
     board = Leaderboard.objects.get(phase=site.phase)
@@ -174,8 +174,8 @@ def test_a_push_of_an_unknown_address_makes_a_draft_and_the_next_one_changes_it(
     files = {name: content if isinstance(content, bytes) else content.encode() for name, content in FILES.items()}
     folder = files | {"competition.yaml": yaml.safe_dump(second() | {"podium": {"slug": "as-code"}}).encode()}
     first = api.push(folder)
-    made = Competition.objects.get(slug="as-code")
-    assert (first["state"], first["version"], made.is_published) == ("applied", "", False)
+    draft = Competition.objects.get(slug="as-code")
+    assert (first["state"], first["version"], draft.is_published) == ("applied", "", False)
     again = api.push(changed(folder, lambda data: data.update(reward="A cup")))
     assert (paths(again), again["is_stale"]) == (["reward"], False), (
         "a folder without a version goes on from the last push"
