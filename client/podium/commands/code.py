@@ -84,6 +84,8 @@ def _show_run(task: str, run: Any) -> None:
         write_table(["task", "column", "score"], [(task, key, value) for key, value in result.scores.items()])
     else:
         print(f"{task}: {result.reason} ({result.code}): {result.detail}")
+        if result.code.startswith("image_"):
+            say("Make Podium's own images in its checkout with `make images`, or name another with --image.")
     for stage in result.stages:
         say(f"{stage.name}: {stage.wall_s:.1f} s")
 
