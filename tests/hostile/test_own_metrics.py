@@ -28,14 +28,14 @@ CODES = {"raises": "exit_code", "gives NaN": "exit_code", "hangs": "time_limit",
 
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Mapping[str, LocalRun]:
-    """Each metric on the sample of the template for tables, two at a time."""
+    """Each metric on the sample of the template for tables, three at a time."""
 
     def run(name: str) -> LocalRun:
         folder = tmp_path_factory.mktemp("metric") / "prices"
         assert main(["new", str(folder), "--template", "table"]) == 0
         (folder / "reference_data/metric.py").write_text(SCORE + METRICS[name])
         path = folder / "competition.yaml"
-        text = path.read_text().replace("execution_time_limit: 600", "execution_time_limit: 6")
+        text = path.read_text().replace("execution_time_limit: 600", "execution_time_limit: 5")
         path.write_text(
             text.replace(
                 "accepts: [prediction]", "accepts: [prediction]\n      budget: {scoring_memory_bytes: 536870912}"
@@ -44,7 +44,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Mappi
         ((_, job),) = local_jobs(folder, tmp_path_factory.mktemp("scratch"), image=runtime_image)
         return run_locally(job)
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(3) as pool:
         return dict(zip(METRICS, pool.map(run, METRICS), strict=True))
 
 

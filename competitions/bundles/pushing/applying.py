@@ -165,8 +165,11 @@ def _named(reader: BundleReader, owner: User) -> Competition | None:
 
 
 def _lock(competition: Competition) -> None:
-    """In the order of docs/architecture.md: pushes of one competition take turns, then its phases, then its boards."""
-    Competition.objects.select_for_update(of=("self",), no_key=True).get(pk=competition.pk)
+    """In the order of docs/architecture.md: pushes of one competition take turns, then its phases, then its boards.
+
+    The competition was read before its files were stored, so it is read again.
+    """
+    competition.refresh_from_db(from_queryset=Competition.objects.select_for_update(of=("self",), no_key=True))
     list(Phase.objects.select_for_update(of=("self",), no_key=True).filter(competition=competition).order_by("pk"))
     boards = Leaderboard.objects.select_for_update(of=("self",)).filter(phase__competition=competition)
     list(boards.order_by("pk"))

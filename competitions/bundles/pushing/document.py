@@ -79,13 +79,13 @@ class LiveDocument(BundleWriter):
     def _plain(self) -> dict[str, Any]:
         """The document with names in place of numbers, and with contents in place of paths."""
         data, names = self.data, _unique([task.get("name") or task["key"] for task in self.data["tasks"]])
-        shared = data["leaderboards"]
+        shared, titles = data["leaderboards"], _unique([page["title"] for page in data["pages"]])
         return {
             **{name: value for name, value in data.items() if name not in ELSEWHERE}, **data["podium"],
             "subtitle": self.competition.subtitle,
             "rules": self.texts.get(str(data["terms"]), ""), "logo": self._content(data.get("image")),
             "images": {image["name"]: self._content(image["file"]) for image in data["podium"].get("images", ())},
-            "pages": {page["title"]: self._page(place, page) for place, page in enumerate(data["pages"])},
+            "pages": {title: self._page(place, page) for place, (title, page) in enumerate(zip(titles, data["pages"], strict=True))},
             "tasks": {names[task["index"]]: self._task_values(task, names) for task in data["tasks"]},
             "phases": {phase["podium"]["slug"]: self._phase_values(phase, names, shared) for phase in data["phases"]},
         }  # fmt: skip

@@ -13,6 +13,7 @@ from django.test import Client
 
 from accounts.models import Scope, User, token_create
 from audit.models import AuditEntry
+from competitions.bundles.pushing.applying import push_read
 from competitions.catalog.models import Competition, Leaderboard, Task
 from competitions.resources.models import Upload
 from competitions.resources.storage import store_bytes
@@ -77,7 +78,7 @@ def api(site: Scenario) -> Site:
     return Site(site.organizer)
 
 
-def changed(folder: Folder, change: Callable[[Any], None]) -> Folder:
+def changed(folder: Folder, change: Callable[[Any], object]) -> Folder:
     """The folder with its YAML changed."""
     data = yaml.safe_load(folder["competition.yaml"])
     change(data)
@@ -91,6 +92,7 @@ def paths(push: Any) -> list[str]:
 def test_a_push_right_after_a_pull_changes_nothing(site: Scenario, api: Site) -> None:
     site.competition.pages.create(title="Données & more", body="A <b>b</b>\r\n\r\n* c", format="markdown")
     site.competition.pages.create(title="Data", body="", tab="data", index=1)
+    site.competition.pages.create(title="Data", body="Another of this title", tab="data", index=2)
     folder, version = api.pull(site.competition.slug)
     before = rows_of(Competition.objects.get(pk=site.competition.pk))
     push = api.push(folder, base=version)
@@ -201,31 +203,27 @@ def test_changes_that_others_made_since_are_kept_unless_the_push_is_forced(site:
     assert Competition.objects.get(pk=site.competition.pk).reward == ""
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda data: data["phases"].pop(0), "The phase 'test-dev' has submissions, so it stays"),
-        (lambda data: data["phases"][1]["podium"].update(visibility="public"), "'test-challenge' has sealed scores"),
-        (
-            lambda data: data["phases"][1]["podium"].update(preset="pcqm4mv2-test-dev"),
-            "'test-challenge' has sealed scores",
-        ),
-        (lambda data: data["leaderboards"][0].update(key="other"), "'main' of the phase 'test-dev' has scores"),
-        (lambda data: data["leaderboards"][0]["columns"][0].update(key="rmse"), "sealed scores in the column 'mae'"),
-        (lambda data: data.update(terms="gone.md"), "the bundle has no 'gone.md'"),
-    ],
-    ids=["phase", "seal", "preset that unseals", "board", "sealed column", "fault of the bundle"],
-)
-def test_what_would_break_a_running_contest_is_refused_by_name(
-    site: Scenario, api: Site, change: Callable[[Any], None], words: str
-) -> None:
+BREAKING: dict[str, Callable[[Any], object]] = {
+    "The phase 'test-dev' has submissions, so it stays": lambda data: data["phases"].pop(0),
+    "The phase 'test-challenge' has sealed scores": lambda data: data["phases"][1]["podium"].update(
+        visibility="public"
+    ),
+    "'test-challenge' has sealed scores": lambda data: data["phases"][1]["podium"].update(preset="pcqm4mv2-test-dev"),
+    "'main' of the phase 'test-dev' has scores": lambda data: data["leaderboards"][0].update(key="other"),
+    "sealed scores in the column 'mae'": lambda data: data["leaderboards"][0]["columns"][0].update(key="rmse"),
+    "the bundle has no 'gone.md'": lambda data: data.update(terms="gone.md"),
+}
+
+
+def test_what_would_break_a_running_contest_is_refused_by_name(site: Scenario, api: Site) -> None:
     site.score(site.submit(), 0.25)
     site.score(site.submit(phase=site.sealed), 0.5)
     folder, version = api.pull(site.competition.slug)
     before = rows_of(Competition.objects.get(pk=site.competition.pk))
-    push = api.compare(changed(folder, change), base=version)
-    assert (push["state"], words in push["fault"]) == ("failed", True), push["fault"]
-    assert rows_of(Competition.objects.get(pk=site.competition.pk)) == before
+    for words, change in BREAKING.items():
+        push = api.compare(changed(folder, change), base=version)
+        assert (push["state"], words in push["fault"]) == ("failed", True), (words, push["fault"])
+        assert rows_of(Competition.objects.get(pk=site.competition.pk)) == before
 
 
 def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Scenario, api: Site) -> None:
@@ -249,6 +247,21 @@ def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Sc
     assert reading.get(f"/api/v1/competitions/{site.competition.slug}/document/").status_code == 403
     outside = api.compare(rest, base=version, files={"../labels.zip": labels.file_id})
     assert "leads outside" in outside["fault"]
+
+
+def test_what_happens_while_the_files_of_a_push_are_stored_is_not_written_back(
+    site: Scenario, api: Site, tmp_path: Path
+) -> None:
+    for name, content in api.pull(site.competition.slug)[0].items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    with (tmp_path / "competition.yaml").open("a") as file:
+        file.write("reward: A cup\n")
+    with push_read(tmp_path, owner=site.organizer, now=NOON, progress=print) as push:
+        Competition.objects.filter(pk=site.competition.pk).update(is_published=False)
+        push.apply(NOON, lambda outcome: None)
+    competition = Competition.objects.get(pk=site.competition.pk)
+    assert (competition.reward, competition.is_published) == ("A cup", False)
 
 
 def test_publishing_says_first_what_cannot_work(site: Scenario, api: Site) -> None:
