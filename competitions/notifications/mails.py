@@ -1,0 +1,113 @@
+"""Mails of notifications, at once or once a day, each with a link that stops them (RFC 8058)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+from django.core import signing
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from accounts.models import User
+from competitions.catalog.models import Competition
+from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
+from competitions.notifications.services import preferences_set
+
+DIGEST_HOUR: Final = 6  # UTC
+MOST_A_ROUND: Final = 500  # the reconciler has other things to do; the next round goes on
+MOST_IN_A_DIGEST: Final = 50
+SALT: Final = "notifications.opt_out"
+
+
+@dataclass(frozen=True)
+class OptOut:
+    """Which mails a signed link stops: those of a kind in one competition, or the digest (no kind)."""
+
+    user_id: int
+    kind: Kind | None = None
+    competition_id: int | None = None
+
+    @property
+    def token(self) -> str:
+        return signing.dumps([self.user_id, self.kind or "", self.competition_id], salt=SALT)
+
+
+def read_opt_out(token: str) -> OptOut:
+    """Raises `BadSignature` for what this site did not sign."""
+    user_id, kind, competition_id = signing.loads(token, salt=SALT)
+    return OptOut(user_id, Kind(kind) if kind else None, competition_id)
+
+
+@transaction.atomic
+def opt_out(*, wish: OptOut) -> bool:
+    """Stop these mails; the inbox goes on. False when the person or the competition is gone."""
+    user = User.objects.filter(pk=wish.user_id).first()
+    if user is None:
+        return False
+    if wish.kind is None:
+        chosen = NotificationPreference.objects.filter(user=user, delivery=Delivery.DIGEST)
+        chosen.update(delivery=Delivery.NONE)
+        return True
+    competition = Competition.objects.filter(pk=wish.competition_id).first()
+    if competition is None:
+        return False
+    preferences_set(user=user, competition=competition, chosen={wish.kind: Delivery.NONE})
+    return True
+
+
+def notifications_mail(*, now: datetime) -> int:
+    """For the reconciler: mail what is to be mailed at once; returns how many mails."""
+    due = Notification.objects.filter(delivery=Delivery.AT_ONCE, mailed_at=None).order_by("created_at")
+    numbers = due.values_list("pk", flat=True)[:MOST_A_ROUND]
+    return sum(_mail(due.filter(pk=pk), now) for pk in list(numbers))
+
+
+def digests_mail(*, now: datetime) -> int:
+    """For the reconciler: mail the digests of the day before, of what is still unread; returns how many mails."""
+    due = Notification.objects.filter(
+        delivery=Delivery.DIGEST, mailed_at=None, read_at=None, created_at__lt=_digest_at(now)
+    )
+    people = due.order_by().values_list("user", flat=True).distinct()[:MOST_A_ROUND]
+    return sum(_mail(due.filter(user=pk), now) for pk in list(people))
+
+
+def _digest_at(now: datetime) -> datetime:
+    """The last instant at which digests were due."""
+    today = now.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
+    return today if today <= now else today - timedelta(days=1)
+
+
+@transaction.atomic
+def _mail(due: QuerySet[Notification], now: datetime) -> int:
+    """One mail with these to one person. Mark and mail are one transaction, and rows are locked: of two reconcilers one mails."""
+    rows = list(due.select_for_update(of=("self",)).select_related("user", "competition").order_by("pk"))
+    Notification.objects.filter(pk__in=[row.pk for row in rows]).update(mailed_at=now)
+    if not rows or not rows[0].user.is_active or not rows[0].user.email:
+        return 0
+    is_digest = rows[0].delivery == Delivery.DIGEST
+    return (_digest(rows) if is_digest else _single(rows[0])).send()
+
+
+def _single(row: Notification) -> EmailMessage:
+    why = f"You get this mail for “{row.get_kind_display()}” in {row.competition}."
+    body = f"{row.text}\n\n{settings.SITE_URL}{row.path}"
+    return _message(row.user, row.subject, body, why, OptOut(row.user_id, Kind(row.kind), row.competition_id))
+
+
+def _digest(rows: list[Notification]) -> EmailMessage:
+    blocks = [f"{row.competition}: {row.subject}\n{settings.SITE_URL}{row.path}" for row in rows[:MOST_IN_A_DIGEST]]
+    if len(rows) > MOST_IN_A_DIGEST:
+        blocks.append(f"And {len(rows) - MOST_IN_A_DIGEST} more in your inbox.")
+    subject = f"{settings.BRAND.name}: {len(rows)} new notification{'s' if len(rows) > 1 else ''}"
+    return _message(rows[0].user, subject, "\n\n".join(blocks), "This is your daily digest.", OptOut(rows[0].user_id))
+
+
+def _message(to: User, subject: str, body: str, why: str, wish: OptOut) -> EmailMessage:
+    stop = settings.SITE_URL + reverse("web:notifications-stop", args=[wish.token])
+    choices = settings.SITE_URL + reverse("web:notification-preferences")
+    foot = f"-- \n{why}\nStop these mails: {stop}\nChoose what is mailed: {choices}\n"
+    headers = {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    return EmailMessage(subject, f"{body}\n\n{foot}", to=[to.email], headers=headers)

@@ -1,0 +1,89 @@
+"""What people are told, and how they want to be told."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from competitions.catalog.models import Competition
+
+
+class Kind(models.TextChoices):
+    """What a notification is about."""
+
+    RUN = "run", "A submission of mine finished or failed"
+    RESCORING = "rescoring", "Submissions of my team are scored again"
+    ANNOUNCEMENT = "announcement", "Announcements"
+    DEADLINE = "deadline", "A phase ends in three days or in 24 hours"
+    INVITATION = "invitation", "Invitations to teams"
+    MERGE = "merge", "Merges of teams"
+    REGISTRATION = "registration", "Decisions on my registration"
+    DISQUALIFICATION = "disqualification", "Disqualifications and reinstatements"
+    REVEAL = "reveal", "Sealed scores become public"
+
+
+class Delivery(models.TextChoices):
+    """Which mail comes with a notification; in the inbox it is always."""
+
+    AT_ONCE = "at_once", "Mail at once"
+    DIGEST = "digest", "Daily digest"
+    NONE = "none", "No mail"
+
+
+class Notification(models.Model):
+    """Something that one person was told, once. It holds no score, so that nothing sealed is told by it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications")
+    kind = models.CharField(max_length=20, choices=Kind)
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="+")
+    event = models.CharField(max_length=100, help_text="What happened: nobody is told of the same event twice.")
+    subject = models.CharField(max_length=300)
+    text = models.TextField()
+    path = models.CharField(max_length=300, help_text="The page of this site where one reads or does more.")
+    delivery = models.CharField(max_length=10, choices=Delivery)
+    created_at = models.DateTimeField(auto_now_add=True)
+    read_at = models.DateTimeField(null=True, blank=True)
+    mailed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["user", "-id"], name="notification_inbox"),
+            models.Index(fields=["user"], condition=Q(read_at=None), name="notification_unread"),
+            models.Index(
+                fields=["delivery", "created_at"], condition=Q(mailed_at=None), name="notification_not_mailed"
+            ),
+            models.Index(fields=["created_at"], name="notification_age"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["event", "user"], name="notification_once_per_event_and_person"),
+            models.CheckConstraint(
+                name="notification_mailed_where_chosen", condition=Q(mailed_at=None) | ~Q(delivery=Delivery.NONE)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.subject
+
+
+class NotificationPreference(models.Model):
+    """How one person wants to be told of one kind; a choice for one competition precedes that for all."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=20, choices=Kind)
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    delivery = models.CharField(max_length=10, choices=Delivery)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "kind", "competition"],
+                condition=Q(competition__isnull=False),
+                name="preference_once_per_competition",
+            ),
+            models.UniqueConstraint(
+                fields=["user", "kind"], condition=Q(competition=None), name="preference_once_for_all_competitions"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.get_kind_display()}: {self.get_delivery_display()}"

@@ -1,0 +1,113 @@
+"""Telling people, what they have read, and how they want to be told."""
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from accounts.models import User
+from competitions.catalog.models import Competition
+from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
+
+# No kind is a digest unless its reader chose so: who stops the digest changes choices alone.
+DEFAULTS: Final = {kind: Delivery.AT_ONCE for kind in Kind} | {Kind.RUN: Delivery.NONE}
+KEPT: Final = timedelta(days=180)
+
+
+@transaction.atomic
+def notify(
+    *,
+    people: QuerySet[User],
+    kind: Kind,
+    competition: Competition,
+    subject: str,
+    text: str,
+    path: str,
+    event: str = "",
+) -> int:
+    """Tell people in the caller's transaction; returns how many they are. Robots have no inbox.
+
+    An `event` that may come again, from the reconciler for instance, is named: whoever was told of it is not told again.
+    """
+    readers = people.filter(is_active=True, is_robot=False)
+    chosen = _chosen(Q(user__in=readers.order_by().values("pk")), kind, competition)
+    rows = [
+        Notification(
+            user_id=pk, kind=kind, competition=competition, event=event or uuid.uuid4().hex, subject=_one_line(subject), text=text,
+            path=path, delivery=chosen.get(pk, DEFAULTS[kind]),
+        )
+        for pk in readers.order_by("pk").values_list("pk", flat=True).distinct()
+    ]  # fmt: skip
+    Notification.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+    return len(rows)
+
+
+def _one_line(subject: str) -> str:
+    """A title may have lines, the header of a mail may not."""
+    line = " ".join(subject.split())
+    return line if len(line) <= 200 else f"{line[:199]}…"
+
+
+def _chosen(whose: Q, kind: Kind, competition: Competition) -> dict[int, str]:
+    """What people chose, by their number; the choice for this competition comes last and so wins."""
+    rows = NotificationPreference.objects.filter(whose, Q(competition=competition) | Q(competition=None), kind=kind)
+    pairs = sorted(rows.values_list("user", "delivery", "competition"), key=lambda row: row[2] is not None)
+    return {user: delivery for user, delivery, _ in pairs}
+
+
+def notify_person(*, user: User, kind: Kind, competition: Competition, subject: str, text: str, path: str) -> int:
+    """Tell one person."""
+    people = User.objects.filter(pk=user.pk)
+    return notify(people=people, kind=kind, competition=competition, subject=subject, text=text, path=path)
+
+
+def was_told(event: str) -> bool:
+    """Whether anybody was told of this event."""
+    return Notification.objects.filter(event=event).exists()
+
+
+def event_forget(event: str) -> int:
+    """Take an event that was taken back out of all inboxes, and out of mails that are not sent yet."""
+    return Notification.objects.filter(event=event).delete()[0]
+
+
+def unread_count(user: User) -> int:
+    """How many notifications a person has not read."""
+    return Notification.objects.filter(user=user, read_at=None).count()
+
+
+def mark_read(*, user: User, now: datetime, up_to: int) -> int:
+    """Mark as read what the person had been shown: everything up to this number, and nothing that came meanwhile."""
+    return Notification.objects.filter(user=user, read_at=None, pk__lte=up_to).update(read_at=now)
+
+
+def mark_one_read(*, notification: Notification, now: datetime) -> bool:
+    """False when it was read before."""
+    return bool(Notification.objects.filter(pk=notification.pk, read_at=None).update(read_at=now))
+
+
+def notifications_expire(*, now: datetime) -> int:
+    """For the reconciler: remove what is older than half a year."""
+    return Notification.objects.filter(created_at__lte=now - KEPT).delete()[0]
+
+
+def preferences_of(user: User, competition: Competition | None) -> dict[Kind, Delivery]:
+    """What the person chose for this competition, or for all (None); a kind without a choice is left out."""
+    rows = NotificationPreference.objects.filter(user=user, competition=competition)
+    return {Kind(kind): Delivery(delivery) for kind, delivery in rows.values_list("kind", "delivery")}
+
+
+@transaction.atomic
+def preferences_set(
+    *, user: User, competition: Competition | None, chosen: Mapping[Kind, Delivery | None]
+) -> None:
+    """Record choices for one competition, or for all (None). A choice of None is removed: what is set for all holds, or the default."""
+    for kind, delivery in chosen.items():
+        own = {"user": user, "competition": competition, "kind": kind}
+        if delivery is None:
+            NotificationPreference.objects.filter(**own).delete()
+        else:
+            NotificationPreference.objects.update_or_create(**own, defaults={"delivery": delivery})

@@ -1,0 +1,45 @@
+"""What the people of teams and competitions are told."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from accounts.models import User
+from competitions.catalog.models import Announcement, Competition
+from competitions.notifications.models import Kind
+from competitions.notifications.services import event_forget, notify
+from competitions.teams.models import Registration, Team
+
+
+def members_of(team: Team) -> QuerySet[User]:
+    """The people of a team."""
+    return User.objects.filter(memberships__team=team)
+
+
+def registered_people(competition: Competition) -> QuerySet[User]:
+    """Those whose registration is approved."""
+    approved = Registration.objects.filter(competition=competition, state=Registration.State.APPROVED)
+    return User.objects.filter(pk__in=approved.order_by().values("user"))
+
+
+def announcement_notify(sender: type[Announcement], announcement: Announcement, **kwargs: Any) -> None:
+    """Receiver of `announcement_published`."""
+    competition = announcement.competition
+    notify(
+        people=registered_people(competition),
+        kind=Kind.ANNOUNCEMENT,
+        competition=competition,
+        event=_event(announcement),
+        subject=f"{competition}: {announcement.title}",
+        text=f"The organizers of “{competition}” have published an announcement: “{announcement.title}”.",
+        path=f"/competitions/{competition.slug}/",
+    )
+
+
+def announcement_forget(sender: type[Announcement], announcement: Announcement, **kwargs: Any) -> None:
+    """Receiver of `announcement_withdrawn`."""
+    event_forget(_event(announcement))
+
+
+def _event(announcement: Announcement) -> str:
+    return f"announcement-{announcement.pk}"
