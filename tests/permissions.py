@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from competitions.catalog.models import PageImage, Series
+from competitions.catalog.models import Announcement, PageImage, Series
 from competitions.codabench_api.refused import REFUSALS
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
@@ -31,6 +31,14 @@ from tests.scenario import Scenario, person, scenario
 
 EVERYBODY = "ASMTOXR"
 SIGNED_IN = "SMTOXR"
+
+# Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
+WORKSPACE_GET = (
+    "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
+    "announcement-new", "announcement", "mail", "settings",
+)  # fmt: skip
+WORKSPACE_POST = ("organizers", "visibility")
+WORKSPACE = tuple(f"organize:{name}" for name in (*WORKSPACE_GET, *WORKSPACE_POST))
 
 # URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
 # 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
@@ -50,6 +58,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:history": ("get", EVERYBODY, {}),
     "web:leaderboard-csv": ("get", EVERYBODY, {}),
     "web:logo": ("get", EVERYBODY, {}),
+    "web:cover": ("get", EVERYBODY, {}),
     "web:image": ("get", EVERYBODY, {}),
     "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
     "web:join": ("post", "SMTOXR", {"A": 302}),
@@ -88,8 +97,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-unpick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "web:submission-fact-sheet": ("get", "MOR", {"A": 302, "STX": 404}),
     "organize:start": ("get", SIGNED_IN, {"A": 302}),
-    "organize:overview": ("get", "OR", {"A": 302, "SMTX": 404}),
-    "organize:submissions": ("get", "OR", {"A": 302, "SMTX": 404}),
+    **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in WORKSPACE_GET},
+    **{f"organize:{name}": ("post", "", {"A": 302, "SMTXOR": 404}) for name in WORKSPACE_POST},  # no such action
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
     **{
@@ -243,7 +252,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     phase = site.phase
     phase.starting_kit = phase.tasks.get().scoring_program
     phase.save()
-    site.competition.logo = store_bytes(png_of())
+    site.competition.logo = site.competition.cover = store_bytes(png_of())
     PageImage.objects.create(competition=site.competition, name="plot.png", file=store_bytes(png_of()))
     site.competition.save()
     made = site.submit(kind=Kind.CODE)
@@ -251,6 +260,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
     draft = draft_begin(owner=site.organizer, start=CompetitionDraft.Start.CODE, now=site.now)
+    news = Announcement.objects.create(competition=site.competition, title="News", body="Read.", published_at=site.now)
     lane = Lane.objects.create(leaderboard=phase.leaderboard)
     place = Place.objects.create(
         lane=lane,
@@ -274,7 +284,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
-            "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
+            "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
         },
     )  # fmt: skip
 
@@ -313,7 +323,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """What stands in this one address otherwise than in most."""
     site, arguments = permissions.site, permissions.arguments
     kit = site.phase.starting_kit
-    if name.startswith("organize:") and name not in ("organize:overview", "organize:submissions"):
+    if name.startswith("organize:") and name not in WORKSPACE:
         return {"key": arguments["draft"], "slug": "program"}
     if ":merge-" in name:
         return {"key": arguments["merge"]}

@@ -106,7 +106,8 @@ class _Writer:
         one = self.competition
         questions = [{name: getattr(question, name) for name in ASKED} for question in one.registration_questions.all()]
         extra = {
-            "host": one.host, "max_team_size": one.max_team_size, "registration_closes": _instant(one.registration_closes_at),
+            "host": one.host, "tags": one.tags, "max_team_size": one.max_team_size,
+            "registration_closes": _instant(one.registration_closes_at),
             "merges_close": _instant(one.merges_close_at), "registration_questions": questions,
             "fact_sheet": _facts(self.competition, None), "images": list(self._images()),
         }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.organize.views import build, draft, start, workspace
+from competitions.organize.views import announcements, build, draft, settings, start, teams, workspace
 
 app_name = "organize"
 urlpatterns = [
@@ -11,6 +11,18 @@ urlpatterns = [
     path("ask/", start.ask, name="ask"),
     path("competitions/<slug:slug>/", workspace.overview, name="overview"),
     path("competitions/<slug:slug>/submissions/", workspace.submissions, name="submissions"),
+    path("competitions/<slug:slug>/teams/", teams.teams, name="teams"),
+    path("competitions/<slug:slug>/teams.csv", teams.teams_csv, name="teams-csv"),
+    path("competitions/<slug:slug>/teams/<uuid:team>/", teams.team, name="team"),
+    path("competitions/<slug:slug>/registrations/", teams.registrations, name="registrations"),
+    path("competitions/<slug:slug>/registrations.csv", teams.registrations_file, name="registrations-csv"),
+    path("competitions/<slug:slug>/announcements/", announcements.announcements, name="announcements"),
+    path("competitions/<slug:slug>/announcements/new/", announcements.announcement, name="announcement-new"),
+    path("competitions/<slug:slug>/announcements/<int:number>/", announcements.announcement, name="announcement"),
+    path("competitions/<slug:slug>/mail/", announcements.mail, name="mail"),
+    path("competitions/<slug:slug>/settings/", settings.settings, name="settings"),
+    path("competitions/<slug:slug>/settings/organizers/", settings.organizers, name="organizers"),
+    path("competitions/<slug:slug>/settings/visibility/", settings.visibility, name="visibility"),
     path("<uuid:key>/", draft.current, name="draft"),
     path("<uuid:key>/trial/", build.trial, name="trial"),
     path("<uuid:key>/trial/build/", build.build, name="build"),

@@ -27,6 +27,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Forma
 from competitions.catalog.models.sections.intake import TEXT_FILES
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
+from competitions.catalog.tags import tags_set
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource, StoredFile
 from competitions.teams.models import RegistrationQuestion
@@ -65,6 +66,7 @@ class Maker:
         )  # fmt: skip
         competition.full_clean()
         competition.save()
+        tags_set(competition=competition, names=spec.podium.tags)
         CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
         self._rules(competition, now)
         self._pages(competition)

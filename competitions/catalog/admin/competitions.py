@@ -89,7 +89,7 @@ class CompetitionForm(forms.ModelForm[Competition]):
 
     class Meta:
         model = Competition
-        exclude = ("logo",)
+        exclude = ("logo", "cover")
         labels = {"slug": "Address"}
         help_texts = {"slug": "The last part of its address: /competitions/…/"}
 

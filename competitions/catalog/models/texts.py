@@ -1,7 +1,10 @@
 """What people read: rules in versions, pages with images, announcements."""
 
+from datetime import datetime
+
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models import Q
 
 from competitions.catalog.models.competition import Competition
 from competitions.resources.images import NAME
@@ -73,16 +76,35 @@ class PageImage(models.Model):
         return self.name
 
 
+class AnnouncementQuerySet(models.QuerySet["Announcement"]):
+    def published(self, now: datetime) -> "AnnouncementQuerySet":
+        """Those that readers see."""
+        return self.filter(published_at__lte=now, withdrawn_at=None)
+
+
 class Announcement(models.Model):
-    """News from the organizers, shown on the competition's first page."""
+    """News from the organizers, shown on the competition's first page from `published_at` on."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="announcements")
     title = models.CharField(max_length=200)
     body = models.TextField(help_text="Markdown.")
-    published_at = models.DateTimeField()
+    published_at = models.DateTimeField(help_text="From this instant on it is shown.")
+    withdrawn_at = models.DateTimeField(null=True, blank=True, editable=False)
+    announced_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When `announcement_published` was sent, which is once."
+    )
+
+    objects = AnnouncementQuerySet.as_manager()
 
     class Meta:
         ordering = ["-published_at"]
+        indexes = [
+            models.Index(
+                fields=["published_at"],
+                condition=Q(announced_at=None, withdrawn_at=None),
+                name="announcement_waiting",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.title

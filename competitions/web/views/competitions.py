@@ -44,7 +44,7 @@ def index(request: HttpRequest) -> HttpResponse:
     form, listed = SearchForm(request.GET), listed_for(request.user, now)
     if form.is_valid():
         asked = form.cleaned_data
-        listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"])
+        listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"], tag=asked["tag"])
     page = Paginator(listed, 24).get_page(request.GET.get("page"))
     context = {
         "page": page,
@@ -69,7 +69,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = Page.objects.filter(competition=visited.competition, tab=Page.Tab.OVERVIEW)
-    news = Announcement.objects.filter(competition=visited.competition)[:5]
+    news = Announcement.objects.published(visited.now).filter(competition=visited.competition)[:5]
     warnings = competition_warnings(visited.competition) if visited.is_organizer else []
     steps = checklist(visited.competition, warnings) if warnings else []
     return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "steps": steps})
@@ -113,6 +113,14 @@ def logo(request: HttpRequest, slug: str) -> HttpResponseBase:
     if visited.competition.logo is None:
         raise Http404
     return _image_response(request, visited.competition, visited.competition.logo)
+
+
+@require_safe
+def cover(request: HttpRequest, slug: str) -> HttpResponseBase:
+    visited = visit(request, slug)
+    if visited.competition.cover is None:
+        raise Http404
+    return _image_response(request, visited.competition, visited.competition.cover)
 
 
 @require_safe
