@@ -61,7 +61,8 @@ class Maker:
             registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
             max_team_size=spec.podium.max_team_size, queue=self.references.queue, reward=spec.reward or "",
             registration_closes_at=spec.podium.registration_closes, merges_close_at=spec.podium.merges_close,
-            contact_email=spec.contact_email or "", logo=self._logo(),
+            contact_email=spec.contact_email or "", logo=self._picture(self.reader.usable_images.logo),
+            cover=self._picture(self.reader.usable_images.cover),
             **{name: getattr(spec, name) for name in SAME_FIELDS},
         )  # fmt: skip
         competition.full_clean()
@@ -137,8 +138,7 @@ class Maker:
             tab = page.podium.tab or by_title
             Page.objects.create(competition=competition, tab=tab, title=page.title, body=body, format=form, index=index)
 
-    def _logo(self) -> StoredFile | None:
-        path = self.reader.usable_images.logo
+    def _picture(self, path: str | None) -> StoredFile | None:
         return self.parts[path].file if path else None
 
     def _images(self, competition: Competition) -> None:

@@ -80,8 +80,3 @@ def decide(registrations: QuerySet[Registration], action: str, *, reason: str, b
         raise ReasonMissing
     approve = action == "approve"
     return sum(registration_decide(registration=one, approve=approve, by=by, reason=reason) for one in registrations)
-
-
-def waiting_count(competition: Competition, most: int) -> int:
-    """How many wait for a decision; not told apart beyond `most`."""
-    return Registration.objects.filter(competition=competition, state=Registration.State.PENDING)[:most].count()

@@ -100,10 +100,11 @@ def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_pa
     ).competition
     PageImage.objects.create(competition=made, name="page-0.md", file=store_bytes(png_of(8, 8)))
     made.logo = store_bytes(gif_of(3, 3))
+    made.cover = store_bytes(gif_of(4, 3))
     made.save()
     copy = competition_clone(competition=made, by=site.organizer, now=NOON)
     assert images_of(copy) == images_of(made)
     assert len(images_of(copy)) == 2
-    assert copy.logo == made.logo
+    assert (copy.logo, copy.cover) == (made.logo, made.cover)
     bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True, by=site.organizer)
     assert b"logo.gif" in (tmp_path / "out.zip").read_bytes()

@@ -15,7 +15,7 @@ from competitions.catalog.models import CompetitionOrganizer
 from competitions.teams.models import Registration, RegistrationQuestion, Team
 from competitions.teams.services import register
 from tests.background import run_background
-from tests.permissions import client_of
+from tests.permissions import body_of, client_of
 from tests.scenario import Scenario, person, scenario
 
 
@@ -29,7 +29,7 @@ def address(site: Scenario, page: str) -> str:
 
 
 def text_of(site: Scenario, client: Client, page: str = "teams/", **asked: str | int) -> str:
-    return client.get(address(site, page), asked).content.decode()
+    return body_of(client.get(address(site, page), asked))
 
 
 def listed(site: Scenario, client: Client, **asked: str | int) -> list[int]:
@@ -67,8 +67,9 @@ def test_best_scores_are_shown_as_far_as_this_person_may_see_them(site: Scenario
 
 def test_the_file_of_teams_runs_no_formula(site: Scenario, organizer: Client) -> None:
     site.join("=1+1")
-    body = b"".join(organizer.get(address(site, "teams.csv")).streaming_content).decode()  # type: ignore[attr-defined]
-    assert body.startswith("team,state,members,emails,submissions,last_submission,mae\r\n'=1+1,active,")
+    assert text_of(site, organizer, "teams.csv").startswith(
+        "team,state,members,emails,submissions,last_submission,mae\r\n'=1+1,active,"
+    )
 
 
 def test_the_list_of_teams_costs_the_same_for_few_and_many(site: Scenario, organizer: Client) -> None:
@@ -102,7 +103,9 @@ def test_a_teams_page_has_its_people_with_what_they_answered(site: Scenario, org
         assert words in text, words
 
 
-def test_registrations_are_decided_with_a_reason_that_the_mail_says(site: Scenario, organizer: Client) -> None:
+def test_registrations_are_decided_with_a_reason_that_the_mail_says(
+    site: Scenario, organizer: Client, django_capture_on_commit_callbacks: Any
+) -> None:
     site.competition.registration_policy = "approval"
     site.competition.save()
     guests = [person() for _ in range(3)]
@@ -110,7 +113,8 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(site: Scenar
     assert "3 people wait" in text_of(site, organizer, "")
     ticked = [row.pk for row in rows[:2]]
     assert "Give the reason" in posted(site, organizer, "registrations/", action="deny", registration=ticked)
-    shown = posted(site, organizer, "registrations/", action="deny", registration=ticked, reason="Students only")
+    with django_capture_on_commit_callbacks(execute=True):
+        shown = posted(site, organizer, "registrations/", action="deny", registration=ticked, reason="Students only")
     assert "2 of 2 denied" in shown
     assert "1 of 1 approved" in posted(
         site, organizer, "registrations/", action="approve", registration=[rows[2].pk], reason=""
