@@ -33,10 +33,14 @@ class MailForm(forms.Form):
 
     audience = forms.ChoiceField(label="To", choices=Audience.choices, initial=Audience.ALL, widget=forms.RadioSelect)
     phase = forms.ModelChoiceField(
-        Phase.objects.none(), required=False, empty_label="Choose a phase", help_text="For the teams of a phase."
+        Phase.objects.none(),
+        empty_label="Choose a phase",
+        error_messages={"required": "Choose the phase whose teams you mean."},
     )
     teams = forms.ModelMultipleChoiceField(
-        Team.objects.none(), required=False, help_text="For chosen teams. Hold Ctrl or Cmd to choose several."
+        Team.objects.none(),
+        help_text="Hold Ctrl or Cmd to choose several.",
+        error_messages={"required": "Choose at least one team."},
     )
     subject = forms.CharField(max_length=200)
     body = forms.CharField(
@@ -47,20 +51,14 @@ class MailForm(forms.Form):
     )
 
     def __init__(self, competition: Competition, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data)
+        super().__init__(data, use_required_attribute=False)  # of what the chosen people do not ask for
         teams = Team.objects.filter(competition=competition, merged_into=None, memberships__isnull=False).distinct()
         fields: dict[str, Any] = self.fields
         fields["phase"].queryset = competition.phases.all()
         fields["teams"].queryset = teams.order_by("name")
-
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        audience = cleaned.get("audience")
-        if audience == Audience.PHASE and not cleaned.get("phase") and "phase" not in self.errors:
-            self.add_error("phase", "Choose the phase whose teams you mean.")
-        if audience == Audience.TEAMS and not cleaned.get("teams") and "teams" not in self.errors:
-            self.add_error("teams", "Choose at least one team.")
-        return cleaned
+        if data is not None:
+            fields["phase"].required = data.get("audience") == Audience.PHASE
+            fields["teams"].required = data.get("audience") == Audience.TEAMS
 
 
 def recipients(competition: Competition, audience: str, phase: Phase | None, teams: QuerySet[Team]) -> QuerySet[User]:

@@ -6,7 +6,9 @@ from typing import Any, Final
 from django import forms
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import transaction
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.safestring import SafeString
 
 from competitions.catalog.admin.image_forms import IMAGE_HELP, ImageUploadField, Shown, store_upload
 from competitions.catalog.models import Competition
@@ -49,14 +51,21 @@ class AboutForm(EditForm[Competition]):
         return competition
 
 
+class PictureInput(forms.ClearableFileInput):
+    """A file beside the picture that is there."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        return render_to_string("forms/picture.html", self.get_context(name, value, attrs))
+
+
 class PicturesForm(EditForm[Competition]):
     """Logo and cover."""
 
     logo_file = ImageUploadField(
-        label="Logo", widget=forms.ClearableFileInput, required=False, help_text=f"Beside the title. {IMAGE_HELP}"
+        label="Logo", widget=PictureInput, required=False, help_text=f"Beside the title. {IMAGE_HELP}"
     )
     cover_file = ImageUploadField(
-        widget=forms.ClearableFileInput,
+        widget=PictureInput,
         label="Cover",
         required=False,
         help_text="Behind the title and on the card, wide rather than high. Without one, it is drawn.",

@@ -57,7 +57,7 @@ def _load_boards(phases: list[Phase]) -> None:
 def _best(phase: Phase, visitor: Reader) -> BestScore | None:
     board = phase.main_board
     column = primary_column(list(board.columns.all())) if board is not None else None
-    if board is None or column is None or column not in visible_columns(visitor, board):
+    if board is None or column is None or column.is_relative or column not in visible_columns(visitor, board):
         return None
     values, team = getattr(board, "best_values", None), getattr(board, "best_team", None)
     value = column.shown_in(values) if values else None

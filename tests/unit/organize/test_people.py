@@ -28,11 +28,11 @@ def address(site: Scenario, page: str) -> str:
     return f"/host/competitions/{site.competition.slug}/{page}"
 
 
-def text_of(site: Scenario, client: Client, page: str = "teams/", **asked: str | int) -> str:
+def text_of(site: Scenario, client: Client, page: str = "teams/", **asked: Any) -> str:
     return body_of(client.get(address(site, page), asked))
 
 
-def listed(site: Scenario, client: Client, **asked: str | int) -> list[int]:
+def listed(site: Scenario, client: Client, **asked: Any) -> list[int]:
     return [int(pk) for pk in re.findall(r'name="team" value="(\d+)"', text_of(site, client, **asked))]
 
 
