@@ -1,5 +1,7 @@
 """Who organizes a competition: taken in and let go by its organizers; the right to see sealed scores is an administrator's to give."""
 
+from dataclasses import dataclass
+
 from django.db import transaction
 from django.db.models import Q
 
@@ -68,9 +70,23 @@ def organizer_remove(*, organizer: CompetitionOrganizer) -> None:
     organizer.delete()
 
 
-def organizer_sees_sealed(*, organizer: CompetitionOrganizer, can_see_sealed: bool, by: User) -> None:
+@dataclass(frozen=True)
+class OrganizerRights:
+    """An organizer with the right that an administrator gives."""
+
+    user: User
+    sees_sealed: bool
+
+
+def organizers_of(competition: Competition) -> list[OrganizerRights]:
+    """In the order in which they came."""
+    rows = CompetitionOrganizer.objects.filter(competition=competition).select_related("user").order_by("pk")
+    return [OrganizerRights(row.user, row.can_see_sealed) for row in rows]
+
+
+def organizer_sees_sealed(*, organizer: CompetitionOrganizer, sees: bool, by: User) -> None:
     """Give or take the right to see sealed scores. Raises `AdministratorsOnly`."""
     if not by.is_superuser:
         raise AdministratorsOnly
-    organizer.can_see_sealed = can_see_sealed
+    organizer.can_see_sealed = sees
     organizer.save(update_fields=["can_see_sealed"])

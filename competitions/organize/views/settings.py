@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from competitions.catalog.models import Competition, CompetitionOrganizer
-from competitions.catalog.organizers import organizer_add, organizer_remove, organizer_sees_sealed
+from competitions.catalog.organizers import organizer_add, organizer_remove, organizer_sees_sealed, organizers_of
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import competition_withdraw
 from competitions.organize.building.removal import competition_delete
@@ -43,7 +43,6 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 def _page(
     request: HttpRequest, competition: Competition, sent: dict[str, EditForm[Competition]], status: int = 200
 ) -> HttpResponse:
-    organizers = CompetitionOrganizer.objects.filter(competition=competition).select_related("user").order_by("pk")
     context: dict[str, Any] = {
         "competition": competition,
         "tab": "settings",
@@ -51,7 +50,7 @@ def _page(
             (name, title, sent.get(name) or form(instance=competition, auto_id=f"{name}-%s"))
             for name, (title, form) in sections.SECTIONS.items()
         ],
-        "organizers": organizers,
+        "organizers": organizers_of(competition),
         "draft": CompetitionDraft.objects.filter(competition=competition).first(),
         "warnings": [one for one in competition_warnings(competition) if one.code != "not_published"],
         "may_delete": not Submission.objects.filter(phase__competition=competition, team__is_baseline=False).exists(),
@@ -77,7 +76,7 @@ def organizers(request: HttpRequest, slug: str) -> HttpResponse:
         if organizer.user_id == user.pk and not user.is_superuser:
             return redirect("organize:start")
     elif action in ("show_sealed", "hide_sealed"):
-        organizer_sees_sealed(organizer=organizer, can_see_sealed=action == "show_sealed", by=user)
+        organizer_sees_sealed(organizer=organizer, sees=action == "show_sealed", by=user)
         messages.success(request, "Saved.")
     else:
         raise Http404

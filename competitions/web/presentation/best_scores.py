@@ -12,6 +12,7 @@ from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.reading.submission_scores import load_boards
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,9 @@ def _load_boards(phases: list[Phase]) -> None:
     rows = Entry.objects.filter(leaderboard=OuterRef("pk"), is_baseline=False).order_by(*Entry.IN_ORDER)
     boards = Leaderboard.objects.annotate(
         best_values=Subquery(rows.values("values")[:1]), best_team=Subquery(rows.values("team__name")[:1])
-    ).prefetch_related("columns")
+    )
     prefetch_related_objects(phases, Prefetch("leaderboards", boards))
-    under_seal = [phase for phase in phases if any(board.has_sealed_keys for board in phase.leaderboards.all())]
-    prefetch_related_objects(under_seal, "sealed_keys")
+    load_boards(phases)
 
 
 def _best(phase: Phase, visitor: Reader) -> BestScore | None:

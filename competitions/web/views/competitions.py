@@ -150,22 +150,20 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInvalid | None = None) -> HttpResponse:
     """The rules and, for those who can accept them, the questions with what was answered before or is refused now."""
-    answers = answers_of_form(request.POST) if refusal else _answers_before(request, visited)
+    user = request.user
+    registration = registration_of(user, visited.competition) if isinstance(user, User) else None
+    before: dict[str, Any] = registration.answers if registration else {}
+    answers = answers_of_form(request.POST) if refusal else before
     context = {
         "rules": current_rules(visited.competition),
         "questions": [(one, answers.get(one.key)) for one in visited.competition.registration_questions.all()],
         "refusal": refusal,
+        "registration": registration,
         "is_closed": _is_closed(visited),
     }
     response = render_tab(request, visited, "rules", context)
     response.status_code = refusal.http_status if refusal else 200
     return response
-
-
-def _answers_before(request: HttpRequest, visited: Visit) -> dict[str, Any]:
-    user = request.user
-    registration = registration_of(user, visited.competition) if isinstance(user, User) else None
-    return registration.answers if registration else {}
 
 
 def _is_closed(visited: Visit) -> bool:

@@ -22,6 +22,7 @@ MAY_READ_STATES = {
     "competitions/catalog/sealed_keys.py": "keeps the record",
     "competitions/catalog/services.py": "reveals",
     "competitions/catalog/admin/competitions.py": "lets administrators alone give the right",
+    "competitions/catalog/organizers.py": "lets administrators alone give the right",
     "competitions/catalog/admin/phase_form.py": "refuses what would open a seal",
     "competitions/leaderboards/admin.py": "refuses what would open a seal",
     "competitions/leaderboards/reading/submission_scores.py": "reads the record ahead",
