@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from django import forms
@@ -33,6 +34,9 @@ class EditForm(forms.ModelForm[Row]):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
+        cleaned |= {
+            name: at for name, at in self._instants() if at.replace(second=0, microsecond=0) == cleaned.get(name)
+        }
         seen = self._seen()
         changed = [name for name, digest in self.stored.items() if seen.get(name, digest) != digest]
         if changed:
@@ -44,6 +48,13 @@ class EditForm(forms.ModelForm[Row]):
                 code="changed_meanwhile",
             )
         return cleaned
+
+    def _instants(self) -> Iterator[tuple[str, datetime]]:
+        """Stored dates, which browsers send back without their seconds."""
+        for name, field in self.fields.items():
+            value = self.get_initial_for_field(field, name)
+            if isinstance(value, datetime):
+                yield name, value
 
     def _seen(self) -> dict[str, str]:
         """The digests that came with the form; none where they are not what the page sent."""

@@ -19,7 +19,7 @@ from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.organize.refusals import NothingChosen, ReasonMissing
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
-from competitions.teams.models import MergeProposal, OfferState, Team
+from competitions.teams.models import Membership, MergeProposal, OfferState, Team
 from core.numbers import is_number
 from core.spreadsheets import Echo, safe_cell
 
@@ -61,8 +61,9 @@ class TeamFilter(forms.Form):
         rows = teams_of(self.competition, best)
         values = self.cleaned_data
         if text := values.get("team"):
-            member = Q(memberships__user__username__iexact=text) | Q(memberships__user__email__iexact=text)
-            rows = rows.filter(Q(searched_name__contains=text.lower()) | member).distinct()
+            member = Q(user__username__iexact=text) | Q(user__email__iexact=text)
+            teams = Membership.objects.filter(member, competition=self.competition).values("team")
+            rows = rows.filter(Q(searched_name__contains=text.lower()) | Q(pk__in=teams))
         if show := values.get("show"):
             rows = rows.filter(SHOWN[show][1])
         if before := values.get("before"):

@@ -98,6 +98,16 @@ def test_who_saves_second_is_told_what_changed_and_nothing_of_either_is_lost(sit
     assert (stored(site).title, stored(site).host) == ("By the first", "By the second")
 
 
+def test_a_date_that_nobody_touched_keeps_its_seconds(site: Scenario, organizer: Client) -> None:
+    closes_at = site.now.replace(second=30)
+    Competition.objects.update(registration_closes_at=closes_at)
+    values = {"section": "entry", "registration_policy": "approval", "max_team_size": "3"}
+    saved(site, organizer, values | {"registration_closes_at": f"{closes_at:%Y-%m-%dT%H:%M}"})
+    assert (stored(site).registration_closes_at, stored(site).max_team_size) == (closes_at, 3)
+    saved(site, organizer, values | {"registration_closes_at": "2031-01-01T00:00"})
+    assert f"{stored(site).registration_closes_at:%Y-%m-%d %H:%M:%S}" == "2031-01-01 00:00:00"
+
+
 def test_pictures_are_shown_and_can_be_cleared_but_only_images_are_taken(site: Scenario, organizer: Client) -> None:
     wrong = SimpleUploadedFile("cover.png", b"not a picture")
     assert "errorlist" in saved(site, organizer, {"section": "pictures", "cover_file": wrong})
