@@ -24,7 +24,7 @@ class Step:
         return not self.todo and not self.is_later
 
 
-# Title, admin page, and the warnings that belong there. A warning that stands nowhere is shown under "Further".
+# Title, page, and the warnings that belong there. A warning that stands nowhere is shown under "Further".
 STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
     ("Rules", "admin:catalog_competition_change", frozenset({"no_rules"})),
     (
@@ -49,7 +49,7 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
         "admin:catalog_competition_change",
         frozenset({"no_worker", "no_gpu_worker", "queue_paused", "no_image"}),
     ),
-    ("Published", "admin:catalog_competition_change", frozenset({"not_published"})),
+    ("Published", "organize:settings", frozenset({"not_published"})),
 )
 FURTHER: Final = "Further"
 OF_A_PHASE: Final = ("Tasks and data", "Leaderboards")  # without a phase nothing of theirs can be missing yet
@@ -72,6 +72,8 @@ def checklist(competition: Competition, warnings: Iterable[ReadinessWarning]) ->
 
 def _url(page: str, competition: Competition, *, adds: bool = False) -> str:
     """The page where a step is done: the competition's own, a list of what it has, or the form of the first one it needs."""
+    if page.startswith("organize:"):
+        return reverse(page, args=[competition.slug])
     if page.endswith("_change"):
         return reverse(page, args=[competition.pk])
     return f"{reverse(page.format('add' if adds else 'changelist'))}?competition={competition.pk}"
