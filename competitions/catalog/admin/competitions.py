@@ -6,7 +6,7 @@ from urllib.parse import quote
 from django import forms
 from django.contrib import admin, messages
 from django.core.files.uploadedfile import TemporaryUploadedFile
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -69,7 +69,10 @@ class OrganizerInline(OwnCompetitions, admin.StackedInline[CompetitionOrganizer,
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "user":
-            kwargs["queryset"] = User.objects.filter(is_staff=True, is_active=True)
+            mine = Competition.objects.managed_by(request.user)
+            organizers = CompetitionOrganizer.objects.filter(competition__in=mine)  # who need not be staff
+            people = Q(is_staff=True, is_active=True) | Q(pk__in=organizers.values("user"))
+            kwargs["queryset"] = User.objects.filter(people)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 

@@ -70,7 +70,7 @@ def _row(competition: Competition, number: int | None, *, for_update: bool) -> A
 def mail(request: HttpRequest, slug: str) -> HttpResponse:
     """Write a mail, see to how many people it goes, and send it; what was sent is below."""
     competition = competition_of(request, slug)
-    form = MailForm(competition, request.POST or None)
+    form = MailForm(competition, request.POST or None, request.GET.getlist("team"))
     if request.method == "POST" and form.is_valid() and request.POST.get("action") != "change":
         return _send(request, competition, form)
     context: dict[str, Any] = {

@@ -8,7 +8,9 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Competition
@@ -52,8 +54,7 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
     """The competition's teams, narrowed by the address; those that are ticked are disqualified or reinstated."""
     competition = competition_of(request, slug)
     if request.method == "POST":
-        _act_on_teams(request, competition)
-        return redirect("organize:teams", slug)
+        return _act_on_teams(request, competition)
     form, best = _asked(request, competition)
     shown, following = page_of(request, form.narrowed(best), team_list.PAGE_SIZE)
     context = {
@@ -62,7 +63,10 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "best": best,
         "rows": [(team, team_list.best_of(team, best)) for team in shown],
-        "actions": [(name, words) for name, (words, _) in team_list.ACTIONS.items()],
+        "actions": [
+            *((name, words) for name, (words, _) in team_list.ACTIONS.items()),
+            (team_list.MAIL, "Write a mail"),
+        ],
         "following": following,
     }
     return render(request, "organize/teams.html", context)
@@ -73,11 +77,15 @@ def _asked(request: HttpRequest, competition: Competition) -> tuple[team_list.Te
     return form, team_list.best_column(competition, form.cleaned_data.get("phase"), _reader(request))
 
 
-def _act_on_teams(request: HttpRequest, competition: Competition) -> None:
-    action = _action(request, team_list.ACTIONS)
+def _act_on_teams(request: HttpRequest, competition: Competition) -> HttpResponse:
+    action = _action(request, (*team_list.ACTIONS, team_list.MAIL))
     chosen = team_list.chosen_teams(competition, request.POST.getlist("team"))
+    if action == team_list.MAIL:
+        query = urlencode({"team": [team.pk for team in chosen]}, doseq=True)
+        return redirect(f"{reverse('organize:mail', args=[competition.slug])}?{query}")
     count = team_list.act_on_teams(chosen, action, reason=request.POST.get("reason", ""), now=timezone.now())
     messages.success(request, f"{count} of {len(chosen)} {team_list.ACTIONS[action][1]}.")
+    return redirect("organize:teams", competition.slug)
 
 
 @require_safe

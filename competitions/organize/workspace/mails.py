@@ -1,6 +1,6 @@
 """Mail from the organizers to people of their competition: who gets it, how much a day, and the outbox it goes through."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import QueryDict
 from django.utils import timezone
 
 from accounts.models import User
@@ -20,6 +21,7 @@ from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, Team
 from core.background import jobs
 from core.background.rows import claim
+from core.numbers import is_number
 
 MAIL_JOB: Final = "organizers_mail"
 MAILS_A_DAY: Final = 3  # of one competition
@@ -39,7 +41,7 @@ class MailForm(forms.Form):
     )
     teams = forms.ModelMultipleChoiceField(
         Team.objects.none(),
-        help_text="Hold Ctrl or Cmd to choose several.",
+        help_text="Hold Ctrl or Cmd to choose several. Where there are many, tick them in the list of teams and choose “Write a mail”.",
         error_messages={"required": "Choose at least one team."},
     )
     subject = forms.CharField(max_length=200)
@@ -50,12 +52,17 @@ class MailForm(forms.Form):
         help_text="Plain text. A line below it says why people get it, with a link to the competition.",
     )
 
-    def __init__(self, competition: Competition, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, use_required_attribute=False)  # of what the chosen people do not ask for
+    def __init__(self, competition: Competition, data: QueryDict | None, chosen: Sequence[str] = ()) -> None:
+        """`chosen` are teams' numbers to begin with, which are offered whatever others there are."""
+        initial = {"audience": Audience.TEAMS, "teams": chosen} if chosen else {}
+        super().__init__(data, initial=initial, use_required_attribute=False)  # what is asked for follows the audience
+        chosen = data.getlist("teams") if data is not None else chosen
         teams = Team.objects.filter(competition=competition, merged_into=None, memberships__isnull=False).distinct()
         fields: dict[str, Any] = self.fields
         fields["phase"].queryset = competition.phases.all()
-        fields["teams"].queryset = teams.order_by("name")
+        offered = list(teams.order_by("name").values_list("pk", flat=True)[:MOST_TEAMS])
+        offered += [int(number) for number in chosen if is_number(number)]
+        fields["teams"].queryset = teams.filter(pk__in=offered).order_by("name")
         if data is not None:
             fields["phase"].required = data.get("audience") == Audience.PHASE
             fields["teams"].required = data.get("audience") == Audience.TEAMS

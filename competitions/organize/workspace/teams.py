@@ -35,6 +35,7 @@ ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "disqualify": ("Disqualify", "disqualified"),
     "reinstate": ("Undo a disqualification", "reinstated"),
 }
+MAIL: Final = "mail"  # an action of the list that changes nothing: it leads to the form
 
 
 class TeamFilter(forms.Form):

@@ -14,6 +14,7 @@ from django.test import Client
 from competitions.catalog.announcements import announce_due, announcement_published
 from competitions.catalog.models import Announcement
 from competitions.organize.models import OrganizersMail
+from competitions.organize.workspace import mails
 from competitions.organize.workspace.mails import mail_write
 from competitions.teams.models import Registration
 from tests.background import run_background
@@ -140,6 +141,17 @@ def test_a_mail_goes_to_the_teams_that_were_meant(site: Scenario, organizer: Cli
         [site.member().email],
         [site.member(idle).email],
     ]
+
+
+def test_teams_that_are_ticked_in_the_list_are_those_the_mail_is_for(
+    site: Scenario, organizer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mails, "MOST_TEAMS", 0)
+    site.join("Not meant")
+    text = posted(site, organizer, "teams/", action="mail", team=[site.team.pk])
+    assert f'<option value="{site.team.pk}" selected>' in text
+    assert "Not meant" not in text
+    assert "Send this to 1 person?" in sent(site, organizer, audience="teams", teams=[site.team.pk])
 
 
 def test_a_competition_sends_few_mails_a_day(site: Scenario, organizer: Client) -> None:

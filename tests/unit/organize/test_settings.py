@@ -13,6 +13,7 @@ from django.test import Client
 from audit.models import AuditEntry
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.teams.models import Team
+from tests.admin_forms import save_form
 from tests.images import png_of
 from tests.permissions import body_of, client_of
 from tests.scenario import Scenario, person
@@ -134,6 +135,15 @@ def test_organizers_come_by_name_or_address_and_the_last_one_stays(site: Scenari
     assert "at least one organizer" in saved(
         site, client_of(guest), {"action": "remove", "organizer": guest.username}, "organizers/"
     )
+
+
+def test_the_admin_saves_a_competition_that_has_organizers_without_staff_status(
+    site: Scenario, organizer: Client
+) -> None:
+    saved(site, organizer, {"action": "add", "person": person().username}, "organizers/")
+    url = f"/admin/catalog/competition/{site.competition.pk}/change/"
+    assert save_form(organizer, url, title=["By the admin"]).status_code == 302
+    assert stored(site).title == "By the admin"
 
 
 def test_only_administrators_let_organizers_see_sealed_scores(site: Scenario, organizer: Client) -> None:
