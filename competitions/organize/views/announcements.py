@@ -40,7 +40,7 @@ def announcement(request: HttpRequest, slug: str, number: int | None = None) -> 
     competition = competition_of(request, slug)
     with transaction.atomic():
         row = _row(competition, number, for_update=request.method == "POST")
-        if request.method == "POST" and request.POST.get("action") == "withdraw":
+        if row.pk and request.POST.get("action") == "withdraw":
             announcement_withdraw(announcement=row, now=timezone.now())
             messages.success(request, f"“{row.title}” is withdrawn.")
             return redirect("organize:announcements", slug)

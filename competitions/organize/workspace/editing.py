@@ -40,14 +40,20 @@ class EditForm(forms.ModelForm[Row]):
         seen = self._seen()
         changed = [name for name, digest in self.stored.items() if seen.get(name, digest) != digest]
         if changed:
-            labels = ", ".join(str(self[name].label) for name in changed)
+            news = ", ".join(self._now(name) for name in changed)
             self._take_over([name for name in changed if digest_of(cleaned.get(name)) == seen[name]])
             raise forms.ValidationError(
-                f"Somebody else has changed this meanwhile: {labels}. Nothing is saved yet. The form shows their values, but what you "
+                f"Somebody else has changed this meanwhile: {news}. Nothing is saved yet. The form shows their values, but what you "
                 "entered yourself is still here: check it, then save again.",
                 code="changed_meanwhile",
             )
         return cleaned
+
+    def _now(self, name: str) -> str:
+        """A field with the value that it has now, as far as a sentence can say it."""
+        value = self.get_initial_for_field(self.fields[name], name)
+        text = str(value)[:80] if isinstance(value, str | int | datetime) and not isinstance(value, bool) else ""
+        return f"{self[name].label}, now “{text}”" if text else str(self[name].label)
 
     def _instants(self) -> Iterator[tuple[str, datetime]]:
         """Stored dates, which browsers send back without their seconds."""

@@ -89,7 +89,7 @@ def test_who_saves_second_is_told_what_changed_and_nothing_of_either_is_lost(sit
     saved(site, organizer, about(site, title="By the first"))
     mine = {"section": "about", "title": site.competition.title, "host": "By the second", "seen": seen}
     text = saved(site, organizer, mine)
-    assert "Somebody else has changed this meanwhile: Title" in text
+    assert "Somebody else has changed this meanwhile: Title, now “By the first”" in text
     assert 'value="By the first"' in text
     assert 'value="By the second"' in text
     assert stored(site).title == "By the first"
