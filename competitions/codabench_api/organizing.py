@@ -156,7 +156,9 @@ class ParticipantView(RobotView):
         registration, status = self._registration(pk), self.word("status")
         if status not in ("approved", "denied"):
             raise BadForm(f"`status` must be approved or denied, not {status[:40]!r}.")
-        registration_decide(registration=registration, approve=status == "approved", by=self.person())
+        registration_decide(
+            registration=registration, approve=status == "approved", by=self.person(), now=timezone.now()
+        )
         return Response(participant_shape(self._registration(pk)))
 
     put = patch

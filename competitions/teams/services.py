@@ -79,11 +79,18 @@ def _checked_answers(competition: Competition, before: Mapping[str, Any], said: 
 
 
 @transaction.atomic
-def registration_decide(*, registration: Registration, approve: bool, by: User, reason: str = "") -> bool:
-    """An organizer's decision, told to the person by mail with its reason; returns whether it changed anything."""
+def registration_decide(
+    *, registration: Registration, approve: bool, by: User, now: datetime, reason: str = ""
+) -> bool:
+    """An organizer's decision, told to the person by mail with its reason; returns whether it changed anything.
+
+    Whoever is approved has a team at once, unless the rules have changed since they accepted them.
+    """
     state, reason = Registration.State.APPROVED if approve else Registration.State.DENIED, reason.strip()[:500]
     undecided = Registration.objects.filter(pk=registration.pk).exclude(state=state)
     changed = undecided.update(state=state, decided_by=by, decided_reason=reason)
+    if changed and approve and registration.rules_version == current_rules(registration.competition):
+        join_alone(user=registration.user, competition=registration.competition, now=now)
     if changed:
         competition, word = registration.competition, "approved" if approve else "denied"
         mail_after_commit(

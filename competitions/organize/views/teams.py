@@ -152,7 +152,9 @@ def registrations(request: HttpRequest, slug: str) -> HttpResponse:
 def _decide(request: HttpRequest, competition: Competition) -> None:
     action = _action(request, registration_list.ACTIONS)
     chosen = registration_list.chosen_registrations(competition, request.POST.getlist("registration"))
-    count = registration_list.decide(chosen, action, reason=request.POST.get("reason", ""), by=person(request))
+    count = registration_list.decide(
+        chosen, action, reason=request.POST.get("reason", ""), by=person(request), now=timezone.now()
+    )
     messages.success(request, f"{count} of {len(chosen)} {registration_list.ACTIONS[action][1]}, and told by mail.")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from django import forms
@@ -74,9 +75,11 @@ def chosen_registrations(competition: Competition, numbers: Sequence[str]) -> Qu
     return rows.order_by("pk")
 
 
-def decide(registrations: QuerySet[Registration], action: str, *, reason: str, by: User) -> int:
+def decide(registrations: QuerySet[Registration], action: str, *, reason: str, by: User, now: datetime) -> int:
     """Approve or deny each; returns how many were not so before. Raises `ReasonMissing`."""
     if action == "deny" and not reason.strip():
         raise ReasonMissing
     approve = action == "approve"
-    return sum(registration_decide(registration=one, approve=approve, by=by, reason=reason) for one in registrations)
+    return sum(
+        registration_decide(registration=one, approve=approve, by=by, now=now, reason=reason) for one in registrations
+    )

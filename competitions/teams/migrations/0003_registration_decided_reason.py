@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('teams', '0002_team_is_personal'),
+        ("teams", "0002_team_is_personal"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='registration',
-            name='decided_reason',
-            field=models.CharField(blank=True, help_text='What the organizer said to the person.', max_length=500),
+            model_name="registration",
+            name="decided_reason",
+            field=models.CharField(blank=True, help_text="What the organizer said to the person.", max_length=500),
         ),
     ]
