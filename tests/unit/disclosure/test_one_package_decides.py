@@ -25,6 +25,7 @@ MAY_READ_STATES = {
     "competitions/catalog/organizers.py": "lets administrators alone give the right",
     "competitions/catalog/admin/phase_form.py": "refuses what would open a seal",
     "competitions/leaderboards/admin.py": "refuses what would open a seal",
+    "competitions/bundles/pushing/guards.py": "refuses what would open a seal",
     "competitions/leaderboards/reading/submission_scores.py": "reads the record ahead",
     "competitions/leaderboards/commitment/amendments.py": "publishes what changes after that",
     "competitions/leaderboards/sealing/commitments.py": "commits to sealed boards",
