@@ -16,7 +16,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from competitions.catalog.models import PageImage, Series
+from competitions.catalog.models import Page, PageImage, Series
+from competitions.catalog.pages import page_save
 from competitions.codabench_api.refused import REFUSALS
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
@@ -46,6 +47,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:overview": ("get", EVERYBODY, {}),
     "web:data": ("get", EVERYBODY, {}),
     "web:rules": ("get", EVERYBODY, {}),
+    "web:page": ("get", EVERYBODY, {}),
     "web:leaderboard": ("get", EVERYBODY, {}),
     "web:history": ("get", EVERYBODY, {}),
     "web:leaderboard-csv": ("get", EVERYBODY, {}),
@@ -90,6 +92,14 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:start": ("get", SIGNED_IN, {"A": 302}),
     "organize:overview": ("get", "OR", {"A": 302, "SMTX": 404}),
     "organize:submissions": ("get", "OR", {"A": 302, "SMTX": 404}),
+    **{
+        f"organize:{name}": (method, "OR", {"A": 302, "SMTX": 404})
+        for method, names in {
+            "get": ("pages", "page-new", "page", "images"),
+            "post": ("page-act", "image-delete"),
+        }.items()
+        for name in names
+    },
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
     **{
@@ -245,6 +255,8 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     phase.save()
     site.competition.logo = store_bytes(png_of())
     PageImage.objects.create(competition=site.competition, name="plot.png", file=store_bytes(png_of()))
+    page = Page(competition=site.competition, tab=Page.Tab.OWN, title="How to", body="Begin here.")
+    page_save(page)
     site.competition.save()
     made = site.submit(kind=Kind.CODE)
     run = made.runs.get()
@@ -274,7 +286,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
-            "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
+            "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data", "page": page.pk,
         },
     )  # fmt: skip
 
@@ -298,6 +310,11 @@ BY_COMPETITION = (
 )  # fmt: skip
 
 
+DRAFT_PAGES = (
+    "draft", "step", "trial", "build-status", "review", "file-status", "preview", "detach", "discard", "attach", "build", "publish",
+)  # fmt: skip
+
+
 BY_PHASE = (
     "codabench:can-make-submission", "codabench:phase-board", "codabench:migrate", "codabench:rerun-phase",
     "codabench:phase",
@@ -313,7 +330,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """What stands in this one address otherwise than in most."""
     site, arguments = permissions.site, permissions.arguments
     kit = site.phase.starting_kit
-    if name.startswith("organize:") and name not in ("organize:overview", "organize:submissions"):
+    if name.startswith("organize:") and name.removeprefix("organize:") in DRAFT_PAGES:
         return {"key": arguments["draft"], "slug": "program"}
     if ":merge-" in name:
         return {"key": arguments["merge"]}
@@ -325,6 +342,8 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         **{name: {"key": arguments["upload"]} for name in ("api:upload", "codabench:upload-completed")},
         **{name: {"pk": arguments.get("entry", 0)} for name in ("web:entry", "web:entry-details")},
         **{name: {"key": kit.key if kit else None} for name in ("codabench:dataset", "dataset-download")},
+        **{f"organize:{name}": {"pk": arguments["page"], "action": "up"} for name in ("page", "page-act")},
+        "web:page": {"page_slug": "how-to"},
         "codabench:board": {"pk": site.phase.leaderboard.pk},
         "codabench:participant": {"pk": site.competition.registrations.earliest("pk").pk},
         "codabench:queue": {"pk": site.queue.pk},

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.organize.views import build, draft, start, workspace
+from competitions.organize.views import build, draft, pages, start, workspace
 
 app_name = "organize"
 urlpatterns = [
@@ -11,6 +11,12 @@ urlpatterns = [
     path("ask/", start.ask, name="ask"),
     path("competitions/<slug:slug>/", workspace.overview, name="overview"),
     path("competitions/<slug:slug>/submissions/", workspace.submissions, name="submissions"),
+    path("competitions/<slug:slug>/pages/", pages.pages, name="pages"),
+    path("competitions/<slug:slug>/pages/new/", pages.page, name="page-new"),
+    path("competitions/<slug:slug>/pages/<int:pk>/", pages.page, name="page"),
+    path("competitions/<slug:slug>/pages/<int:pk>/<slug:action>/", pages.page_act, name="page-act"),
+    path("competitions/<slug:slug>/images/", pages.images, name="images"),
+    path("competitions/<slug:slug>/images/delete/", pages.image_delete, name="image-delete"),
     path("<uuid:key>/", draft.current, name="draft"),
     path("<uuid:key>/trial/", build.trial, name="trial"),
     path("<uuid:key>/trial/build/", build.build, name="build"),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain, count
 
 from django.utils.text import slugify
@@ -23,12 +24,14 @@ from competitions.bundles.reading.schema import (
     PhaseSpec,
     TaskSpec,
 )
-from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, PageImage, Phase, Task
+from competitions.catalog.images import image_request
+from competitions.catalog.models import Competition, CompetitionOrganizer, Format, ImageUpload, Page, Phase, Task
 from competitions.catalog.models.sections.intake import TEXT_FILES
+from competitions.catalog.pages import page_save
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
 from competitions.factsheets.models import Question
-from competitions.resources.models import Resource, StoredFile
+from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
 
 MAX_SUBTITLE = 256
@@ -60,7 +63,7 @@ class Maker:
             registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
             max_team_size=spec.podium.max_team_size, queue=self.references.queue, reward=spec.reward or "",
             registration_closes_at=spec.podium.registration_closes, merges_close_at=spec.podium.merges_close,
-            contact_email=spec.contact_email or "", logo=self._logo(),
+            contact_email=spec.contact_email or "",
             **{name: getattr(spec, name) for name in SAME_FIELDS},
         )  # fmt: skip
         competition.full_clean()
@@ -68,7 +71,7 @@ class Maker:
         CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
         self._rules(competition, now)
         self._pages(competition)
-        self._images(competition)
+        self._images(competition, now)
         self._questions(competition)
         self._fact_sheet(competition)
         tasks = {task.index: self._task(competition, task) for task in spec.tasks if task.podium.checks is None}
@@ -129,20 +132,19 @@ class Maker:
         rules_publish(competition=competition, text=text, form=form, now=now)
 
     def _pages(self, competition: Competition) -> None:
-        for index, page in enumerate(self.spec.pages):
+        for page in self.spec.pages:
             body, form = self._text(page.file)
             by_title = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
             tab = page.podium.tab or by_title
-            Page.objects.create(competition=competition, tab=tab, title=page.title, body=body, format=form, index=index)
+            page_save(Page(competition=competition, tab=tab, title=page.title, body=body, format=form))
 
-    def _logo(self) -> StoredFile | None:
-        path = self.reader.usable_images.logo
-        return self.parts[path].file if path else None
-
-    def _images(self, competition: Competition) -> None:
+    def _images(self, competition: Competition, now: datetime) -> None:
         images = self.reader.usable_images.files
+        ask = partial(image_request, competition=competition, now=now)
+        if logo := self.reader.usable_images.logo:
+            ask(place=ImageUpload.Place.LOGO, file=self.parts[logo].file)
         for name, path in images.items():
-            PageImage.objects.create(competition=competition, name=name, file=self.parts[path].file)
+            ask(place=ImageUpload.Place.PAGE, file=self.parts[path].file, name=name)
         if images:
             self.report.created.append(f"{_counted(list(images), 'image')} for pages")
 
