@@ -95,7 +95,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     **{
         f"organize:{name}": (method, "OR", {"A": 302, "SMTX": 404})
         for method, names in {
-            "get": ("pages", "page-new", "page", "images"),
+            "get": ("pages", "page-new", "page", "images", "rules"),
             "post": ("page-act", "image-delete"),
         }.items()
         for name in names

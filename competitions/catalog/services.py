@@ -28,7 +28,7 @@ def rules_publish(
     """
     Competition.objects.select_for_update().get(pk=competition.pk)
     newest = current_rules(competition)
-    if newest is not None and newest.format == form and _comparable(newest.text) == _comparable(text):
+    if newest is not None and newest.format == form and is_same_text(newest.text, text):
         return newest
     highest = competition.rules_versions.aggregate(highest=Max("number"))["highest"] or 0
     return RulesVersion.objects.create(
@@ -36,8 +36,12 @@ def rules_publish(
     )
 
 
-def _comparable(text: str) -> str:
+def is_same_text(one: str, other: str) -> bool:
     """Browsers send CRLF for LF, and editors add or drop the last line end."""
+    return _comparable(one) == _comparable(other)
+
+
+def _comparable(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
 
 

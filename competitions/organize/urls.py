@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.organize.views import build, draft, pages, start, workspace
+from competitions.organize.views import build, draft, pages, rules, start, workspace
 
 app_name = "organize"
 urlpatterns = [
@@ -15,6 +15,7 @@ urlpatterns = [
     path("competitions/<slug:slug>/pages/new/", pages.page, name="page-new"),
     path("competitions/<slug:slug>/pages/<int:pk>/", pages.page, name="page"),
     path("competitions/<slug:slug>/pages/<int:pk>/<slug:action>/", pages.page_act, name="page-act"),
+    path("competitions/<slug:slug>/rules/", rules.rules, name="rules"),
     path("competitions/<slug:slug>/images/", pages.images, name="images"),
     path("competitions/<slug:slug>/images/delete/", pages.image_delete, name="image-delete"),
     path("<uuid:key>/", draft.current, name="draft"),

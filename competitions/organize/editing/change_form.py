@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import Model
+from django.forms.models import model_to_dict
 from django.http import QueryDict
 
 from competitions.catalog.models import Competition
@@ -25,9 +26,12 @@ class ChangeForm(forms.ModelForm[Any]):
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
     groups: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
 
-    def __init__(self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None, **options: Any) -> None:
+    def __init__(
+        self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None, **options: Any
+    ) -> None:
         self.competition = competition
         super().__init__(data, instance=instance, **options)
+        self._row = model_to_dict(self.instance, fields=self._meta.fields) if self.instance.pk else {}
         self._stored = {name: _digest(value) for name, value in self.stored_values().items()}
         self.fields[SEEN].initial = json.dumps(self._stored)
         self.conflicts: list[str] = []
@@ -35,7 +39,7 @@ class ChangeForm(forms.ModelForm[Any]):
 
     def stored_values(self) -> dict[str, Any]:
         """What the stored row says, by field, as far as this form changes it."""
-        return {name: self.initial.get(name) for name in self.fields if name != SEEN} if self.instance.pk else {}
+        return self._row
 
     def consequences(self, now: datetime) -> list[str]:
         """Sentences on what saving would do to teams."""
@@ -83,7 +87,7 @@ class ChangeForm(forms.ModelForm[Any]):
 
     def _as_sent(self, name: str) -> list[str]:
         """The stored value as a browser would send it."""
-        field, value = self.fields[name], self.initial.get(name)
+        field, value = self.fields[name], self.stored_values().get(name)
         if isinstance(field, forms.BooleanField):
             return ["on"] if value else []
         prepared = field.prepare_value(value)

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from competitions.catalog.models import Competition, Page, RulesVersion
+from competitions.catalog.models import Competition, Format, Page, RulesVersion
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.web.visit import visit
 
@@ -59,3 +59,9 @@ def wants_preview(request: HttpRequest) -> bool:
 def show_preview(request: HttpRequest, competition: Competition, text: Page | RulesVersion) -> HttpResponse:
     """The text as people will read it, served alone."""
     return render(request, "organize/_text.html", {"shown": text, "visit": visit(request, competition.slug)})
+
+
+def format_of(request: HttpRequest) -> Format:
+    """How the text of the form is written."""
+    written = request.POST.get("format", "")
+    return Format(written) if written in Format.values else Format.MARKDOWN

@@ -15,7 +15,7 @@ from competitions.catalog.models import Competition, Format, ImageUpload, Page
 from competitions.catalog.pages import page_move
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.texts import ImageForm, PageForm
-from competitions.organize.views.changes import change_page, show_preview, wants_preview
+from competitions.organize.views.changes import change_page, format_of, show_preview, wants_preview
 from competitions.organize.views.workspace import competition_of
 from competitions.web.visit import visit
 
@@ -48,7 +48,7 @@ def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
     """Write a page, or a new one; while one types the preview is asked for alone."""
     competition = competition_of(request, slug)
     if wants_preview(request):
-        return show_preview(request, competition, Page(body=request.POST.get("body", ""), format=_format(request)))
+        return show_preview(request, competition, Page(body=request.POST.get("body", ""), format=format_of(request)))
     before = None if pk is None else get_object_or_404(competition.pages, pk=pk)
 
     def make(data: QueryDict | None) -> PageForm:
@@ -61,11 +61,6 @@ def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
 
     title = f"Page “{before.title}”" if before else "New page"
     return change_page(request, make, tab="pages", title=title, template="organize/page.html", context=context)
-
-
-def _format(request: HttpRequest) -> Format:
-    written = request.POST.get("format", "")
-    return Format(written) if written in Format.values else Format.MARKDOWN
 
 
 @require_POST
