@@ -100,6 +100,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
         }.items()
         for name in names
     },
+    "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
     **{
@@ -343,6 +344,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         **{name: {"pk": arguments.get("entry", 0)} for name in ("web:entry", "web:entry-details")},
         **{name: {"key": kit.key if kit else None} for name in ("codabench:dataset", "dataset-download")},
         **{f"organize:{name}": {"pk": arguments["page"], "action": "up"} for name in ("page", "page-act")},
+        **{f"organize:{name}": {"pk": site.phase.pk} for name in ("phase", "phase-delete")},
         "web:page": {"page_slug": "how-to"},
         "codabench:board": {"pk": site.phase.leaderboard.pk},
         "codabench:participant": {"pk": site.competition.registrations.earliest("pk").pk},

@@ -135,3 +135,10 @@ class ReasonMissing(Refusal):
 
     def __init__(self) -> None:
         super().__init__("Give the reason: the team reads it, and it is public.")
+
+
+class PhaseHasSubmissions(Conflict):
+    code = "phase_has_submissions"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date.")

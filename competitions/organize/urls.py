@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.organize.views import build, draft, pages, rules, start, workspace
+from competitions.organize.views import build, draft, pages, phases, rules, start, workspace
 
 app_name = "organize"
 urlpatterns = [
@@ -15,6 +15,10 @@ urlpatterns = [
     path("competitions/<slug:slug>/pages/new/", pages.page, name="page-new"),
     path("competitions/<slug:slug>/pages/<int:pk>/", pages.page, name="page"),
     path("competitions/<slug:slug>/pages/<int:pk>/<slug:action>/", pages.page_act, name="page-act"),
+    path("competitions/<slug:slug>/phases/", phases.phases, name="phases"),
+    path("competitions/<slug:slug>/phases/new/", phases.phase, name="phase-new"),
+    path("competitions/<slug:slug>/phases/<int:pk>/", phases.phase, name="phase"),
+    path("competitions/<slug:slug>/phases/<int:pk>/delete/", phases.delete, name="phase-delete"),
     path("competitions/<slug:slug>/rules/", rules.rules, name="rules"),
     path("competitions/<slug:slug>/images/", pages.images, name="images"),
     path("competitions/<slug:slug>/images/delete/", pages.image_delete, name="image-delete"),

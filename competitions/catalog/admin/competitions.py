@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from accounts.models import User
-from competitions.catalog.image_fields import IMAGE_HELP, ImageUploadField, Shown, store_upload
+from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, Shown, store_upload
 from competitions.catalog.images import image_request
 from competitions.catalog.models import (
     Announcement,

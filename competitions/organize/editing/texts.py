@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.db.models import Model
 
-from competitions.catalog.image_fields import IMAGE_HELP, ImageUploadField, image_name_of
+from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, image_name_of
 from competitions.catalog.models import Page
 from competitions.catalog.models.texts import IMAGE_NAME
 from competitions.catalog.pages import MAX_TABS, page_save

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from competitions.catalog.image_fields import store_upload
+from competitions.catalog.form_fields.images import store_upload
 from competitions.catalog.images import MAX_IMAGES, MAX_TOTAL_BYTES, image_request
 from competitions.catalog.models import Competition, Format, ImageUpload, Page
 from competitions.catalog.pages import page_move
