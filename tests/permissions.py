@@ -33,6 +33,7 @@ from tests.scenario import Scenario, person, scenario
 EVERYBODY = "ASMTOXR"
 SIGNED_IN = "SMTOXR"
 
+WORKSPACE_PAGES = "pages page-new page images rules phases phase-new phase boards board board-new data"
 # URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
 # 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
 PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
@@ -92,14 +93,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:start": ("get", SIGNED_IN, {"A": 302}),
     "organize:overview": ("get", "OR", {"A": 302, "SMTX": 404}),
     "organize:submissions": ("get", "OR", {"A": 302, "SMTX": 404}),
-    **{
-        f"organize:{name}": (method, "OR", {"A": 302, "SMTX": 404})
-        for method, names in {
-            "get": ("pages", "page-new", "page", "images", "rules"),
-            "post": ("page-act", "image-delete"),
-        }.items()
-        for name in names
-    },
+    **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in WORKSPACE_PAGES.split()},
+    **{f"organize:{name}": ("post", "OR", {"A": 302, "SMTX": 404}) for name in ("page-act", "image-delete")},
+    "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
@@ -344,7 +340,9 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         **{name: {"pk": arguments.get("entry", 0)} for name in ("web:entry", "web:entry-details")},
         **{name: {"key": kit.key if kit else None} for name in ("codabench:dataset", "dataset-download")},
         **{f"organize:{name}": {"pk": arguments["page"], "action": "up"} for name in ("page", "page-act")},
-        **{f"organize:{name}": {"pk": site.phase.pk} for name in ("phase", "phase-delete")},
+        **{f"organize:{name}": {"pk": site.phase.pk} for name in ("phase", "phase-delete", "board-new")},
+        "organize:file": {"owner": "phase", "pk": site.phase.pk, "name": "starting_kit"},
+        "organize:board": {"pk": site.phase.leaderboard.pk},
         "web:page": {"page_slug": "how-to"},
         "codabench:board": {"pk": site.phase.leaderboard.pk},
         "codabench:participant": {"pk": site.competition.registrations.earliest("pk").pk},

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from competitions.organize.views import build, draft, pages, phases, rules, start, workspace
+from competitions.organize.views import boards, build, data, draft, pages, phases, rules, start, workspace
 
 app_name = "organize"
 urlpatterns = [
@@ -19,6 +19,11 @@ urlpatterns = [
     path("competitions/<slug:slug>/phases/new/", phases.phase, name="phase-new"),
     path("competitions/<slug:slug>/phases/<int:pk>/", phases.phase, name="phase"),
     path("competitions/<slug:slug>/phases/<int:pk>/delete/", phases.delete, name="phase-delete"),
+    path("competitions/<slug:slug>/boards/", boards.boards, name="boards"),
+    path("competitions/<slug:slug>/boards/<int:pk>/", boards.board, name="board"),
+    path("competitions/<slug:slug>/phases/<int:pk>/boards/new/", boards.new_board, name="board-new"),
+    path("competitions/<slug:slug>/data/", data.data, name="data"),
+    path("competitions/<slug:slug>/data/<slug:owner>/<int:pk>/<slug:name>/", data.file, name="file"),
     path("competitions/<slug:slug>/rules/", rules.rules, name="rules"),
     path("competitions/<slug:slug>/images/", pages.images, name="images"),
     path("competitions/<slug:slug>/images/delete/", pages.image_delete, name="image-delete"),

@@ -32,7 +32,7 @@ class ChangeForm(forms.ModelForm[Any]):
         self.competition = competition
         super().__init__(data, instance=instance, **options)
         self._row = model_to_dict(self.instance, fields=self._meta.fields) if self.instance.pk else {}
-        self._stored = {name: _digest(value) for name, value in self.stored_values().items()}
+        self._stored = {name: digest_of(value) for name, value in self.stored_values().items()}
         self.fields[SEEN].initial = json.dumps(self._stored)
         self.conflicts: list[str] = []
         self.impact: list[str] = []
@@ -61,9 +61,14 @@ class ChangeForm(forms.ModelForm[Any]):
         return self.write(now)
 
     @property
+    def is_refused(self) -> bool:
+        """Something that was entered is wrong."""
+        return bool(self.errors)
+
+    @property
     def confirmation(self) -> str:
         """What the button to save all the same sends: these consequences, for the row as it is now."""
-        return _digest([self.impact, sorted(self._stored.items())])
+        return digest_of([self.impact, sorted(self._stored.items())])
 
     def _find_conflicts(self) -> bool:
         """Whether somebody changed the row meanwhile. The form then shows the new values of what the person left alone."""
@@ -74,7 +79,7 @@ class ChangeForm(forms.ModelForm[Any]):
         data = QueryDict(mutable=True)
         data.update(self.data)
         for name in changed:
-            if name in self.fields and _digest(self.cleaned_data.get(name)) == seen.get(name):
+            if name in self.fields and digest_of(self.cleaned_data.get(name)) == seen.get(name):
                 data.setlist(name, self._as_sent(name))
         data[SEEN] = json.dumps(self._stored)
         self.data = data
@@ -109,7 +114,8 @@ def _seen(text: str) -> Mapping[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-def _digest(value: Any) -> str:
+def digest_of(value: Any) -> str:
+    """Changes when the value does, and not by the way in which a form sends it."""
     return hashlib.sha256(repr(_plain(value)).encode()).hexdigest()[:16]
 
 
