@@ -76,6 +76,11 @@ class CompetitionDraft(ClaimedRow):
         return self.competition is not None and self.competition.is_published
 
     @property
+    def is_tried(self) -> bool:
+        """It must have scored a sample before it is published: a table always, the others where there is one to send in."""
+        return self.start == self.Start.TABLE or self.trial_id is not None or bool(self.build_faults)
+
+    @property
     def is_up_to_date(self) -> bool:
         """Nothing was changed since the competition was made."""
         return self.competition is not None and self.built_version == self.version

@@ -120,3 +120,7 @@ def test_on_a_phone_a_question_stands_in_the_first_half_and_back_loses_nothing(
     page.get_by_label("Search").fill("kappa")
     expect(page.get_by_label("Cohen's kappa", exact=True)).to_be_visible()
     expect(page.get_by_label("Top-k accuracy", exact=True)).to_be_hidden()
+    settings = page.get_by_role("group", name="Settings of Cohen's kappa")
+    expect(settings).to_be_hidden()
+    page.get_by_label("Cohen's kappa", exact=True).check()
+    expect(settings.get_by_label("Weights")).to_have_value("none")

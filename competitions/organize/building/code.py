@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from competitions.bundles.cli import STARTERS
-from competitions.organize.building.document import Answers, Bounded, column, document, phase, write_yaml
-from competitions.organize.steps.code import GIB
+from competitions.organize.building.document import Answers, Bounded, Sample, column, document, phase, write_yaml
+from competitions.organize.steps.code import GIB, SAMPLE_ROLE
 
 PARTS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
 
 
-def write_code(answers: Answers, folder: Path, bounded: Bounded) -> None:
-    """Write the bundle into an empty folder."""
+def write_code(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
+    """Write the bundle into an empty folder. The sample is the organizer's, or the example's as long as all is the example's."""
     program = answers["program"]
     task: dict[str, Any] = {"index": 0, "name": answers["about"]["title"][:256]}
     task |= {part: _part(answers, part, folder) for part in PARTS}
@@ -23,6 +23,17 @@ def write_code(answers: Answers, folder: Path, bounded: Bounded) -> None:
     ]}  # fmt: skip
     main = phase(answers, name="Competition", execution_time_limit=program["minutes"] * 60, extra=extra)
     write_yaml(folder, document(answers, tasks=[task], phases=[main], board=board), answers.texts)
+    return _sample(answers, folder)
+
+
+def _sample(answers: Answers, folder: Path) -> Sample | None:
+    if SAMPLE_ROLE in answers.files:
+        path, _ = answers.files[SAMPLE_ROLE]
+        return Sample(Path(shutil.copyfile(path, folder / "sample.zip")), "Baseline", is_code=True)
+    if any(part in answers.files for part in PARTS):
+        return None
+    packed = shutil.make_archive(str(folder / "sample"), "zip", STARTERS / "code" / "solution")
+    return Sample(Path(packed), "Baseline of the example", is_code=True)
 
 
 def _part(answers: Answers, part: str, folder: Path) -> str:

@@ -7,22 +7,34 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from competitions.organize.building.document import Answers, Bounded, column, copy_program, document, phase, write_yaml
+from competitions.organize.building.document import (
+    Answers,
+    Bounded,
+    Sample,
+    column,
+    copy_program,
+    document,
+    phase,
+    write_yaml,
+)
 from competitions.organize.steps.dataset import LSC_SPLITS, facts_of
-from scoring import reference
+from scoring import reference, synthetic
 from scoring.errors import ScoringInputError
+from scoring.formats import submissions
 
 OWN_PROGRAMS: Final = ("lsc", "obl")  # families whose datasets have a program each
 PREDICTIONS, RESULTS = "ogb-predictions", "ogb-results"
 
 
-def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> None:
-    """Write the bundle into an empty folder."""
+def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
+    """Write the bundle into an empty folder. The sample answers the first split at random; who sends results is not tried."""
     name = answers["dataset"]["dataset"]
     facts = facts_of(name)
     splits = _splits(answers, facts)
     copy_program(folder, _program(name, facts))
-    rows = {split: bounded(partial(_write_labels, answers, name, split, folder))["rows"] for split in splits}
+    rows: dict[str, int | None] = {
+        split: bounded(partial(_write_labels, answers, name, split, folder))["rows"] for split in splits
+    }
     tasks = [
         {"index": index, "name": f"{name}, {split}", "scoring_program": "scoring_program", "reference_data": f"reference_data_{split}"}
         for index, split in enumerate(splits)
@@ -30,6 +42,11 @@ def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> None:
     phases = [_phase(answers, name, split, index, rows[split]) for index, split in enumerate(splits)]
     board = {"title": name[:64], "key": "main", "submission_rule": "Force_Best", "columns": _columns(facts)}
     write_yaml(folder, document(answers, tasks=tasks, phases=phases, board=board), answers.texts)
+    size = rows[splits[0]]
+    if size is None:
+        return None
+    written = bounded(partial(_write_sample, name, splits[0], size, folder))
+    return Sample(Path(written["path"]), "Random baseline")
 
 
 def _splits(answers: Answers, facts: dict[str, Any]) -> tuple[str, ...]:
@@ -80,6 +97,12 @@ def _write_labels(answers: Answers, name: str, split: str, folder: Path) -> dict
     except ScoringInputError as error:
         return {"fault": f"The labels of {split}: {error}"}
     return {"fault": "", "rows": reference.read(target).rows[split]}
+
+
+def _write_sample(name: str, split: str, rows: int, folder: Path) -> dict[str, Any]:
+    """In the child: write a file of predictions that know nothing of the labels."""
+    _, predictions = synthetic.make(name, split, rows=rows, quality=0)
+    return {"fault": "", "path": str(submissions.write(folder, name, split, predictions, rows=rows))}
 
 
 def _arrays(path: Path, file_name: str) -> dict[str, NDArray[Any]]:

@@ -30,6 +30,15 @@ class Answers:
         return self.steps[step]
 
 
+@dataclass(frozen=True)
+class Sample:
+    """The file that is scored on trial, and what its row on the board is called."""
+
+    path: Path
+    team: str
+    is_code: bool = False
+
+
 # Does what reads uploaded files in a child with limits: a function, or a request to the program for tables. What names a
 # `fault` ends the build.
 Bounded = Callable[[Callable[[], Any] | dict[str, Any]], dict[str, Any]]

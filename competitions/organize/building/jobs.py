@@ -18,13 +18,13 @@ from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition
 from competitions.catalog.services import competition_publish
+from competitions.organize.building.document import Sample
 from competitions.organize.building.removal import competition_remove
 from competitions.organize.building.trials import trial_begin
 from competitions.organize.building.writing import bundle_write_draft
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import AlreadyPublished, NotBuilt, NotReady
 from competitions.organize.steps.paths import require_complete
-from competitions.organize.tables.writing import BASELINE
 from competitions.submissions.states import State
 from core.background import jobs
 from core.background.bounded import Stopped
@@ -68,7 +68,7 @@ def draft_publish(*, draft: CompetitionDraft) -> Competition:
         raise AlreadyPublished
     if locked.competition is None or not locked.is_up_to_date:
         raise NotBuilt
-    if locked.start == CompetitionDraft.Start.TABLE and (locked.trial is None or locked.trial.status != State.FINISHED):
+    if locked.trial.status != State.FINISHED if locked.trial else locked.is_tried:
         raise NotReady("the trial has not been scored. Wait for it, or look at what it says")
     competition = locked.competition
     competition_publish(competition)
@@ -118,18 +118,18 @@ def _make(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
     progress("Writing the competition's files")
     with tempfile.TemporaryDirectory(prefix="build-") as folder:
         bundle = Path(folder)
-        bundle_write_draft(
+        sample = bundle_write_draft(
             draft, bundle, wanted=lambda: _is_mine(draft, claim_id), every_s=settings.BACKGROUND_LEASE_S / RENEWALS
         )
         bundle_import(
             source=bundle, owner=draft.owner, name=draft.title, now=timezone.now(), progress=progress,
-            record=partial(_built, draft, claim_id, bundle / BASELINE),
+            record=partial(_built, draft, claim_id, sample),
         )  # fmt: skip
 
 
-def _tried(draft: CompetitionDraft, competition: Competition, sample: Path) -> dict[str, Any]:
+def _tried(draft: CompetitionDraft, competition: Competition, sample: Sample | None) -> dict[str, Any]:
     """Have the sample scored, where there is one; what keeps it from that is said, and the competition stays."""
-    if not sample.exists():
+    if sample is None:
         return {"trial": None}
     try:
         with transaction.atomic():
@@ -148,7 +148,7 @@ def _step(draft: CompetitionDraft, claim_id: uuid.UUID, step: str) -> None:
         raise _ClaimLost
 
 
-def _built(draft: CompetitionDraft, claim_id: uuid.UUID, sample: Path, imported: Imported) -> None:
+def _built(draft: CompetitionDraft, claim_id: uuid.UUID, sample: Sample | None, imported: Imported) -> None:
     """Inside the transaction that makes the competition: it takes the place of the one before, and its trial is on its way."""
     now, made = timezone.now(), imported.competition
     if draft.competition is not None:

@@ -6,6 +6,7 @@ from typing import Any
 from competitions.organize.building.document import (
     Answers,
     Bounded,
+    Sample,
     column,
     copy_program,
     document,
@@ -14,11 +15,11 @@ from competitions.organize.building.document import (
     write_yaml,
 )
 from competitions.organize.steps.table import metric_facts
-from competitions.organize.tables.writing import SAMPLE
+from competitions.organize.tables.writing import BASELINE, SAMPLE
 
 
-def write_table(answers: Answers, folder: Path, bounded: Bounded) -> None:
-    """Write the bundle into an empty folder."""
+def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
+    """Write the bundle into an empty folder. The sample is the best constant, or what teams start from."""
     metric, columns = metric_facts(answers["metric"]), answers["columns"]
     plan = {
         "files": {role: [str(path), name] for role, (path, name) in answers.files.items()},
@@ -32,6 +33,7 @@ def write_table(answers: Answers, folder: Path, bounded: Bounded) -> None:
     made = bounded({"do": "write", "target": str(folder), "plan": plan})
     copy_program(folder, "table")
     write_yaml(folder, _document(answers, metric, made), answers.texts)
+    return Sample(folder / BASELINE, "Constant baseline")
 
 
 def _document(answers: Answers, metric: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,11 @@
-"""The trial: the sample submission, sent in by the organizer's own baseline team and scored as any other."""
+"""The trial: a sample submission, sent in by the organizer's own baseline team and scored as any other."""
 
 from datetime import datetime
-from pathlib import Path
-from typing import Final
 
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
+from competitions.organize.building.document import Sample
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.models import Submission
@@ -14,10 +13,8 @@ from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import register, team_create
 
-TEAM: Final = "Constant baseline"
 
-
-def trial_begin(competition: Competition, *, sample: Path, owner: User, now: datetime) -> Submission:
+def trial_begin(competition: Competition, *, sample: Sample, owner: User, now: datetime) -> Submission:
     """Send the sample in to the first phase. The refusals are those of any submission.
 
     Its row stays on the board as a baseline: what everybody should beat.
@@ -26,10 +23,11 @@ def trial_begin(competition: Competition, *, sample: Path, owner: User, now: dat
     rules = current_rules(competition)
     assert rules is not None, "every bundle of the guided path has rules"
     register(user=owner, competition=competition, rules_version=rules.number, now=now)
-    team_create(user=owner, competition=competition, name=TEAM, now=now, is_baseline=True)
-    with sample.open("rb") as file:
+    team_create(user=owner, competition=competition, name=sample.team, now=now, is_baseline=True)
+    with sample.path.open("rb") as file:
         upload = upload_whole(
-            user=owner, file_name=sample.name, size_bytes=sample.stat().st_size,
+            user=owner, file_name=sample.path.name, size_bytes=sample.path.stat().st_size,
             chunks=iter(lambda: file.read(CHUNK_BYTES), b""), now=now,
         )  # fmt: skip
-    return submission_create(user=owner, phase=phase, upload=upload, kind=Kind.PREDICTION, now=now, description=TEAM)
+    kind = Kind.CODE if sample.is_code else Kind.PREDICTION
+    return submission_create(user=owner, phase=phase, upload=upload, kind=kind, now=now, description=sample.team)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from competitions.organize.building.code import write_code
 from competitions.organize.building.dataset import write_dataset
-from competitions.organize.building.document import Answers, Bounded
+from competitions.organize.building.document import Answers, Bounded, Sample
 from competitions.organize.building.table import write_table
 from competitions.organize.building.texts import default_texts
 from competitions.organize.models import CompetitionDraft
@@ -19,7 +19,7 @@ from competitions.organize.tables.program import bounds, work_on_tables
 from competitions.resources.storage import local_copy
 from core.background.bounded import OverBounds, run_bounded
 
-WRITERS: Final[Mapping[str, Callable[[Answers, Path, Bounded], None]]] = {
+WRITERS: Final[Mapping[str, Callable[[Answers, Path, Bounded], Sample | None]]] = {
     CompetitionDraft.Start.TABLE: write_table,
     CompetitionDraft.Start.CODE: write_code,
     CompetitionDraft.Start.DATASET: write_dataset,
@@ -27,8 +27,13 @@ WRITERS: Final[Mapping[str, Callable[[Answers, Path, Bounded], None]]] = {
 }
 
 
-def bundle_write_draft(draft: CompetitionDraft, folder: Path, *, wanted: Callable[[], bool], every_s: float) -> None:
-    """Write the draft's bundle into an empty folder. Raises `DraftIncomplete`, `CannotBeBuilt` or `Stopped`."""
+def bundle_write_draft(
+    draft: CompetitionDraft, folder: Path, *, wanted: Callable[[], bool], every_s: float
+) -> Sample | None:
+    """Write the draft's bundle into an empty folder; returns what is to be scored on trial.
+
+    Raises `DraftIncomplete`, `CannotBeBuilt` or `Stopped`.
+    """
     require_complete(draft)
     with ExitStack() as opened:
         files = {
@@ -36,7 +41,7 @@ def bundle_write_draft(draft: CompetitionDraft, folder: Path, *, wanted: Callabl
             for file in draft.files.select_related("file")
         }
         answers = Answers(draft.start, _steps(draft), files, _texts(draft))
-        WRITERS[draft.start](answers, folder, partial(_bounded, wanted=wanted, every_s=every_s))
+        return WRITERS[draft.start](answers, folder, partial(_bounded, wanted=wanted, every_s=every_s))
 
 
 def _bounded(work: Callable[[], Any] | dict[str, Any], *, wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from competitions.organize.steps.step import ZIPS, FileSlot, Step, StepForm
 from workers.protocol.images import ImageNameInvalid, parse_image
 
 GIB: Final = 1024**3
+SAMPLE_ROLE: Final = "sample"
 
 
 class ProgramForm(StepForm):
@@ -56,5 +57,6 @@ FILES: Final = Step(
         FileSlot("reference_data", "Reference data", "The hidden answers. Only the scoring program sees them.", ZIPS, is_required=False),
         FileSlot("scoring_program", "Scoring program", "With metadata.yaml; it writes scores.json.", ZIPS, is_required=False),
         FileSlot("ingestion_program", "Ingestion program", "It calls the submitted code.", ZIPS, is_required=False),
+        FileSlot(SAMPLE_ROLE, "A submission that works", "Scored before you publish; it stays as a baseline.", ZIPS, is_required=False),
     ),
 )  # fmt: skip

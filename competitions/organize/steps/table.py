@@ -10,7 +10,7 @@ from competitions.organize.steps.step import FileSlot, Step, StepForm
 from scoring.errors import ScoringInputError
 from scoring.tables.columns import metrics_for
 from scoring.tables.metrics import TABLE_METRICS
-from scoring.tables.metrics.base import TableMetric
+from scoring.tables.metrics.base import Parameter, TableMetric
 from scoring.tables.recognise import ColumnPreview, TablePreview
 from scoring.tables.reference import OWN_METRIC
 
@@ -109,14 +109,15 @@ def metrics_of(draft: "CompetitionDraft") -> list[TableMetric]:
 
 class MetricForm(StepForm):
     metric = forms.ChoiceField(label="Metric", widget=forms.RadioSelect)
-    parameters = forms.CharField(
-        max_length=500,
-        required=False,
-        help_text="Settings other than the usual ones, such as k=10. The preview lists them.",
-    )
     own_title = forms.CharField(label="Name of your metric", max_length=36, required=False)
     own_direction = forms.ChoiceField(
         label="Better is", choices=[("max", "higher"), ("min", "lower")], required=False, initial="max"
+    )
+    own_parameters = forms.CharField(
+        label="Settings of your metric",
+        max_length=500,
+        required=False,
+        help_text="Values of the further parameters of its function score, such as k=10, alpha=0.1.",
     )
 
     def prepare(self) -> None:
@@ -128,31 +129,102 @@ class MetricForm(StepForm):
         choices = [*groups.items(), ("Your own", [(OWN, "A Python file of mine")])]
         self.fields["metric"].choices = choices  # type: ignore[attr-defined]  # a field with choices
         self.fields["metric"].initial = self.metrics[0].name if self.metrics else OWN
+        for metric in self.metrics:
+            for parameter in metric.parameters:
+                self.fields[_setting(metric, parameter)] = _field(parameter)
 
     def chosen(self) -> TableMetric | None:
         """The metric of the catalogue that is chosen now; None for one's own."""
         name = self["metric"].value()
         return next((metric for metric in self.metrics if metric.name == name), None)
 
-    def clean_parameters(self) -> dict[str, Any]:
+    def settings(self) -> list[tuple[TableMetric, list[forms.BoundField]]]:
+        """The metrics that have settings, each with their fields. Those of the chosen one count."""
+        return [
+            (metric, [self[_setting(metric, parameter)] for parameter in metric.parameters])
+            for metric in self.metrics
+            if metric.parameters
+        ]
+
+    def kept(self, answers: dict[str, list[str]]) -> dict[str, list[str]]:
+        others = self._of_others()
+        return {name: texts for name, texts in answers.items() if name not in others}
+
+    def clean_own_parameters(self) -> dict[str, Any]:
         try:
-            return _parameters(self.cleaned_data["parameters"])
+            return _parameters(self.cleaned_data["own_parameters"])
         except ValueError as error:
             raise ValidationError("Write names and numbers, such as k=10, alpha=0.1, or levels=0.1 0.5 0.9.") from error
 
     def clean(self) -> dict[str, Any]:
         cleaned, metric = self.cleaned_data, self.chosen()
-        if metric is not None and "parameters" in cleaned:
-            try:
-                metric.settings(cleaned["parameters"])
-            except ScoringInputError as error:
-                self.add_error("parameters", str(error))
+        for name in self._of_others():
+            self.errors.pop(name, None)  # nobody asks for them
+        if metric is not None:
+            cleaned["parameters"] = self._parameters_of(metric)
         if cleaned.get("metric") == OWN:
+            cleaned["parameters"] = cleaned.get("own_parameters", {})
             if not any(file.role == "metric" for file in self.draft.files.all()):
                 self.add_error("metric", "Upload the Python file of your metric.")
             if not cleaned.get("own_title"):
                 self.add_error("own_title", "Give your metric a name for the leaderboard.")
         return cleaned
+
+    def _of_others(self) -> set[str]:
+        """Names of the fields that belong to metrics other than the chosen one."""
+        chosen = self["metric"].value()
+        settings = {
+            _setting(metric, parameter) for metric in self.metrics if metric.name != chosen for parameter in metric.parameters
+        }  # fmt: skip
+        return settings if chosen == OWN else settings | {"own_title", "own_direction", "own_parameters"}
+
+    def _parameters_of(self, metric: TableMetric) -> dict[str, Any]:
+        """The values that differ from the usual ones."""
+        given = {}
+        for parameter in metric.parameters:
+            name = _setting(metric, parameter)
+            value = self.cleaned_data.get(name)
+            if value in (None, "", [], parameter.default):
+                continue
+            try:
+                parameter.read(value)
+            except ScoringInputError as error:
+                self.add_error(name, f"It {str(error).partition(': it ')[2] or error}")
+            given[parameter.name] = value
+        return given
+
+
+def _setting(metric: TableMetric, parameter: Parameter) -> str:
+    """The name of the field."""
+    return f"{metric.name}-{parameter.name}"
+
+
+class _Numbers(forms.CharField):
+    """Numbers with spaces or commas between."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) or value is None else " ".join(f"{number:g}" for number in value)
+
+    def to_python(self, value: Any) -> Any:
+        words = str(value or "").replace(",", " ").split()
+        try:
+            return [float(word) for word in words]
+        except ValueError as error:
+            raise ValidationError("Write numbers with spaces between, such as 0.1 0.5 0.9.") from error
+
+
+def _field(parameter: Parameter) -> forms.Field:
+    """A field for the parameter; what is left empty has the usual value."""
+    about: dict[str, Any] = {
+        "label": parameter.name.replace("_", " ").capitalize(), "help_text": parameter.help,
+        "required": False, "initial": parameter.default,
+    }  # fmt: skip
+    if parameter.type == "choice":
+        return forms.ChoiceField(choices=[(name, name) for name in parameter.choices], **about)
+    if parameter.type == "numbers":
+        return _Numbers(**about)
+    kind = forms.IntegerField if parameter.type == "integer" else forms.FloatField
+    return kind(min_value=parameter.minimum, max_value=parameter.maximum, **about)  # type: ignore[arg-type]  # whole where it is whole
 
 
 def metric_facts(chosen: Mapping[str, Any]) -> dict[str, str]:

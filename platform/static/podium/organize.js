@@ -1,4 +1,5 @@
-// Narrows a list of choices to those that hold every word of the search field. Files are uploaded as soon as they are chosen.
+// Narrows a list of choices to those that hold every word of the search field. Shows what belongs to the choice that is
+// made, and hides what belongs to others. Files are uploaded as soon as they are chosen.
 (() => {
   "use strict";
 
@@ -15,6 +16,15 @@
       group.hidden = ![...group.querySelectorAll("input")].some((input) => !input.closest("[hidden]"));
     }
   };
+
+  const showWhatBelongs = () => {
+    for (const part of document.querySelectorAll("[data-only-with]")) {
+      const [name, value] = part.dataset.onlyWith.split("=");
+      part.hidden = document.querySelector(`[name="${name}"]:checked`)?.value !== value;
+    }
+  };
+  showWhatBelongs();
+  document.addEventListener("change", showWhatBelongs);
 
   document.addEventListener("input", (event) => {
     if (event.target.matches("[data-filter]")) narrow(event.target);

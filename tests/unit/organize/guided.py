@@ -10,11 +10,15 @@ import numpy as np
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from competitions.compute.models import ComputeWorker
 from competitions.organize.models import CompetitionDraft
+from competitions.runs import dispatch
+from competitions.runs.models import Run
 from tests.admin_forms import fields_of
+from tests.answers import read_result
 from tests.background import run_background
 from tests.permissions import client_of
-from tests.scenario import Scenario
+from tests.scenario import Scenario, lease
 
 SOLUTION = "id,price,area,Usage\n" + "".join(
     f"{row},{row * 1.5},{row % 3},{'Public' if row % 3 else 'Private'}\n" for row in range(30)
@@ -63,6 +67,20 @@ class Guided:
         run_background(at=self.site.now)
         self.draft.refresh_from_db()
         return self.draft
+
+    def score_trial(self, **scores: float) -> Run:
+        """Have a worker score what was sent in on trial."""
+        competition = self.draft.competition
+        assert competition is not None, self.draft.build_faults
+        worker = ComputeWorker.objects.create(
+            queue=competition.queue, name="w", instance="i", version="1",
+            registered_at=self.site.now, last_seen_at=self.site.now,
+        )  # fmt: skip
+        run = dispatch.run_claim(worker=worker, free_gpus=0, now=self.site.now)
+        assert run is not None, "no trial was handed out"
+        body = {"outcome": "finished", "scores": scores}
+        dispatch.run_complete(**lease(run), result=read_result(body, columns=sorted(scores)), now=self.site.now)
+        return run
 
     def finish(self, **about: Any) -> None:
         """The steps that every path ends with."""

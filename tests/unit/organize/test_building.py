@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from competitions.catalog.models import Competition, SealedKey
-from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import reader_of
 from competitions.disclosure.scores import may_see_scores
 from competitions.organize import drafts
@@ -17,12 +16,10 @@ from competitions.organize.building.removal import competition_remove
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import AlreadyPublished, DraftIncomplete, NotBuilt
 from competitions.resources.models import Resource
-from competitions.runs import dispatch
 from competitions.runs.models import RunLog
-from tests.answers import read_result
 from tests.background import run_background
 from tests.permissions import client_of
-from tests.scenario import Scenario, lease, person
+from tests.scenario import Scenario, person, zip_of
 from tests.unit.organize.guided import SOLUTION, Guided, npz
 
 Start = CompetitionDraft.Start
@@ -55,10 +52,40 @@ def test_a_code_competition_is_built_from_the_example_and_published(code: Guided
     assert (phase.time_limit_s, phase.accepted_kinds, phase.max_submissions_per_day) == (1200, ["code"], 5)
     assert phase.tasks.get().ingestion_program is not None
     assert competition.rules_versions.get().text.startswith("# Rules")
+    assert trial_of(code) == ("Baseline of the example", "code", "queued")
+    code.client.post(f"/host/{code.draft.key}/review/publish/")
+    competition.refresh_from_db()
+    assert not competition.is_published, "the trial has not been scored"
+    code.score_trial(accuracy=0.5)
     code.client.post(f"/host/{code.draft.key}/review/publish/")
     competition.refresh_from_db()
     assert (competition.is_published, competition.is_trial) == (True, False)
     assert not CompetitionDraft.objects.exists()
+
+
+def trial_of(guided: Guided) -> tuple[str, str, str]:
+    """The team that was made for it, what it sends, and how far that is."""
+    trial = guided.draft.trial
+    assert trial is not None, guided.draft.build_faults
+    assert trial.team.is_baseline
+    return trial.team.name, trial.kind, trial.status
+
+
+def test_programs_of_ones_own_are_tried_with_a_submission_of_ones_own_or_not_at_all(site: Scenario) -> None:
+    guided = begun(site, Start.CODE)
+    guided.answer("program", minutes="20", score="f1")
+    program = zip_of({"metadata.yaml": "command: python3 $program/score.py", "score.py": "pass"})
+    guided.attach(program, role="scoring_program", name="scoring.zip", step="files")
+    guided.finish()
+    assert guided.build().trial is None
+    assert "nothing was sent in on trial" in guided.page("review/")
+    guided.attach(zip_of({"model.py": "pass"}), role="sample", name="ours.zip", step="files")
+    guided.build()
+    assert trial_of(guided) == ("Baseline", "code", "queued")
+    guided.score_trial(f1=0.5)
+    guided.client.post(f"/host/{guided.draft.key}/review/publish/")
+    assert made(guided.draft).organizers.get() == site.organizer
+    assert Competition.objects.get(pk=made(guided.draft).pk).is_published
 
 
 def test_a_change_builds_the_competition_anew_at_the_same_address_and_leaves_nothing_behind(code: Guided) -> None:
@@ -82,6 +109,7 @@ def test_the_labels_of_a_known_dataset_become_reference_data_with_its_metric_and
     assert guided.answer("labels").status_code == 302
     guided.finish()
     phase = made(guided.build()).phases.get()
+    assert trial_of(guided) == ("Random baseline", "prediction", "queued")
     assert phase.prediction_format == {"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 3}
     assert [(column.key, column.sorting) for column in phase.leaderboard.columns.all()] == [("mae", "asc")]
 
@@ -92,6 +120,7 @@ def test_a_leaderboard_of_results_needs_no_labels(site: Scenario) -> None:
     assert guided.answer("labels").status_code == 302
     guided.finish()
     column = made(guided.build()).phases.get().leaderboard.columns.get()
+    assert (guided.draft.trial, guided.draft.build_faults) == (None, [])
     assert (column.key, column.spread_key) == ("rocauc", "rocauc_std")
 
 
@@ -103,6 +132,7 @@ def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
     guided.answer("labels")
     guided.finish()
     phases = made(guided.build()).phases.order_by("index")
+    assert trial_of(guided) == ("Random baseline", "prediction", "queued")
     assert [(one.slug, one.visibility, (one.prediction_format or {})["rows"]) for one in phases] == [
         ("test-dev", "public", 2), ("test-challenge", "sealed", 1),
     ]  # fmt: skip
@@ -213,9 +243,7 @@ def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_tri
         True,
         phase.closes_at,
     )
-    trial = guided.draft.trial
-    assert trial is not None
-    assert (trial.team.name, trial.team.is_baseline, trial.status) == ("Constant baseline", True, "queued")
+    assert trial_of(guided) == ("Constant baseline", "prediction", "queued")
 
 
 def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(site: Scenario) -> None:
@@ -224,18 +252,7 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(si
     assert trial is not None
     guided.client.post(f"/host/{guided.draft.key}/review/publish/")
     assert not made(guided.draft).is_published, "the trial has not been scored"
-    worker = ComputeWorker.objects.create(
-        queue=made(guided.draft).queue,
-        name="w",
-        instance="i",
-        version="1",
-        registered_at=site.now,
-        last_seen_at=site.now,
-    )
-    run = dispatch.run_claim(worker=worker, free_gpus=0, now=site.now)
-    assert run is not None
-    body = {"outcome": "finished", "scores": {"mae_public": 1.25, "mae_private": 1.75}}
-    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae_public", "mae_private"]), now=site.now)
+    run = guided.score_trial(mae_public=1.25, mae_private=1.75)
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text="scored 20 and 10 rows")
     shown = guided.page("trial/")
     assert all(words in shown for words in ("1.2500", "1.7500", "scored 20 and 10 rows"))

@@ -14,6 +14,7 @@ from accounts.models import User
 from competitions.organize import drafts, hosts
 from competitions.organize.models import CompetitionDraft, DraftFile, HostRequest
 from competitions.organize.refusals import DraftChangedElsewhere, HostsOnly, RequestOpen, RequestsClosed, TooManyDrafts
+from competitions.organize.steps.paths import answered
 from tests.admin_forms import fields_of
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
@@ -218,3 +219,43 @@ def test_answers_are_plain_values(guided: Guided, draft: CompetitionDraft) -> No
     guided.answer("about", title="Prices")
     draft.refresh_from_db()
     assert json.dumps(draft.answers["about"])
+
+
+def metric_page(site: Scenario) -> Guided:
+    """A draft whose target suits metrics with settings."""
+    guided = Guided(site, drafts.draft_begin(owner=site.organizer, start=CompetitionDraft.Start.TABLE, now=site.now))
+    guided.attach(SOLUTION)
+    guided.answer("columns", targets=["price"])
+    return guided
+
+
+def test_a_metrics_settings_are_fields_with_their_usual_values(site: Scenario) -> None:
+    guided = metric_page(site)
+    answered = guided.answer("metric", metric="huber_loss", **{"huber_loss-delta": "2.5"})
+    assert answered.status_code == 302, answered.content.decode()
+    guided.draft.refresh_from_db()
+    assert (answered_of(guided) or {})["parameters"] == {"delta": 2.5}
+    assert "mean_pinball_loss-levels" not in guided.draft.answers["metric"], "settings of metrics that are not chosen"
+    guided.answer("metric", metric="mean_pinball_loss", **{"mean_pinball_loss-levels": "0.25, 0.75"})
+    guided.draft.refresh_from_db()
+    assert (answered_of(guided) or {})["parameters"] == {"levels": [0.25, 0.75]}
+
+
+def answered_of(guided: Guided) -> dict[str, Any] | None:
+    return answered(guided.draft, "metric")
+
+
+@pytest.mark.parametrize(
+    ("metric", "name", "value", "words"),
+    [
+        ("huber_loss", "delta", "-1", "greater than or equal to"),
+        ("huber_loss", "delta", "wide", "Enter a number"),
+        ("mean_pinball_loss", "levels", "0.5 most", "Write numbers with spaces between"),
+        ("mean_pinball_loss", "levels", "1.5", "give a number"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named_at_its_field(
+    site: Scenario, metric: str, name: str, value: str, words: str
+) -> None:
+    refused = metric_page(site).answer("metric", metric=metric, **{f"{metric}-{name}": value})
+    assert (refused.status_code, words in refused.content.decode()) == (422, True), refused.content.decode()
