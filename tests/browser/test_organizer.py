@@ -15,7 +15,6 @@ from tests.browser.visitor import Visitor
 from tests.bundle_files import LEGACY, changed, packed, write
 from tests.scenario import zip_of
 
-FORMAT = '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 40}'
 OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
 SCORED_WITHIN_MS = 45_000
 
@@ -61,7 +60,9 @@ def add_phase(page: Page, url: str) -> None:
     page.get_by_label("Name").press_sequentially("Final")
     page.locator("#id_opens_at_0").fill(f"{opens:%Y-%m-%d}")
     page.locator("#id_opens_at_1").fill("00:00:00")
-    page.get_by_label("Prediction format").fill(FORMAT)
+    page.get_by_label("The official file of a known dataset").check()
+    page.get_by_label("Dataset and split").select_option("lsc-pcqm4mv2 test-dev")
+    page.get_by_label("Rows", exact=True).fill("40")
     page.locator("#id_tasks_from").select_option(label="Solubility")
     page.locator(".selector-add").click()
     expect(page.locator("#id_tasks_to option")).to_have_text("Solubility")

@@ -7,6 +7,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
+from competitions.catalog.form_fields.prediction_format import PredictionFormatField
 from competitions.catalog.form_fields.sizes import SizeField
 from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Phase, Task
@@ -31,14 +32,18 @@ class PhaseForm(forms.ModelForm[Phase]):
     class Meta:
         model = Phase
         fields = "__all__"
-        field_classes = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), SizeField)
+        field_classes = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), SizeField) | {
+            "prediction_format": PredictionFormatField
+        }
         help_texts = {
+            "prediction_format": "Uploads are checked against it before they are queued.",
             "slug": "Its name in addresses: ?phase=…",
             "index": "Phases are listed by it, the lowest first.",
             "pids": "Processes and threads that may be there at once.",
         }
         labels = {
             "slug": "Address",
+            "prediction_format": "Prediction files",
             "memory_bytes": "Memory",
             "output_bytes": "Output",
             "scoring_memory_bytes": "Scoring memory",
@@ -49,6 +54,8 @@ class PhaseForm(forms.ModelForm[Phase]):
         super().__init__(*args, **kwargs)
         if not self.instance.pk:
             self._keep_the_named_competition()
+        if isinstance(field := self.fields.get("prediction_format"), PredictionFormatField):
+            field.stored = self.instance.prediction_format
         for name in ("tasks", "dataset_check"):
             field = self.fields.get(name)
             if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -23,6 +23,9 @@ class PredictionFormatWidget(forms.Widget):
     """One control for each part; a column of a table is a row. Columns without a name are left out."""
 
     use_fieldset = True
+
+    class Media:
+        css: ClassVar[dict[str, list[str]]] = {"all": ["podium/format-field.css"]}
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         from scoring.catalogue import DATASETS
