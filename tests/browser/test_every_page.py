@@ -11,11 +11,14 @@ from playwright.sync_api import Locator, expect
 from tests.browser.conftest import NewVisitor
 from tests.browser.gallery import GAP, PAGES
 from tests.browser.seeding import PASSWORD, prediction
-from tests.browser.visitor import OF_COLOURS
+from tests.browser.visitor import OF_COLOURS, Visitor
 
 WHO = sorted({who for who, _ in PAGES.values()})
 SITE_PAGES = {name: page for name, page in PAGES.items() if not name.startswith("admin")}
 NARROW, ZOOMED = {"width": 360, "height": 740}, {"width": 640, "height": 400}  # 1280 pixels at 200 %
+DESKTOP = {"width": 1280, "height": 800}
+PHONES = [{"width": 360, "height": 740}, {"width": 390, "height": 844}]
+CUT = """tables => tables.filter(one => one.scrollWidth > one.parentElement.clientWidth + 1).map(one => one.outerHTML.slice(0, 80))"""
 
 
 def pages_of(who: str) -> list[str]:
@@ -23,31 +26,38 @@ def pages_of(who: str) -> list[str]:
 
 
 @pytest.mark.parametrize("who", WHO, ids=lambda who: who or "nobody")
-def test_axe_finds_nothing_serious_in_light_or_dark(new_visitor: NewVisitor, who: str) -> None:
-    visitor = new_visitor(who)
+def test_axe_finds_nothing_serious_in_light_or_dark_and_every_page_fits(new_visitor: NewVisitor, who: str) -> None:
+    """One load a page: colours and widths are changed under it."""
+    visitor = new_visitor(who, reduced_motion="reduce")  # else a colour that fades is seen on its way
     visitor.expect_on_console("status of 40[34]")
     faults = []
     for path in pages_of(who):
         visitor.visit(path)
-        faults += visitor.accessibility_faults()
-    visitor.page.emulate_media(color_scheme="dark")
-    for path in pages_of(who):
-        visitor.visit(path)  # again: the admin fades from one colour into the other
-        faults += [f"dark: {fault}" for fault in visitor.accessibility_faults(OF_COLOURS)]
+        faults += visitor.accessibility_faults() + in_the_dark(visitor, path) + too_wide(visitor, path)
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("viewport", [NARROW, ZOOMED], ids=["360 px", "200 % zoom"])
-@pytest.mark.parametrize("who", WHO, ids=lambda who: who or "nobody")
-def test_no_page_is_wider_than_the_window(new_visitor: NewVisitor, who: str, viewport: dict[str, int]) -> None:
-    visitor = new_visitor(who, viewport=viewport)
-    visitor.expect_on_console("status of 40[34]")
-    too_wide = {}
-    for path in pages_of(who):
-        visitor.visit(path)
-        if visitor.overflow() > 0:
-            too_wide[path] = visitor.overflow()
-    assert not too_wide
+def in_the_dark(visitor: Visitor, path: str) -> list[str]:
+    visitor.page.emulate_media(color_scheme="dark")
+    if "/admin/" in path:
+        visitor.visit(path)  # again: the admin fades from one colour into the other
+    faults = [f"dark: {fault}" for fault in visitor.accessibility_faults(OF_COLOURS)]
+    visitor.page.emulate_media(color_scheme="light")
+    return faults
+
+
+def too_wide(visitor: Visitor, path: str) -> list[str]:
+    """Pages that are wider than the window, and on a phone tables but boards that are cut."""
+    faults = []
+    for viewport in (ZOOMED, NARROW):
+        visitor.page.set_viewport_size(viewport)
+        if (by := visitor.settled_overflow()) > 0:
+            faults.append(f"{path} is {by} pixels too wide for {viewport['width']}")
+    if "/admin/" not in path:
+        visitor.page.set_viewport_size(PHONES[1])
+        faults += [f"{path} cuts {table}" for table in visitor.page.locator("table:not(.board)").evaluate_all(CUT)]
+    visitor.page.set_viewport_size(DESKTOP)
+    return faults
 
 
 @pytest.mark.parametrize("who", ["olga", "rita"])
@@ -64,8 +74,6 @@ def test_no_list_of_the_admin_is_cut_on_a_laptop(new_visitor: NewVisitor, who: s
     assert not cut
 
 
-PHONES = [{"width": 360, "height": 740}, {"width": 390, "height": 844}]
-CUT = """tables => tables.filter(one => one.scrollWidth > one.parentElement.clientWidth + 1).map(one => one.outerHTML.slice(0, 80))"""
 RIGHT_EDGE = "one => one.getBoundingClientRect().right"
 LONG_NAMES = ["W" * 60, "The Exceedingly Thorough Institute of Molecular Orbital Gaps", "ÄÖÜ-" * 15]
 
@@ -87,18 +95,6 @@ def test_a_long_name_of_a_team_leaves_the_score_in_sight_on_a_phone(
     assert max(edges) <= viewport["width"]
     widths = names.evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
     assert min(widths) > 60, "a name that is squeezed to a letter a line cannot be read"
-
-
-@pytest.mark.parametrize("who", WHO, ids=lambda who: who or "nobody")
-def test_no_table_but_a_board_is_cut_on_a_phone(new_visitor: NewVisitor, who: str) -> None:
-    visitor = new_visitor(who, viewport=PHONES[1])
-    visitor.expect_on_console("status of 40[34]")
-    cut = {}
-    for path in [path for path in pages_of(who) if "/admin/" not in path]:
-        tables = visitor.visit(path).locator("table:not(.board)")
-        if found := tables.evaluate_all(CUT):
-            cut[path] = found
-    assert not cut
 
 
 def test_logos_and_images_of_pages_are_shown_whole(new_visitor: NewVisitor) -> None:

@@ -112,3 +112,11 @@ class Visitor:
     def overflow(self) -> int:
         """Pixels by which the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+    def settled_overflow(self) -> int:
+        """The same, once charts have had up to two seconds to follow the window's new width."""
+        for _ in range(20):
+            if self.overflow() <= 0:
+                break
+            self.page.wait_for_timeout(100)
+        return self.overflow()

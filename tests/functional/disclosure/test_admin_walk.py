@@ -81,7 +81,7 @@ def addresses(request: Any) -> Iterator[str]:
         yield from (changelist, reverse(name_of(model, "add")))
         yield from (f"{changelist}?{query}" for query in ("q=0.98", "_popup=1"))
         for number in range(1, len(model_admin.get_list_display(request)) + 1):
-            yield from (f"{changelist}?o={number}", f"{changelist}?o=-{number}")
+            yield f"{changelist}?o={number}"  # downwards it is the same column
         for row in model._default_manager.order_by("pk")[:3]:
             yield from (reverse(name_of(model, page), args=[row.pk]) for page in ("change", "history", "delete"))
     for model in apps.get_models():
