@@ -24,9 +24,9 @@ log = structlog.get_logger(__name__)
 IMAGE_JOB: Final = "image"
 ENCODE: Final = "competitions.resources.image_encoding:encode"
 SMALL_WIDTH: Final = 720
-SIZES: Final = {  # widths, at most; pages show phones a second image
-    ImageUpload.Place.PAGE: {"large": 1600, "small": SMALL_WIDTH},
-    ImageUpload.Place.LOGO: {"large": 512, "small": 0},
+SIZES: Final = {  # widths, at most; phones are shown a second image on pages
+    ImageUpload.Place.PAGE: {"large": 1600, "small": SMALL_WIDTH, "is_lossless": False},
+    ImageUpload.Place.LOGO: {"large": 512, "small": 0, "is_lossless": True},
 }
 MAX_IMAGES: Final = 200
 MAX_TOTAL_BYTES: Final = 200 * 1024**2
@@ -73,11 +73,8 @@ def _require_room(competition: Competition, file: StoredFile, name: str) -> None
 
 
 def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
-    if place == ImageUpload.Place.LOGO:
-        if known := Competition.objects.filter(logo=file).exists():
-            _show(competition, place, name, {"file": file})
-        return known
-    twin = PageImage.objects.filter(file=file).first()
+    """Whether the file is what this site wrote: such an image of a page has its size on record. Logos lose nothing by another time."""
+    twin = PageImage.objects.filter(file=file, width__isnull=False).first() if place == ImageUpload.Place.PAGE else None
     if twin is not None:
         _show(competition, place, name, {key: getattr(twin, key) for key in ("file", "small", "width", "height")})
     return twin is not None

@@ -12,24 +12,24 @@ LOSSY_HEADS: Final = (b"\xff\xd8\xff", b"VP8 ")
 FAULT: Final = "It is damaged, or written in a way that cannot be read. Open it in an image program and save it again."
 
 
-def encode(source: str, folder: str, large: int, small: int) -> dict[str, Any]:
+def encode(source: str, folder: str, large: int, small: int, is_lossless: bool) -> dict[str, Any]:
     """For a `Call`. Write `large.webp`, and `small.webp` where the image is wider, into the folder; of a moving image the first frame.
 
-    `large` and `small` are widths in pixels, at most; 0: there is no small one. Answers with `width` and `height` of the large one and
-    `has_small`, or with `fault`, a sentence for whoever uploaded it.
+    `large` and `small` are widths in pixels, at most; 0: there is no small one. What was lossless stays so in any case.
+    Answers with `width` and `height` of the large one and `has_small`, or with `fault`, a sentence for whoever uploaded it.
     """
     try:
-        return _encoded(Path(source), Path(folder), large, small)
+        return _encoded(Path(source), Path(folder), large, small, is_lossless=is_lossless)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001  # decoders raise whatever a broken file leads them to
         return {"fault": FAULT}
 
 
-def _encoded(source: Path, folder: Path, width: int, small: int) -> dict[str, Any]:
+def _encoded(source: Path, folder: Path, width: int, small: int, *, is_lossless: bool) -> dict[str, Any]:
     with source.open("rb") as file:
         head = file.read(16)
-    is_lossless = not any(mark in head for mark in LOSSY_HEADS)
+    is_lossless = is_lossless or not any(mark in head for mark in LOSSY_HEADS)
     large = _pixels(source, width)
     _write(large, folder / "large.webp", is_lossless=is_lossless)
     has_small = 0 < small < large.width

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from django import forms
 from django.db import transaction
-from django.db.models import Max, Model, Q
+from django.db.models import Max, Model, ProtectedError, Q
 from django.utils.text import slugify
 
 from competitions.catalog.form_fields.prediction_format import PredictionFormatField
@@ -180,8 +180,9 @@ def board_copy(board: Leaderboard, phase: Phase) -> Leaderboard:
 
 @transaction.atomic
 def phase_delete(phase: Phase) -> None:
-    """Delete a phase with its boards. Raises `PhaseHasSubmissions`: scores stay reproducible."""
-    locked = Phase.objects.select_for_update().get(pk=phase.pk)
-    if locked.submissions.exists() or locked.sealed_keys.exists():
-        raise PhaseHasSubmissions(locked.name)
-    locked.delete()
+    """Delete a phase with its boards. Raises `PhaseHasSubmissions`: what was submitted, and what is under seal, keeps it."""
+    try:
+        with transaction.atomic():
+            Phase.objects.select_for_update().get(pk=phase.pk).delete()
+    except ProtectedError as error:
+        raise PhaseHasSubmissions(phase.name) from error

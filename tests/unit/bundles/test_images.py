@@ -10,11 +10,12 @@ import pytest
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.writer import bundle_write
+from competitions.catalog.images import image_request
 from competitions.catalog.models import Competition, ImageUpload, PageImage
 from competitions.resources.storage import open_stored, store_bytes
 from tests.background import run_background
 from tests.bundle_files import FILES, changed, second, write
-from tests.images import gif_of, png_of
+from tests.images import png_of
 from tests.scenario import NOON, Scenario
 
 BOMB = png_of(announced=(50_000, 20_000))
@@ -104,13 +105,26 @@ def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_pa
     made = imported(
         site, tmp_path, {"pages/one.md": "![Loss](../plots/a.png)", "plots/a.png": png_of(7, 7)}
     ).competition
-    PageImage.objects.create(competition=made, name="page-0.md", file=store_bytes(png_of(8, 8)))
-    made.logo = store_bytes(gif_of(3, 3))
-    made.save()
+    image_request(competition=made, place=ImageUpload.Place.LOGO, file=store_bytes(png_of(600, 3)), now=NOON)
+    image_request(
+        competition=made, place=ImageUpload.Place.PAGE, file=store_bytes(png_of(8, 8)), name="page-0.md", now=NOON
+    )
+    run_background()
+    made.refresh_from_db()
     copy = competition_clone(competition=made, by=site.organizer, now=NOON)
-    assert not copy.image_uploads.exists()  # what was written anew once is not again
+    assert [one.place for one in copy.image_uploads.all()] == ["logo"]  # images of pages are not written anew again
     assert images_of(copy) == images_of(made)
     assert len(images_of(copy)) == 2
-    assert copy.logo == made.logo
+    run_background()
+    copy.refresh_from_db()
+    assert copy.logo == made.logo is not None  # written anew twice, it is the same
     bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True, by=site.organizer)
-    assert b"logo.gif" in (tmp_path / "out.zip").read_bytes()
+    assert b"logo.webp" in (tmp_path / "out.zip").read_bytes()
+
+
+def test_what_was_never_written_anew_is_in_a_copy(site: Scenario, tmp_path: Path) -> None:
+    made = imported(site, tmp_path, {"pages/one.md": "Words."}).competition
+    PageImage.objects.create(competition=made, name="old.png", file=store_bytes(png_of(8, 8)))
+    copy = competition_clone(competition=made, by=site.organizer, now=NOON)
+    run_background()
+    assert copy.images.get(name="old.png").width == 8
