@@ -16,8 +16,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from competitions.catalog.models import Page, PageImage, Series
-from competitions.catalog.pages import page_save
+from competitions.catalog.models import Announcement, Page, PageImage, Series
+from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSALS
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
@@ -33,7 +33,14 @@ from tests.scenario import Scenario, person, scenario
 EVERYBODY = "ASMTOXR"
 SIGNED_IN = "SMTOXR"
 
-WORKSPACE_PAGES = "pages page-new page images rules phases phase-new phase boards board board-new data"
+# Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
+WORKSPACE_GET = (
+    "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
+    "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
+    "phase", "boards", "board", "board-new", "data",
+)  # fmt: skip
+WORKSPACE_POST = ("organizers", "visibility")
+
 # URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
 # 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
 PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
@@ -53,6 +60,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:history": ("get", EVERYBODY, {}),
     "web:leaderboard-csv": ("get", EVERYBODY, {}),
     "web:logo": ("get", EVERYBODY, {}),
+    "web:cover": ("get", EVERYBODY, {}),
     "web:image": ("get", EVERYBODY, {}),
     "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
     "web:join": ("post", "SMTOXR", {"A": 302}),
@@ -91,9 +99,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-unpick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "web:submission-fact-sheet": ("get", "MOR", {"A": 302, "STX": 404}),
     "organize:start": ("get", SIGNED_IN, {"A": 302}),
-    "organize:overview": ("get", "OR", {"A": 302, "SMTX": 404}),
-    "organize:submissions": ("get", "OR", {"A": 302, "SMTX": 404}),
-    **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in WORKSPACE_PAGES.split()},
+    **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in WORKSPACE_GET},
+    **{f"organize:{name}": ("post", "", {"A": 302, "SMTXOR": 404}) for name in WORKSPACE_POST},  # no such action
     **{f"organize:{name}": ("post", "OR", {"A": 302, "SMTX": 404}) for name in ("page-act", "image-delete")},
     "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
@@ -250,7 +257,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     phase = site.phase
     phase.starting_kit = phase.tasks.get().scoring_program
     phase.save()
-    site.competition.logo = store_bytes(png_of())
+    site.competition.logo = site.competition.cover = store_bytes(png_of())
     PageImage.objects.create(competition=site.competition, name="plot.png", file=store_bytes(png_of()))
     page = Page(competition=site.competition, tab=Page.Tab.OWN, title="How to", body="Begin here.")
     page_save(page)
@@ -260,6 +267,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
     draft = draft_begin(owner=site.organizer, start=CompetitionDraft.Start.CODE, now=site.now)
+    news = Announcement.objects.create(competition=site.competition, title="News", body="Read.", published_at=site.now)
     lane = Lane.objects.create(leaderboard=phase.leaderboard)
     place = Place.objects.create(
         lane=lane,
@@ -283,7 +291,8 @@ def make_permission_site(site: Scenario) -> PermissionSite:
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
-            "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data", "page": page.pk,
+            "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
+            "page": page.pk,
         },
     )  # fmt: skip
 

@@ -6,7 +6,10 @@ class CatalogConfig(AppConfig):
     verbose_name = "Competitions"
 
     def ready(self) -> None:
-        from competitions.catalog.images import IMAGE
+        from competitions.catalog.announcements import announce_due
+        from competitions.catalog.texts.images import IMAGE
         from core.background import jobs
+        from core.reconciler import reconciler_step
 
         jobs.register(IMAGE)
+        reconciler_step("announcements_published", announce_due)

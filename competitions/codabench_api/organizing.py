@@ -19,7 +19,7 @@ from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
-from competitions.catalog.services import competition_publish
+from competitions.catalog.services import competition_publish, competition_withdraw
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import ManagedInAdmin
@@ -180,8 +180,7 @@ class TogglePublish(RobotView):
         if not competition.is_published:
             competition_publish(competition)
         else:
-            competition.is_published = False
-            competition.save(update_fields=["is_published"])
+            competition_withdraw(competition)
         return Response({"published": competition.is_published})
 
 

@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from competitions.organize.views import boards, build, data, draft, pages, phases, rules, start, workspace
+from competitions.organize.views import (
+    announcements,
+    boards,
+    build,
+    data,
+    draft,
+    pages,
+    phases,
+    rules,
+    settings,
+    start,
+    teams,
+    workspace,
+)
 
 app_name = "organize"
 urlpatterns = [
@@ -27,6 +40,18 @@ urlpatterns = [
     path("competitions/<slug:slug>/rules/", rules.rules, name="rules"),
     path("competitions/<slug:slug>/images/", pages.images, name="images"),
     path("competitions/<slug:slug>/images/delete/", pages.image_delete, name="image-delete"),
+    path("competitions/<slug:slug>/teams/", teams.teams, name="teams"),
+    path("competitions/<slug:slug>/teams.csv", teams.teams_csv, name="teams-csv"),
+    path("competitions/<slug:slug>/teams/<uuid:team>/", teams.team, name="team"),
+    path("competitions/<slug:slug>/registrations/", teams.registrations, name="registrations"),
+    path("competitions/<slug:slug>/registrations.csv", teams.registrations_file, name="registrations-csv"),
+    path("competitions/<slug:slug>/announcements/", announcements.announcements, name="announcements"),
+    path("competitions/<slug:slug>/announcements/new/", announcements.announcement, name="announcement-new"),
+    path("competitions/<slug:slug>/announcements/<int:number>/", announcements.announcement, name="announcement"),
+    path("competitions/<slug:slug>/mail/", announcements.mail, name="mail"),
+    path("competitions/<slug:slug>/settings/", settings.settings, name="settings"),
+    path("competitions/<slug:slug>/settings/organizers/", settings.organizers, name="organizers"),
+    path("competitions/<slug:slug>/settings/visibility/", settings.visibility, name="visibility"),
     path("<uuid:key>/", draft.current, name="draft"),
     path("<uuid:key>/trial/", build.trial, name="trial"),
     path("<uuid:key>/trial/build/", build.build, name="build"),

@@ -51,7 +51,7 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
         "admin:catalog_competition_change",
         frozenset({"no_worker", "no_gpu_worker", "queue_paused", "no_image"}),
     ),
-    ("Published", "admin:catalog_competition_change", frozenset({"not_published"})),
+    ("Published", "organize:settings", frozenset({"not_published"})),
 )
 FURTHER: Final = "Further"
 OF_A_PHASE: Final = ("Tasks and data", "Leaderboards")  # without a phase nothing of theirs can be missing yet

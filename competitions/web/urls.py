@@ -37,6 +37,7 @@ urlpatterns = [
     path("competitions/<slug:slug>/pages/<slug:page_slug>/", competitions.page, name="page"),
     path("competitions/<slug:slug>/join/", competitions.join, name="join"),
     path("competitions/<slug:slug>/logo/", competitions.logo, name="logo"),
+    path("competitions/<slug:slug>/cover/", competitions.cover, name="cover"),
     path("competitions/<slug:slug>/images/<path:name>", competitions.image, name="image"),
     path("competitions/<slug:slug>/files/<slug:phase_slug>/<str:name>/", competitions.download, name="download"),
     path("competitions/<slug:slug>/leaderboard/", leaderboard.leaderboard, name="leaderboard"),

@@ -35,21 +35,30 @@ PAGES: dict[str, tuple[str, str]] = {
     "workspace": ("olga", "/host/competitions/gap/"),
     "workspace-submissions": ("olga", "/host/competitions/gap/submissions/"),
     **{
-        f"workspace-{name}": ("olga", f"/host/competitions/gap/{path}/")
+        f"workspace-{name}": ("olga", f"/host/competitions/gap/{path}")
         for name, path in {
-            "pages": "pages",
-            "page-new": "pages/new",
-            "page": "pages/1",
-            "images": "images",
-            "rules": "rules",
-            "phases": "phases",
-            "phase-new": "phases/new",
-            "phase": "phases/1",
-            "boards": "boards",
-            "board": "boards/1",
-            "data": "data",
+            "teams": "teams/",
+            "teams-none": "teams/?team=nobody",
+            "registrations": "registrations/",
+            "announcements": "announcements/",
+            "announcement": "announcements/new/",
+            "mail": "mail/",
+            "settings": "settings/",
+            "pages": "pages/",
+            "page-new": "pages/new/",
+            "page": "pages/1/",
+            "images": "images/",
+            "rules": "rules/",
+            "phases": "phases/",
+            "phase-new": "phases/new/",
+            "phase": "phases/1/",
+            "boards": "boards/",
+            "board": "boards/1/",
+            "data": "data/",
         }.items()
     },
+    "workspace-empty-teams": ("olga", "/host/competitions/draft/teams/"),
+    "workspace-empty-announcements": ("olga", "/host/competitions/draft/announcements/"),
     "workspace-pages-empty": ("olga", "/host/competitions/quiet/pages/"),
     "own-tab": ("", f"{GAP}/pages/frequent-questions/"),
     "bundles": ("olga", "/organize/bundles/"),
@@ -271,12 +280,42 @@ def new_labels(visitor: Visitor) -> None:
     page.get_by_text("This is what it does").wait_for()
 
 
+def workspace_team(visitor: Visitor) -> None:
+    visitor.visit("/host/competitions/gap/teams/").get_by_role("link", name="Band Gap Busters").click()
+
+
+def announcement_preview(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/announcements/new/")
+    page.get_by_label("Title").fill("The deadline moves")
+    page.get_by_label("Text").fill(
+        "You have **one more week**.\n\n| Phase | Closes |\n| --- | --- |\n| Final | June 7 |"
+    )
+    page.get_by_role("button", name="Preview").click()
+
+
+def mail_to_confirm(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/mail/")
+    page.get_by_label("Subject").fill("The deadline moves")
+    page.get_by_label("Text").fill("You have one more week.")
+    page.get_by_role("button", name="See to whom it goes").click()
+
+
+def settings_wrong(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/settings/")
+    page.get_by_label("Tags").fill("a,b,c,d,e,f,g,h,i")
+    page.get_by_role("button", name="Save about").click()
+
+
 # Name -> who, and what they do before the picture is taken.
 MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "workspace-phase-impact": ("olga", lower_quota),
     "workspace-board-impact": ("olga", board_turned_over),
     "workspace-rules-impact": ("olga", new_rules),
     "workspace-data-impact": ("olga", new_labels),
+    "workspace-team": ("olga", workspace_team),
+    "workspace-announcement-preview": ("olga", announcement_preview),
+    "workspace-mail-confirm": ("olga", mail_to_confirm),
+    "workspace-settings-wrong": ("olga", settings_wrong),
     "login-wrong": ("", wrong_sign_in),
     "signup-wrong": ("", wrong_sign_up),
     "submit-wrong-file": ("ada", wrong_file),

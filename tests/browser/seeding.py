@@ -219,6 +219,7 @@ def task(place: Place, split: str) -> Task:
 def pages(place: Place) -> None:
     """Texts, an announcement, and files to download."""
     from competitions.catalog.models import Announcement, Page, PageImage
+    from competitions.catalog.tags import tags_set
     from competitions.resources.models import Resource
     from competitions.resources.storage import store_bytes
     from tests.images import png_of
@@ -226,6 +227,7 @@ def pages(place: Place) -> None:
 
     place.competition.logo = store_bytes(png_of(320, 80))
     place.competition.save()
+    tags_set(competition=place.competition, names=["graphs", "quantum chemistry"])
     PageImage.objects.create(
         competition=place.competition, name="learning-curve.png", file=store_bytes(png_of(900, 300))
     )

@@ -24,12 +24,13 @@ from competitions.bundles.reading.schema import (
     PhaseSpec,
     TaskSpec,
 )
-from competitions.catalog.images import image_request
 from competitions.catalog.models import Competition, CompetitionOrganizer, Format, ImageUpload, Page, Phase, Task
 from competitions.catalog.models.sections.intake import TEXT_FILES
-from competitions.catalog.pages import page_save
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import rules_publish
+from competitions.catalog.tags import tags_set
+from competitions.catalog.texts.images import image_request
+from competitions.catalog.texts.pages import page_save
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
@@ -68,6 +69,7 @@ class Maker:
         )  # fmt: skip
         competition.full_clean()
         competition.save()
+        tags_set(competition=competition, names=spec.podium.tags)
         CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
         self._rules(competition, now)
         self._pages(competition)
@@ -141,8 +143,13 @@ class Maker:
     def _images(self, competition: Competition, now: datetime) -> None:
         images = self.reader.usable_images.files
         ask = partial(image_request, competition=competition, now=now)
-        if logo := self.reader.usable_images.logo:
-            ask(place=ImageUpload.Place.LOGO, file=self.parts[logo].file)
+        places = {
+            ImageUpload.Place.LOGO: self.reader.usable_images.logo,
+            ImageUpload.Place.COVER: self.reader.usable_images.cover,
+        }
+        for place, shown in places.items():
+            if shown:
+                ask(place=place, file=self.parts[shown].file)
         for name, path in images.items():
             ask(place=ImageUpload.Place.PAGE, file=self.parts[path].file, name=name)
         if images:

@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminFileWidget
 from django.core.files.uploadedfile import TemporaryUploadedFile
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString
 
 from accounts.models import User
 from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, Shown, store_upload
-from competitions.catalog.images import image_request
 from competitions.catalog.models import (
     Announcement,
     Competition,
@@ -29,6 +28,7 @@ from competitions.catalog.models import (
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules, rules_publish
+from competitions.catalog.texts.images import image_request
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
@@ -52,7 +52,10 @@ class OrganizerInline(OwnCompetitions, admin.StackedInline[CompetitionOrganizer,
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "user":
-            kwargs["queryset"] = User.objects.filter(is_staff=True, is_active=True)
+            mine = Competition.objects.managed_by(request.user)
+            organizers = CompetitionOrganizer.objects.filter(competition__in=mine)  # who need not be staff
+            people = Q(is_staff=True, is_active=True) | Q(pk__in=organizers.values("user"))
+            kwargs["queryset"] = User.objects.filter(people)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
@@ -72,7 +75,7 @@ class CompetitionForm(forms.ModelForm[Competition]):
 
     class Meta:
         model = Competition
-        exclude = ("logo",)
+        exclude = ("logo", "cover")
         labels = {"slug": "Address"}
         help_texts = {"slug": "The last part of its address: /competitions/…/"}
 

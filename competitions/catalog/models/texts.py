@@ -1,5 +1,6 @@
 """What people read: rules in versions, pages with images, announcements."""
 
+from datetime import datetime
 from typing import Final
 
 from django.core.validators import RegexValidator
@@ -108,6 +109,7 @@ class ImageUpload(ClaimedRow):
     class Place(models.TextChoices):
         PAGE = "page", "Pages"
         LOGO = "logo", "Logo"
+        COVER = "cover", "Cover"
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="image_uploads")
     place = models.CharField(max_length=10, choices=Place)
@@ -126,16 +128,35 @@ class ImageUpload(ClaimedRow):
         return self.name or self.get_place_display()
 
 
+class AnnouncementQuerySet(models.QuerySet["Announcement"]):
+    def published(self, now: datetime) -> "AnnouncementQuerySet":
+        """Those that readers see."""
+        return self.filter(published_at__lte=now, withdrawn_at=None)
+
+
 class Announcement(models.Model):
-    """News from the organizers, shown on the competition's first page."""
+    """News from the organizers, shown on the competition's first page from `published_at` on."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="announcements")
     title = models.CharField(max_length=200)
     body = models.TextField(help_text="Markdown.")
-    published_at = models.DateTimeField()
+    published_at = models.DateTimeField(help_text="From this instant on it is shown.")
+    withdrawn_at = models.DateTimeField(null=True, blank=True, editable=False)
+    announced_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When `announcement_published` was sent, which is once."
+    )
+
+    objects = AnnouncementQuerySet.as_manager()
 
     class Meta:
         ordering = ["-published_at"]
+        indexes = [
+            models.Index(
+                fields=["published_at"],
+                condition=Q(announced_at=None, withdrawn_at=None),
+                name="announcement_waiting",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.title

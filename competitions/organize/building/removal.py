@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from competitions.catalog.models import Competition, Phase, SealedKey, Task
-from competitions.organize.refusals import AlreadyPublished, HasSubmissions, TrialRuns
+from competitions.organize.refusals import AlreadyPublished, HasSubmissions, StillPublished, TrialRuns
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.versions import uses_of
@@ -30,12 +30,33 @@ def competition_remove(competition: Competition, *, now: datetime) -> None:
         raise HasSubmissions
     if Run.objects.filter(submission__in=submissions, state__in=HELD).exists():
         raise TrialRuns
-    resources = _resources_of(locked)
     submissions.delete()
     SealedKey.objects.filter(phase__competition=locked).delete()
-    Registration.objects.filter(competition=locked).delete()
-    Team.objects.filter(competition=locked).delete()
-    locked.delete()
+    _remove(locked, now)
+
+
+@transaction.atomic
+def competition_delete(competition: Competition, *, now: datetime) -> None:
+    """Delete a competition to which nobody has submitted, with its registrations and teams.
+
+    Raises `StillPublished`, `HasSubmissions` or `TrialRuns`; then nothing is deleted.
+    """
+    locked = Competition.objects.select_for_update().get(pk=competition.pk)
+    if locked.is_published:
+        raise StillPublished
+    if locked.is_trial:
+        competition_remove(locked, now=now)
+        return
+    if Submission.objects.filter(phase__competition=locked).exists():
+        raise HasSubmissions
+    _remove(locked, now)
+
+
+def _remove(competition: Competition, now: datetime) -> None:
+    resources = _resources_of(competition)
+    Registration.objects.filter(competition=competition).delete()
+    Team.objects.filter(competition=competition).delete()
+    competition.delete()
     _remove_unused(resources, now)
 
 

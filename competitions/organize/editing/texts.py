@@ -9,7 +9,7 @@ from django.db.models import Model
 from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, image_name_of
 from competitions.catalog.models import Page
 from competitions.catalog.models.texts import IMAGE_NAME
-from competitions.catalog.pages import MAX_TABS, page_save
+from competitions.catalog.texts.pages import MAX_TABS, page_save
 from competitions.organize.editing.change_form import ChangeForm
 from core.refusals import Refusal
 

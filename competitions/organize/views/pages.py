@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from competitions.catalog.form_fields.images import store_upload
-from competitions.catalog.images import MAX_IMAGES, MAX_TOTAL_BYTES, image_request
 from competitions.catalog.models import Competition, Format, ImageUpload, Page
-from competitions.catalog.pages import page_move
+from competitions.catalog.texts.images import MAX_IMAGES, MAX_TOTAL_BYTES, image_request
+from competitions.catalog.texts.pages import page_move
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.texts import ImageForm, PageForm
 from competitions.organize.views.changes import change_page, format_of, show_preview, wants_preview

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import nh3
 from django.utils.safestring import SafeString, mark_safe
 
-from competitions.catalog.images import SMALL_WIDTH
+from competitions.catalog.texts.images import SMALL_WIDTH
 from competitions.web.text import formulas
 
 TAGS: Final = formulas.TAGS | {

@@ -21,7 +21,10 @@ from tests.scenario import NOON, Scenario
 
 pytestmark = pytest.mark.django_db
 SET: dict[type[Model], dict[str, Any]] = {
-    Competition: {"registration_policy": "approval", "competition_type": "benchmark", "logo": None, "docker_image": "podium/r:1"},
+    Competition: {
+        "registration_policy": "approval", "competition_type": "benchmark", "logo": None, "docker_image": "podium/r:1",
+        "tag_line": ",graphs,in vitro,",
+    },
     Page: {"tab": "own", "title": "How to begin", "slug": "how-to-begin", "format": "markdown", "index": 0},
     Phase: {
         "as_on_codabench": False, "accepts_predictions": False, "accepts_code": False, "accepts_datasets": True, "visibility": "sealed",

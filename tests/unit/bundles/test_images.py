@@ -10,8 +10,8 @@ import pytest
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.writer import bundle_write
-from competitions.catalog.images import image_request
 from competitions.catalog.models import Competition, ImageUpload, PageImage
+from competitions.catalog.texts.images import image_request
 from competitions.resources.storage import open_stored, store_bytes
 from tests.background import run_background
 from tests.bundle_files import FILES, changed, second, write
@@ -106,18 +106,23 @@ def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_pa
         site, tmp_path, {"pages/one.md": "![Loss](../plots/a.png)", "plots/a.png": png_of(7, 7)}
     ).competition
     image_request(competition=made, place=ImageUpload.Place.LOGO, file=store_bytes(png_of(600, 3)), now=NOON)
+    image_request(competition=made, place=ImageUpload.Place.COVER, file=store_bytes(png_of(60, 30)), now=NOON)
     image_request(
         competition=made, place=ImageUpload.Place.PAGE, file=store_bytes(png_of(8, 8)), name="page-0.md", now=NOON
     )
     run_background()
     made.refresh_from_db()
     copy = competition_clone(competition=made, by=site.organizer, now=NOON)
-    assert [one.place for one in copy.image_uploads.all()] == ["logo"]  # images of pages are not written anew again
+    assert [one.place for one in copy.image_uploads.all()] == [
+        "logo",
+        "cover",
+    ]  # images of pages are not written anew again
     assert images_of(copy) == images_of(made)
     assert len(images_of(copy)) == 2
     run_background()
     copy.refresh_from_db()
     assert copy.logo == made.logo is not None  # written anew twice, it is the same
+    assert copy.cover is not None
     bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True, by=site.organizer)
     assert b"logo.webp" in (tmp_path / "out.zip").read_bytes()
 

@@ -142,16 +142,16 @@ def test_links_of_the_checklist_lead_to_the_competition(site: Scenario, second: 
     assert ("/admin/" in page, 'href="/host/competitions/second/phases/new/">Change it' in page) == (False, True)
 
 
-def test_the_link_to_all_teams_submissions_narrows_the_list(site: Scenario, second: Competition) -> None:
-    site.score(site.submit(), 0.5)
+def test_lists_of_all_teams_submissions_are_of_one_competition(site: Scenario, second: Competition) -> None:
+    scored = site.score(site.submit(), 0.5)
     organizer = client_of(site.organizer)
     page = html_of(organizer, reverse("web:submissions", args=[site.competition.slug]))
-    found = re.search(r'href="(/admin/submissions/[^"]+)"', page)
-    assert found is not None
-    assert "1 submission" in html_of(organizer, unescape(found[1]))
-    assert "0 submissions" in html_of(
-        organizer, reverse("admin:submissions_submission_changelist"), competition=second.pk
-    )
+    link = reverse("organize:submissions", args=[site.competition.slug])
+    assert f'<a href="{link}">your workspace</a>' in page
+    assert f"#{scored.pk}</a>" in html_of(organizer, link)
+    assert f"#{scored.pk}</a>" not in html_of(organizer, reverse("organize:submissions", args=["second"]))
+    for competition, words in ((site.competition, "1 submission"), (second, "0 submissions")):
+        assert words in html_of(organizer, SUBMISSIONS, competition=competition.pk)
 
 
 SUBMISSIONS = "/admin/submissions/submission/"

@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from PIL import ExifTags, Image
 
-from competitions.catalog import images
 from competitions.catalog.models import Announcement, Competition, ImageUpload, Page, PageImage
 from competitions.catalog.services import rules_publish
+from competitions.catalog.texts import images
 from competitions.resources.storage import open_stored, store_bytes
 from tests.admin_forms import fields_of
 from tests.background import run_background

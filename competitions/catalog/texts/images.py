@@ -27,6 +27,7 @@ SMALL_WIDTH: Final = 720
 SIZES: Final = {  # widths, at most; phones are shown a second image on pages
     ImageUpload.Place.PAGE: {"large": 1600, "small": SMALL_WIDTH, "is_lossless": False},
     ImageUpload.Place.LOGO: {"large": 512, "small": 0, "is_lossless": True},
+    ImageUpload.Place.COVER: {"large": 1920, "small": 0, "is_lossless": False},
 }
 MAX_IMAGES: Final = 200
 MAX_TOTAL_BYTES: Final = 200 * 1024**2
@@ -73,7 +74,7 @@ def _require_room(competition: Competition, file: StoredFile, name: str) -> None
 
 
 def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
-    """Whether the file is what this site wrote: such an image of a page has its size on record. Logos lose nothing by another time."""
+    """Whether the file is what this site wrote: such an image of a page has its size on record. Logos and covers bear another time."""
     twin = PageImage.objects.filter(file=file, width__isnull=False).first() if place == ImageUpload.Place.PAGE else None
     if twin is not None:
         _show(competition, place, name, {key: getattr(twin, key) for key in ("file", "small", "width", "height")})
@@ -81,11 +82,10 @@ def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: Sto
 
 
 def _show(competition: Competition, place: str, name: str, image: dict[str, Any]) -> None:
-    if place == ImageUpload.Place.LOGO:
-        competition.logo = image["file"]
-        Competition.objects.filter(pk=competition.pk).update(logo=image["file"])
-    else:
+    if place == ImageUpload.Place.PAGE:
         PageImage.objects.update_or_create(competition=competition, name=name, defaults=image)
+    else:  # the field of the competition has the place's name
+        Competition.objects.filter(pk=competition.pk).update(**{place: image["file"]})
     ImageUpload.objects.filter(competition=competition, place=place, name=name).delete()
 
 
