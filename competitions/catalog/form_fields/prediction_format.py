@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from django import forms
 from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
+from django.utils.datastructures import MultiValueDict
 from django.utils.safestring import SafeString
 
 from competitions.catalog.models import validate_prediction_format
@@ -15,6 +16,7 @@ from competitions.catalog.models import validate_prediction_format
 ANY, OFFICIAL, TABLE, KEPT = "any", "official", "table", "kept"
 KINDS: Final = ((ANY, "Any zip"), (OFFICIAL, "The official file of a known dataset"), (TABLE, "A table of predictions"))
 COLUMN_PARTS: Final = ("name", "type", "minimum", "maximum", "allowed", "missing")
+SINGLE: Final = ("kind", "official", "rows", "id_column", "probabilities", "tolerance")
 EMPTY_ROWS: Final = 3
 MOST_COLUMNS: Final = 60  # more stay as they are: no form sends so many fields
 
@@ -64,6 +66,15 @@ class PredictionFormatWidget(forms.Widget):
             "tolerance": table.get("tolerance", ""),
         }
 
+    @classmethod
+    def data_of(cls, name: str, value: Any) -> dict[str, list[str]]:
+        """What the controls send back of a stored format."""
+        parts = cls.parts_of(value)
+        data = {f"{name}_{part}": [_typed(parts[part])] for part in SINGLE}
+        for part in COLUMN_PARTS:
+            data[f"{name}_column_{part}"] = [_typed(column.get(part)) for column in parts["columns"]]
+        return data | {f"{name}_formats": list(parts["formats"] or ())}
+
     def value_from_datadict(self, data: Any, files: Any, name: str) -> "Sent | None":
         if f"{name}_kind" not in data:
             return None
@@ -72,8 +83,7 @@ class PredictionFormatWidget(forms.Widget):
             {part: values[number].strip() if number < len(values) else "" for part, values in lists.items()}
             for number in range(len(lists["name"]))
         ]
-        single = ("kind", "official", "rows", "id_column", "probabilities", "tolerance")
-        parts: dict[str, Any] = {part: data.get(f"{name}_{part}", "").strip() for part in single}
+        parts: dict[str, Any] = {part: data.get(f"{name}_{part}", "").strip() for part in SINGLE}
         return Sent(parts | {"columns": rows, "formats": data.getlist(f"{name}_formats")})
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
@@ -106,10 +116,9 @@ class PredictionFormatField(forms.Field):
 
     def _as_sent_back(self) -> dict[str, Any] | None:
         """What a form gives that nobody touched."""
-        parts = PredictionFormatWidget.parts_of(self.stored)
-        parts["columns"] = [{part: _typed(column.get(part)) for part in COLUMN_PARTS} for column in parts["columns"]]
-        parts |= {name: _typed(parts[name]) for name in ("rows", "tolerance")}
-        return _format_of(parts["kind"], parts)
+        data = MultiValueDict(PredictionFormatWidget.data_of("f", self.stored))
+        sent = PredictionFormatWidget().value_from_datadict(data, {}, "f")
+        return _format_of(sent.parts["kind"], sent.parts) if sent is not None else None
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         try:

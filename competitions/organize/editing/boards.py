@@ -23,7 +23,6 @@ from competitions.teams.models import Team
 MOST_RANKED: Final = 2000  # rows of a board whose ranks are compared while somebody waits
 COLUMNS: Final = "columns"
 FORM_SET: Final = forms.inlineformset_factory(Leaderboard, Column, form=ColumnForm, formset=ColumnFormSet, extra=1)
-MOMENTS: Final = ("freeze_at", "selection_closes_at")
 
 
 class BoardForm(ChangeForm):
@@ -62,14 +61,14 @@ class BoardForm(ChangeForm):
         super().__init__(competition, data, instance=instance or Leaderboard(phase=phase))
         self.columns = FORM_SET(data, instance=self.instance, prefix=COLUMNS)
 
-    def stored_values(self) -> dict[str, Any]:
+    def shared_values(self) -> dict[str, Any]:
         if not self.instance.pk:
             return {}
         rows = self.instance.columns.order_by("pk").values_list("pk", *ColumnForm.Meta.fields)
-        return self._row | {COLUMNS: [repr(row) for row in rows]}
+        return self.row | {COLUMNS: [repr(row) for row in rows]}
 
-    def label_of(self, name: str) -> str:
-        return "Columns" if name == COLUMNS else super().label_of(name)
+    def news_of(self, name: str) -> str:
+        return "Columns" if name == COLUMNS else super().news_of(name)
 
     def is_valid(self) -> bool:
         return super().is_valid() and self.columns.is_valid()
@@ -82,9 +81,6 @@ class BoardForm(ChangeForm):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not self.instance.pk:
             return cleaned
-        for name in MOMENTS:
-            if name in cleaned and name not in self.changed_data:
-                cleaned[name] = getattr(self.instance, name)  # to the second
         if fault := seal_fault(self._stored_board(), cleaned.get("visibility")):
             self.add_error("visibility", fault)
         return cleaned

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.organize.editing.change_form import digest_of
 from competitions.organize.refusals import FileChangedElsewhere, WrongKindOfFile
 from competitions.organize.steps.step import TABLES
+from competitions.organize.workspace.editing import digest_of
 from competitions.resources.archives import check_directory
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Final
 from django import forms
 from django.db import transaction
 from django.db.models import Max, Model, ProtectedError, Q
+from django.http import QueryDict
 from django.utils.text import slugify
 
-from competitions.catalog.form_fields.prediction_format import PredictionFormatField
+from competitions.catalog.form_fields.prediction_format import PredictionFormatField, PredictionFormatWidget
 from competitions.catalog.form_fields.sizes import SizeField
 from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
@@ -19,8 +20,8 @@ from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.refusals import PhaseHasSubmissions
 from competitions.organize.steps.common import MOMENT, Moment
 
+FORMAT: Final = "prediction_format"
 OPEN_FOR: Final = timedelta(weeks=4)
-DATES: Final = ("opens_at", "closes_at", "reveal_at")
 
 
 class PhaseMoment(Moment):
@@ -92,13 +93,17 @@ class PhaseForm(ChangeForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        for name in DATES:
-            if self.instance.pk and name in cleaned and name not in self.changed_data:
-                cleaned[name] = getattr(self.instance, name)  # to the second
         fixed = {"dataset_check": self.instance.dataset_check}
         for field, sentence in faults_of_change(self.instance, self.competition, cleaned | fixed):
             self.add_error(field if field in self.fields else None, sentence)
         return cleaned
+
+    def take_over(self, names: list[str]) -> None:
+        super().take_over([name for name in names if name != FORMAT])
+        widget = self.fields[FORMAT].widget
+        if FORMAT in names and isinstance(widget, PredictionFormatWidget) and isinstance(self.data, QueryDict):
+            for key, texts in widget.data_of(FORMAT, self.row[FORMAT]).items():
+                self.data.setlist(key, texts)
 
     def consequences(self, now: datetime) -> list[str]:
         if not self.instance.pk:

@@ -42,7 +42,7 @@ class RulesForm(ChangeForm):
     @property
     def is_unchanged(self) -> bool:
         """What was entered is in force already."""
-        before, after = self.stored_values(), self.cleaned_data
+        before, after = self.row, self.cleaned_data
         return bool(before) and before["format"] == after["format"] and is_same_text(before["text"], after["text"])
 
     def write(self, now: datetime) -> Model:

@@ -33,7 +33,7 @@ def change_page(
     if is_saved:
         messages.success(request, f"{title} was saved.")
         return redirect(back, form.competition.slug)
-    status = 422 if _saves(request) and form.is_refused else 409 if form.conflicts else 200
+    status = 409 if form.is_late else 422 if _saves(request) and form.is_refused else 200
     shared = {"competition": form.competition, "tab": tab, "form": form, "title": title, "back": back}
     return render(request, template, shared | dict(context(form)), status=status)
 

@@ -124,7 +124,7 @@ def test_somebody_who_changed_the_columns_meanwhile_is_said(ranked: Leaderboard,
     Column.objects.filter(leaderboard=ranked).update(unit="meV")
     told = organizer.post(url_of(ranked), form)
     assert told.status_code == 409
-    assert "Changed were: Columns." in told.content.decode()
+    assert "Somebody else has changed this meanwhile: Columns." in told.content.decode()
 
 
 def test_a_phase_gets_a_further_board(site: Scenario, organizer: Client) -> None:

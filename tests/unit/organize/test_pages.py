@@ -95,7 +95,7 @@ def test_two_who_save_at_once_lose_nothing(site: Scenario, organizer: Client) ->
     assert organizer.post(url, fields_of(organizer.get(url)) | {"title": "Theirs"}).status_code == 302
     told = organizer.post(url, mine)
     assert told.status_code == 409
-    assert "Changed were: Title" in told.content.decode()
+    assert "Somebody else has changed this meanwhile: Title" in told.content.decode()
     assert Page.objects.get().body == "First"
     assert organizer.post(url, fields_of(told)).status_code == 302
     page = Page.objects.get()

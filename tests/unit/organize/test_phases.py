@@ -75,10 +75,20 @@ def test_two_who_change_a_phase_at_once_lose_nothing(site: Scenario, organizer: 
     Phase.objects.filter(pk=site.phase.pk).update(closes_at=NOON + timedelta(days=77), upload_grace_minutes=20)
     told = organizer.post(url, mine)
     assert told.status_code == 409
-    assert "Changed were: Closes, " in told.content.decode()
+    assert "Somebody else has changed this meanwhile: Closes, now “2030-" in told.content.decode()
     assert organizer.post(url, fields_of(told)).status_code == 302
     phase = Phase.objects.get(pk=site.phase.pk)
     assert (phase.name, phase.closes_at, phase.upload_grace_minutes) == ("Warm-up", NOON + timedelta(days=77), 20)
+
+
+@pytest.mark.usefixtures("during")
+def test_a_format_that_somebody_else_changed_is_not_taken_back(site: Scenario, organizer: Client) -> None:
+    url, theirs = url_of(site.phase), {"table": {"id_column": "id", "columns": [{"name": "y", "minimum": 0}]}}
+    mine = fields_of(organizer.get(url)) | {"name": "Warm-up"}
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format=theirs)
+    assert organizer.post(url, fields_of(organizer.post(url, mine))).status_code == 302
+    phase = Phase.objects.get(pk=site.phase.pk)
+    assert (phase.name, phase.prediction_format) == ("Warm-up", theirs)
 
 
 def test_sealed_scores_are_not_opened_by_the_form(site: Scenario, organizer: Client) -> None:

@@ -52,7 +52,7 @@ def test_a_version_that_somebody_else_published_meanwhile_is_said(site: Scenario
     assert organizer.post(url_of(site), form | {"text": "Theirs."}).status_code == 302
     told = organizer.post(url_of(site), form | {"text": "Mine."})
     assert told.status_code == 409
-    assert "Somebody else changed this meanwhile" in told.content.decode()
+    assert "Somebody else has changed this meanwhile" in told.content.decode()
     assert "<del>Theirs.</del><ins>Mine.</ins>" in told.content.decode()
 
 
