@@ -1,5 +1,6 @@
 """What people are told on the way to their competition."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.urls import reverse
@@ -108,6 +109,15 @@ class StillPublished(Conflict):
 
     def __init__(self) -> None:
         super().__init__("The competition is published. Withdraw it first, then delete it.")
+
+
+class OnRecord(Conflict):
+    code = "on_record"
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        super().__init__(
+            f"The competition is not deleted, because it has what stays on record: {', '.join(kinds)}. Leave it withdrawn."
+        )
 
 
 class NotConfirmed(Refusal):

@@ -16,6 +16,7 @@ from core.refusals import NotAllowed
 
 ACCOUNT_PAGES: Final = "/accounts/"  # where it is turned on, and signed out
 API: Final = "/api/"
+SECOND_FACTORS: Final = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 
 
 class SecondFactorRequired(NotAllowed):
@@ -23,14 +24,14 @@ class SecondFactorRequired(NotAllowed):
 
     def __init__(self) -> None:
         super().__init__(
-            "Organizers and administrators of this site sign in with a second factor. Turn it on with an authenticator app, then go on."
+            "Organizers and administrators sign in with a second factor here. Set up an authenticator app or a passkey, then go on."
         )
 
 
 def lacks_second_factor(user: object) -> bool:
     """Whether this account may do nothing before it has a second factor. Robots have tokens alone."""
     is_staff = isinstance(user, User) and user.is_staff and not user.is_robot
-    return settings.REQUIRE_STAFF_MFA and is_staff and not is_mfa_enabled(user, types=[Authenticator.Type.TOTP])
+    return settings.REQUIRE_STAFF_MFA and is_staff and not is_mfa_enabled(user, types=SECOND_FACTORS)
 
 
 class SecondFactorMiddleware:
@@ -51,4 +52,4 @@ def _led_to_it(request: HttpRequest) -> HttpResponse:
     if request.path.startswith(API):
         return refusal_response(refusal)
     messages.warning(request, refusal.detail)
-    return redirect("mfa_activate_totp")
+    return redirect("mfa_index")

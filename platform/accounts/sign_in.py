@@ -1,20 +1,30 @@
 """Who signs in with a password: people. A robot has API tokens, which say what it may do and when that ends."""
 
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.base.constants import AuthProcess
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.shortcuts import redirect
 
 from accounts.attempts import TooManyAttempts, attempt_begin
 from accounts.models import User
 
 ROBOT_SIGNS_IN = ValidationError(
     "This is the account of a program. It signs in with API tokens alone, not with a password.", code="robot"
+)
+
+
+EXISTS = (
+    "There is an account with your e-mail address already. Sign in to it, then connect the other one in your profile."
 )
 
 
@@ -52,6 +62,23 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Links lead to the site's own address, whatever host name the request came by."""
         super().send_mail(template_prefix, email, {name: _at_site(value) for name, value in context.items()})
+
+
+class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """Signing in with the account of another site. An equal address opens no account: its owner connects the two first."""
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Raises `ImmediateHttpResponse`, which leads a robot, and whoever has an account already, back to the sign-in page."""
+        if is_robot(sociallogin.user):
+            self._led_back(request, str(ROBOT_SIGNS_IN.message))
+        connects = sociallogin.is_existing or sociallogin.state.get("process") == AuthProcess.CONNECT
+        confirmed = [address.email for address in sociallogin.email_addresses if address.verified]
+        if not connects and any(User.objects.filter(email__iexact=email).exists() for email in confirmed):
+            self._led_back(request, EXISTS)
+
+    def _led_back(self, request: HttpRequest, why: str) -> NoReturn:
+        messages.error(request, why)
+        raise ImmediateHttpResponse(redirect("account_login"))
 
 
 def _at_site(value: Any) -> Any:

@@ -14,6 +14,7 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from config import identity_providers
 from core.branding import Brand, brand_checked
 from core.logs import configure_structlog, logging_config
 from workers.protocol.images import ImageNameInvalid, parse_image
@@ -85,10 +86,13 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.sitemaps",
+    "django.contrib.humanize",  # pages of allauth.mfa use it
     "csp",
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
+    *identity_providers.APPS,
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
@@ -214,7 +218,15 @@ ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the add
 HOSTS = env.str("PODIUM_HOSTS", default="on_request")
 if HOSTS not in ("everybody", "on_request", "staff"):
     raise ImproperlyConfigured("PODIUM_HOSTS is one of everybody, on_request and staff.")
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+# GitHub, ORCID and an OpenID Connect provider, where they are set. An address that a provider confirmed needs no letter.
+# Nobody enters an account by an equal address alone: who has one signs in to it and connects the other site.
+_identity = {name: env.str(name, default="") for name in identity_providers.NAMES}
+SOCIALACCOUNT_PROVIDERS = identity_providers.identity_providers(_identity)
+SOCIALACCOUNT_ADAPTER = "accounts.sign_in.ConnectedAccountAdapter"
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 10  # seconds
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # browsers themselves allow that at localhost alone
 MFA_TOTP_ISSUER = "Podium"
 # Organizers and administrators must sign in with a second factor.
 REQUIRE_STAFF_MFA = env.bool("PODIUM_REQUIRE_STAFF_MFA", default=not EMBEDDED)
@@ -357,7 +369,7 @@ CONTENT_SECURITY_POLICY = {
         "font-src": [SELF],
         "connect-src": [SELF],
         "frame-src": [SELF],  # the page with a submission's details, which brings a policy of its own
-        "form-action": [SELF],
+        "form-action": [SELF, *identity_providers.sign_in_origins(_identity)],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
         "manifest-src": [SELF],

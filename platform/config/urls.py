@@ -1,6 +1,7 @@
 """Every URL of the site."""
 
 from allauth.account.decorators import secure_admin_login
+from allauth.socialaccount.models import SocialApp, SocialToken
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.sitemaps.views import sitemap
@@ -14,6 +15,7 @@ from config.styleguide import styleguide
 
 SITEMAP_S = 3600
 admin.autodiscover()
+admin.site.unregister([SocialApp, SocialToken])  # providers are settings, and their tokens are not kept
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.site_header = "Podium organizers"
 admin.site.site_title = "Podium"

@@ -159,7 +159,7 @@ def wrong_sign_in(visitor: Visitor) -> None:
     page = visitor.visit("/accounts/login/")
     page.get_by_label("Login").fill("ada")
     page.get_by_label("Password").fill("wrong")
-    page.get_by_role("button", name="Sign In").click()
+    page.get_by_role("button", name="Sign In", exact=True).click()
 
 
 def wrong_sign_up(visitor: Visitor) -> None:

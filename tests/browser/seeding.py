@@ -455,7 +455,7 @@ def fill(folder: Path, now: datetime) -> None:
     competition("draft", "Not out yet", organizer, queue, now, is_published=False)
     growing_boards(organizer, now)
     crowd(organizer, Queue.objects.create(name="crowd"), now)
-    for name in ("sam", "kim", "mia", "pia", "uwe"):  # without a team; each test signs in as its own
+    for name in ("sam", "kim", "mia", "pia", "uwe", "quin"):  # without a team; each test signs in as its own
         person(name)
     (folder / "queue_token").write_text(queue_issue_token(queue))
     (folder / "queue_token").chmod(0o600)

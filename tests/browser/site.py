@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import email
 import email.policy
+import json
 import os
 import re
 import signal
@@ -22,6 +23,11 @@ from tests.services import REPOSITORY, free_port
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
+# People of the identity provider: one is new here, the other has the address of somebody who has an account.
+ELSEWHERE = (
+    {"sub": "nina", "preferred_username": "nina", "email": "nina@example.org", "email_verified": True},
+    {"sub": "samuel", "preferred_username": "samuel", "email": "sam@example.org", "email_verified": True},
+)
 LINK = re.compile(r"https?://\S+")
 
 
@@ -43,7 +49,7 @@ class BrowserSite:
 
     def __init__(self, folder: Path, *, database_url: str, redis_url: str) -> None:
         self.folder = folder
-        self.port = free_port()
+        self.port, self.identity_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         redis = redis_url.rpartition("/")[0]
         broker = f"{redis}/5"
@@ -53,8 +59,10 @@ class BrowserSite:
             "DATABASE_URL": database_url, "PODIUM_BROKER_URL": broker, "PODIUM_CACHE_URL": f"{redis}/6",
             "PODIUM_REQUIRE_STAFF_MFA": "false",
             "PODIUM_SECRET_KEY": "the browser tests' key, which protects nothing and nobody", "PODIUM_DATA_DIR": str(folder),
-            "PODIUM_ALLOWED_HOSTS": "127.0.0.1", "PODIUM_SITE_URL": self.url, "PODIUM_HEARTBEAT_S": "1",
+            "PODIUM_ALLOWED_HOSTS": "127.0.0.1,localhost", "PODIUM_SITE_URL": self.url, "PODIUM_HEARTBEAT_S": "1",
             "PODIUM_EMAIL_URL": f"filemail:///{folder / 'mail'}", "PODIUM_RECONCILE_S": "2",
+            "PODIUM_OIDC_NAME": "Example University", "PODIUM_OIDC_ID": "podium", "PODIUM_OIDC_SECRET": "between the two",
+            "PODIUM_OIDC_ISSUER": f"http://127.0.0.1:{self.identity_port}",
         }  # fmt: skip
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -83,6 +91,8 @@ class BrowserSite:
         )  # fmt: skip
         self._start("reconciler", [python, str(REPOSITORY / "manage.py"), "reconciler"])
         self._start("background", background_command())
+        claims = [f"--user-claims={json.dumps(person)}" for person in ELSEWHERE]
+        self._start("identity", [python, "-m", "oidc_provider_mock", "--port", str(self.identity_port), *claims])
         self._wait_for_web()
         self._start(
             "worker", [python, "-m", "workers.cli", "run", "--site", self.url, "--token-file", str(self.folder / "queue_token"),

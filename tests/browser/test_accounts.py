@@ -1,16 +1,18 @@
-"""Accounts: password reset, two-factor authentication, API tokens, and what a wrong entry says."""
+"""Accounts: password reset, second factors, passkeys, accounts of other sites, API tokens, and what a wrong entry says."""
 
 from __future__ import annotations
 
 import re
 import time
 
+import pytest
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisitor
 from tests.browser.seeding import PASSWORD
 from tests.browser.site import BrowserSite
+from tests.browser.visitor import Visitor
 
 NEW_PASSWORD = "another long secret 23"
 
@@ -21,7 +23,7 @@ def test_a_forgotten_password_is_reset_by_mail(new_visitor: NewVisitor, site: Br
     page.get_by_role("link", name=re.compile("Forgot")).click()
     page.get_by_label("Email").fill("pia@example.org")
     visitor.main.get_by_role("button").click()
-    expect(visitor.main).to_contain_text("email")
+    expect(visitor.main).to_contain_text("does not send mail")  # it writes it into files
     page.goto(site.link_mailed_to("pia@example.org", "reset"))
     page.get_by_label("New Password", exact=True).fill(NEW_PASSWORD)
     page.get_by_label("New Password (again)").fill(NEW_PASSWORD)
@@ -36,7 +38,7 @@ def test_a_wrong_password_is_said_and_what_was_typed_stays(new_visitor: NewVisit
     page = visitor.visit("/accounts/login/")
     page.get_by_label("Login").fill("sam")
     page.get_by_label("Password", exact=True).fill("wrong")
-    visitor.main.get_by_role("button", name="Sign In").click()
+    visitor.main.get_by_role("button", name="Sign In", exact=True).click()
     expect(page.locator(".errorlist")).to_contain_text("not correct")
     expect(page.get_by_label("Login")).to_have_value("sam")
 
@@ -67,13 +69,13 @@ def test_an_authenticator_app_is_enrolled_and_asked_for_at_the_next_sign_in(new_
     page.goto(f"{visitor.url}/accounts/login/")
     page.get_by_label("Login").fill("mia")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    visitor.main.get_by_role("button", name="Sign In").click()
+    visitor.main.get_by_role("button", name="Sign In", exact=True).click()
     expect(page).to_have_url(re.compile("/accounts/2fa/authenticate/"))
     assert time.time() >= used_at
     page.get_by_label("Code").fill(
         codes[0]
     )  # a code of the app is good for one use, and its half minute may not be over
-    visitor.main.get_by_role("button", name="Sign In").click()
+    visitor.main.get_by_role("button", name="Sign In", exact=True).click()
     expect(page.locator(".site-nav")).to_contain_text("mia")
 
 
@@ -91,3 +93,73 @@ def test_an_api_token_is_shown_once_and_can_be_revoked(new_visitor: NewVisitor) 
     page.get_by_role("button", name="Revoke “cluster”").click()
     expect(page.locator(".message")).to_contain_text("no longer works")
     assert visitor.context.request.get(f"{visitor.url}/api/v1/submissions/", headers=headers).status == 401
+
+
+def through_the_university(visitor: Visitor, name: str, button: str = "Sign in with Example University") -> None:
+    """Press the button here, then be this person there."""
+    visitor.page.get_by_role("button", name=button).click()
+    visitor.page.get_by_role("button", name=name, exact=True).click()
+
+
+@pytest.fixture
+def visitor(new_visitor: NewVisitor) -> Visitor:
+    """A visitor who also sees the identity provider's pages; what is wrong with those is not ours."""
+    visitor = new_visitor()
+    visitor.expect_on_console("/oauth2/authorize|error=access_denied")
+    return visitor
+
+
+def test_an_account_elsewhere_is_enough_to_sign_up_and_in(visitor: Visitor) -> None:
+    for _ in range(2):
+        visitor.visit("/accounts/login/")
+        through_the_university(visitor, "nina")
+        expect(visitor.page.locator(".site-nav")).to_contain_text("nina")
+        visitor.page.get_by_role("button", name="Sign out").click()
+
+
+def test_an_equal_address_opens_no_account_before_the_two_are_connected(visitor: Visitor) -> None:
+    page = visitor.visit("/accounts/login/")
+    through_the_university(visitor, "samuel")
+    expect(visitor.main).to_contain_text("There is an account with your e-mail address already")
+    expect(page.locator(".site-nav")).to_contain_text("Sign in")
+    visitor.sign_in("sam")
+    page.goto(f"{visitor.url}/profile/")
+    page.get_by_role("link", name="Connected accounts").click()
+    through_the_university(visitor, "samuel", "Connect Example University")
+    expect(visitor.main).to_contain_text("Example University")
+    page.get_by_role("button", name="Sign out").click()
+    visitor.visit("/accounts/login/")
+    through_the_university(visitor, "samuel")
+    expect(page.locator(".site-nav")).to_contain_text("sam")
+
+
+def test_who_decides_otherwise_at_the_other_site_is_led_back(visitor: Visitor) -> None:
+    visitor.visit("/accounts/login/")
+    through_the_university(visitor, "Deny")
+    expect(visitor.main).to_contain_text("Nothing was changed here")
+    expect(visitor.main.get_by_role("link", name="Sign in")).to_be_visible()
+
+
+def test_a_passkey_signs_in_without_a_password(new_visitor: NewVisitor) -> None:
+    visitor = new_visitor()
+    visitor.url = visitor.url.replace("127.0.0.1", "localhost")  # a passkey belongs to a name
+    devices = visitor.context.new_cdp_session(visitor.page)
+    devices.send("WebAuthn.enable")
+    options = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True}
+    devices.send(
+        "WebAuthn.addVirtualAuthenticator",
+        {"options": options | {"isUserVerified": True, "automaticPresenceSimulation": True}},
+    )
+    page = visitor.sign_in("quin")
+    page.goto(f"{visitor.url}/accounts/2fa/webauthn/add/")
+    if "reauthenticate" in page.url:
+        page.get_by_label("Password").fill(PASSWORD)
+        visitor.main.get_by_role("button", name="Confirm").click()
+    page.get_by_label("Name").fill("laptop")
+    page.get_by_label("Passwordless").check()
+    page.get_by_role("button", name="Add").click()
+    expect(visitor.main).to_contain_text("codes")
+    page.get_by_role("button", name="Sign out").click()
+    visitor.visit("/accounts/login/")
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.locator(".site-nav")).to_contain_text("quin")

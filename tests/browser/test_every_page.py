@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, ViewportSize, expect
 
 from tests.browser.conftest import NewVisitor
 from tests.browser.gallery import GAP, PAGES
@@ -15,9 +15,10 @@ from tests.browser.visitor import OF_COLOURS, Visitor
 
 WHO = sorted({who for who, _ in PAGES.values()})
 SITE_PAGES = {name: page for name, page in PAGES.items() if not name.startswith("admin")}
-NARROW, ZOOMED = {"width": 360, "height": 740}, {"width": 640, "height": 400}  # 1280 pixels at 200 %
-DESKTOP = {"width": 1280, "height": 800}
-PHONES = [{"width": 360, "height": 740}, {"width": 390, "height": 844}]
+NARROW: ViewportSize = {"width": 360, "height": 740}
+ZOOMED: ViewportSize = {"width": 640, "height": 400}  # 1280 pixels at 200 %
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
+PHONES: list[ViewportSize] = [{"width": 360, "height": 740}, {"width": 390, "height": 844}]
 CUT = """tables => tables.filter(one => one.scrollWidth > one.parentElement.clientWidth + 1).map(one => one.outerHTML.slice(0, 80))"""
 
 

@@ -72,7 +72,7 @@ class Visitor:
         self.visit("/accounts/login/")
         self.page.get_by_label("Login").fill(name)
         self.page.get_by_label("Password", exact=True).fill(password)
-        self.main.get_by_role("button", name="Sign In").click()
+        self.main.get_by_role("button", name="Sign In", exact=True).click()
         self.page.wait_for_url(lambda url: "/accounts/login" not in url)
         return self.page
 

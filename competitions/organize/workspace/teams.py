@@ -120,7 +120,7 @@ def best_of(team: Any, best: BestColumn | None) -> str:
 def team_history(team: Team) -> list[tuple[datetime, str]]:
     """What became of the team and its people, newest first."""
     merges = MergeProposal.objects.filter(team=team, state=OfferState.ACCEPTED).select_related("other")
-    events = [(team.created_at, f"{team.captain} is the captain of this team, which was created.")]
+    events = [(team.created_at, "The team was created.")]
     events += [(one.joined_at, f"{one.user} joined.") for one in team.memberships.select_related("user")]
     events += [(one.answered_at, f"The team “{one.other}” became part of it.") for one in merges if one.answered_at]
     if team.disqualified_at is not None:

@@ -20,7 +20,16 @@ from competitions.winners.models import Lane, Place
 from tests.permissions import EVERYBODY, PAGES, PermissionSite, body_of, named_patterns, url_of
 from tests.scenario import scenario
 
-OTHERS = ("admin:", "account_", "mfa_", "django.")  # Django's and allauth's own; the admin has a test of its own
+OTHERS = (
+    "admin:",
+    "account_",
+    "mfa_",
+    "django.",
+    "social",
+    "github_",
+    "orcid_",
+    "openid_connect_",
+)  # Django's and allauth's own; the admin has a test of its own
 
 
 def expected(name: str) -> dict[str, int | None]:

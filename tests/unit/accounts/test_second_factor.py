@@ -14,7 +14,7 @@ from accounts.models import Scope, User, token_create
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
 
-ACTIVATE = "/accounts/2fa/totp/activate/"
+ACTIVATE = "/accounts/2fa/"
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +36,7 @@ def test_staff_without_one_are_led_to_the_page_where_they_turn_it_on(site: Scena
     assert (answer.status_code, answer["Location"]) == (302, ACTIVATE)
     page = client.get(ACTIVATE, follow=True).content.decode()
     assert "sign in with a second factor" in page
+    assert all(words in page for words in ("Authenticator App", "Security Keys"))
 
 
 def test_the_api_says_so_to_a_browsers_session_and_takes_tokens(site: Scenario) -> None:

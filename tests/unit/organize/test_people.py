@@ -126,6 +126,8 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(
     denial = next(one for one in mail.outbox if one.to == [guests[0].email])
     assert "Students only" in denial.body
     assert "Students only" in text_of(site, organizer, "registrations/", state="denied")
+    rules = client_of(guests[0]).get(f"/competitions/{site.competition.slug}/rules/").content.decode()
+    assert "denied your registration: Students only" in rules
     assert "Nobody who registered fits" in text_of(site, organizer, "registrations/", person="nobody at all")
 
 

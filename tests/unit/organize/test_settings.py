@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
@@ -11,7 +12,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from audit.models import AuditEntry
-from competitions.catalog.models import Competition, CompetitionOrganizer
+from competitions.catalog.models import Competition, CompetitionOrganizer, Task
+from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from tests.admin_forms import save_form
 from tests.background import run_background
@@ -177,6 +180,33 @@ def test_what_teams_sent_in_is_never_deleted(site: Scenario, organizer: Client) 
     text = saved(site, organizer, {"action": "delete", "confirm": site.competition.slug}, "visibility/")
     assert "Somebody has submitted" in text
     assert stored(site) == site.competition
+
+
+def test_a_competition_with_merged_teams_and_checks_can_be_deleted(site: Scenario, organizer: Client) -> None:
+    other = site.join()
+    merge = merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
+    merge_accept(proposal=merge, by=other.captain, now=site.now)
+    task = site.phase.tasks.get()
+    Task.objects.create(
+        competition=site.competition,
+        name="Permuted",
+        scoring_program=task.scoring_program,
+        checks=task,
+        check_kind="permuted",
+    )
+    saved(site, organizer, {"action": "withdraw"}, "visibility/")
+    saved(site, organizer, {"action": "delete", "confirm": site.competition.slug}, "visibility/")
+    assert not Competition.objects.filter(pk=site.competition.pk).exists()
+
+
+def test_a_board_that_was_committed_to_in_public_is_not_deleted(site: Scenario, organizer: Client) -> None:
+    site.sealed.closes_at = site.now - timedelta(days=1)
+    site.sealed.save()
+    assert commit_closed_boards(now=site.now)
+    saved(site, organizer, {"action": "withdraw"}, "visibility/")
+    text = saved(site, organizer, {"action": "delete", "confirm": site.competition.slug}, "visibility/")
+    assert "stays on record: published digest" in text
+    assert stored(site).phases.count() == 2
 
 
 def test_what_nobody_could_join_is_not_published(site: Scenario, organizer: Client) -> None:
