@@ -9,89 +9,155 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0002_announcement_announced_at_announcement_withdrawn_at_and_more'),
-        ('resources', '0001_initial'),
+        ("catalog", "0002_announcement_announced_at_announcement_withdrawn_at_and_more"),
+        ("resources", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ImageUpload',
+            name="ImageUpload",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sent_at', models.DateTimeField(blank=True, editable=False, help_text='When a message last named it.', null=True)),
-                ('claim_id', models.UUIDField(blank=True, editable=False, null=True)),
-                ('claimed_until', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('attempts', models.PositiveSmallIntegerField(default=0, editable=False, help_text='How often it was claimed.')),
-                ('place', models.CharField(choices=[('page', 'Pages'), ('logo', 'Logo'), ('cover', 'Cover')], max_length=10)),
-                ('name', models.CharField(blank=True, max_length=200, validators=[django.core.validators.RegexValidator('\\A[\\w-][\\w .()-]*(/[\\w-][\\w .()-]*)*\\Z', 'Letters, digits, blanks and the characters _ - . ( ) and /.')])),
-                ('fault', models.TextField(blank=True, help_text='Why it cannot be shown, for the organizers.')),
-                ('created_at', models.DateTimeField()),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "sent_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="When a message last named it.", null=True
+                    ),
+                ),
+                ("claim_id", models.UUIDField(blank=True, editable=False, null=True)),
+                ("claimed_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "attempts",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="How often it was claimed."),
+                ),
+                (
+                    "place",
+                    models.CharField(choices=[("page", "Pages"), ("logo", "Logo"), ("cover", "Cover")], max_length=10),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        blank=True,
+                        max_length=200,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "\\A[\\w-][\\w .()-]*(/[\\w-][\\w .()-]*)*\\Z",
+                                "Letters, digits, blanks and the characters _ - . ( ) and /.",
+                            )
+                        ],
+                    ),
+                ),
+                ("fault", models.TextField(blank=True, help_text="Why it cannot be shown, for the organizers.")),
+                ("created_at", models.DateTimeField()),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.AddField(
-            model_name='page',
-            name='slug',
-            field=models.SlugField(blank=True, editable=False, help_text='Its address, where it has a tab.', max_length=40),
+            model_name="page",
+            name="slug",
+            field=models.SlugField(
+                blank=True, editable=False, help_text="Its address, where it has a tab.", max_length=40
+            ),
         ),
         migrations.AddField(
-            model_name='pageimage',
-            name='height',
+            model_name="pageimage",
+            name="height",
             field=models.PositiveIntegerField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='pageimage',
-            name='small',
-            field=models.ForeignKey(blank=True, help_text='For phones.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.storedfile'),
+            model_name="pageimage",
+            name="small",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="For phones.",
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="resources.storedfile",
+            ),
         ),
         migrations.AddField(
-            model_name='pageimage',
-            name='width',
+            model_name="pageimage",
+            name="width",
             field=models.PositiveIntegerField(blank=True, null=True),
         ),
         migrations.AlterField(
-            model_name='column',
-            name='sources',
-            field=models.JSONField(blank=True, default=list, help_text='Keys of the columns it is computed from.'),
+            model_name="column",
+            name="sources",
+            field=models.JSONField(blank=True, default=list, help_text="Keys of the columns it is computed from."),
         ),
         migrations.AlterField(
-            model_name='page',
-            name='tab',
-            field=models.CharField(choices=[('overview', 'Overview'), ('data', 'Data'), ('own', 'A tab of its own')], default='overview', max_length=10, verbose_name='shown on'),
+            model_name="page",
+            name="tab",
+            field=models.CharField(
+                choices=[("overview", "Overview"), ("data", "Data"), ("own", "A tab of its own")],
+                default="overview",
+                max_length=10,
+                verbose_name="shown on",
+            ),
         ),
         migrations.AlterField(
-            model_name='phase',
-            name='prediction_format',
-            field=models.JSONField(blank=True, help_text='What uploads are checked against before they are queued: an official file, or a table. Empty: any zip.', null=True, validators=[competitions.catalog.models.sections.intake.validate_prediction_format]),
+            model_name="phase",
+            name="prediction_format",
+            field=models.JSONField(
+                blank=True,
+                help_text="What uploads are checked against before they are queued: an official file, or a table. Empty: any zip.",
+                null=True,
+                validators=[competitions.catalog.models.sections.intake.validate_prediction_format],
+            ),
         ),
         migrations.AddConstraint(
-            model_name='page',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('tab', 'own'), models.Q(('slug', ''), _negated=True)), models.Q(models.Q(('tab', 'own'), _negated=True), ('slug', '')), _connector='OR'), name='page_address_iff_own_tab'),
+            model_name="page",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("tab", "own"), models.Q(("slug", ""), _negated=True)),
+                    models.Q(models.Q(("tab", "own"), _negated=True), ("slug", "")),
+                    _connector="OR",
+                ),
+                name="page_address_iff_own_tab",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='page',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('tab', 'own'), _negated=True), django.db.models.lookups.LessThanOrEqual(django.db.models.functions.text.Length('title'), 24), _connector='OR'), name='page_tab_has_short_title', violation_error_message='The title of a tab has at most 24 characters. Shorten it.'),
+            model_name="page",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("tab", "own"), _negated=True),
+                    django.db.models.lookups.LessThanOrEqual(django.db.models.functions.text.Length("title"), 24),
+                    _connector="OR",
+                ),
+                name="page_tab_has_short_title",
+                violation_error_message="The title of a tab has at most 24 characters. Shorten it.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='page',
-            constraint=models.UniqueConstraint(condition=models.Q(('tab', 'own')), fields=('competition', 'slug'), name='page_address_once_per_competition'),
+            model_name="page",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("tab", "own")),
+                fields=("competition", "slug"),
+                name="page_address_once_per_competition",
+            ),
         ),
         migrations.AddField(
-            model_name='imageupload',
-            name='competition',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='image_uploads', to='catalog.competition'),
+            model_name="imageupload",
+            name="competition",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="image_uploads", to="catalog.competition"
+            ),
         ),
         migrations.AddField(
-            model_name='imageupload',
-            name='file',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='resources.storedfile'),
+            model_name="imageupload",
+            name="file",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="resources.storedfile"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='imageupload',
-            constraint=models.UniqueConstraint(fields=('competition', 'place', 'name'), name='image_upload_once_per_name'),
+            model_name="imageupload",
+            constraint=models.UniqueConstraint(
+                fields=("competition", "place", "name"), name="image_upload_once_per_name"
+            ),
         ),
     ]
