@@ -178,6 +178,12 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:bundles": ("post", "", {"A": 401, "SMT": 403, "OXR": 400}),
     "api:bundle-import": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:bundle": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "api:document": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "api:document-file": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "api:publish": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "api:pushes": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "api:push": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "api:push-apply": ("post", "", {"A": 401, "SMTOXR": 404}),
     "api:export": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:export-file": ("get", "", {"A": 401, "SMTOXR": 404}),
     "web:bundles": ("get", "OXR", {"A": 302, "SMT": 403}),
@@ -292,7 +298,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
-            "page": page.pk,
+            "page": page.pk, "sha256": "0" * 64,
         },
     )  # fmt: skip
 

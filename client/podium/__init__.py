@@ -1,7 +1,15 @@
 """Podium in Python: `from podium import Client; Client().submit("slug", "y_pred.npz").wait().scores`."""
 
 from podium.client import Client
-from podium.errors import InvalidInput, NotAllowed, PodiumError, Refused, SiteUnreachable, SubmissionFailed
+from podium.errors import (
+    InvalidInput,
+    NotAllowed,
+    PodiumError,
+    Refused,
+    SiteUnreachable,
+    StillWaiting,
+    SubmissionFailed,
+)
 from podium.models import Board, Competition, DownloadFile, Phase, Row, Run, Submission, Team, Verdict
 
 __all__ = [
@@ -17,6 +25,7 @@ __all__ = [
     "Row",
     "Run",
     "SiteUnreachable",
+    "StillWaiting",
     "Submission",
     "SubmissionFailed",
     "Team",

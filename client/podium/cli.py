@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from podium.commands import accounts, boards, competitions, local, submissions, teams
+from podium.commands import accounts, boards, code, competitions, local, submissions, teams
 from podium.errors import PodiumError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 for group in (accounts, competitions, submissions, boards, local):
     app.registered_commands += group.app.registered_commands
 app.add_typer(teams.app, name="team")
+app.add_typer(code.app, name="competition")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

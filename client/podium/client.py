@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from podium.errors import InvalidInput, SiteUnreachable, SubmissionFailed
+from podium.errors import InvalidInput, StillWaiting, SubmissionFailed
 from podium.models import (
     Allowance,
     Board,
@@ -161,9 +161,9 @@ class Client:
     ) -> Submission:
         """Ask until the submission has ended; `on_change` is told of each change of its status or place in the queue.
 
-        Raises `SiteUnreachable` after `timeout_s`, and with `check` `SubmissionFailed` for one that ended without a score.
+        Raises `StillWaiting` after `timeout_s`, and with `check` `SubmissionFailed` for one that ended without a score.
         """
-        until = None if timeout_s is None else time.monotonic() + timeout_s
+        began_at = time.monotonic()
         pause_s, before = POLL_S[0], None
         while True:
             submission = self.submission(number)
@@ -174,11 +174,8 @@ class Client:
                 if check and submission.status != "finished":
                     raise SubmissionFailed(submission)
                 return submission
-            if until is not None and time.monotonic() + pause_s > until:
-                text = (
-                    f"Submission {number} is still {submission.status} after {timeout_s:g} s; it goes on without you."
-                )
-                raise SiteUnreachable(text, code="not_waited_for")
+            if timeout_s is not None and time.monotonic() - began_at + pause_s > timeout_s:
+                raise StillWaiting(submission, timeout_s)
             pause_s = POLL_S[0] if now != before else min(POLL_S[1], pause_s * 1.3)
             before = now
             time.sleep(pause_s)

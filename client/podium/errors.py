@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podium.models import Submission
 
 
 class PodiumError(Exception):
-    """Base. `code` is a stable word; the text says what happened and what to do."""
+    """Base. `code` is a stable word; the text says what happened and what to do; `extra` is what else the site said, for programs."""
 
     exit_code = 1
 
-    def __init__(self, text: str, *, code: str = "") -> None:
+    def __init__(self, text: str, *, code: str = "", extra: Mapping[str, Any] | None = None) -> None:
         super().__init__(text)
         self.code = code
+        self.extra = dict(extra or {})
 
 
 class Refused(PodiumError):
@@ -48,3 +50,12 @@ class SubmissionFailed(PodiumError):
         verdict = submission.verdict
         said = f"{verdict.detail or verdict.reason} {verdict.advice}".strip() if verdict else submission.status
         super().__init__(f"Submission {submission.id} ended as {submission.status}: {said}", code=submission.status)
+
+
+class StillWaiting(PodiumError):
+    """A submission had not ended when the time to wait for it was up; `submission` is as it was then. It goes on."""
+
+    def __init__(self, submission: Submission, timeout_s: float) -> None:
+        self.submission = submission
+        text = f"Submission {submission.id} is still {submission.status} after {timeout_s:g} s; it goes on without you."
+        super().__init__(text, code="still_waiting")

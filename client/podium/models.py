@@ -188,6 +188,31 @@ class Submission(_Answer):
         return self._client.wait(self.id, timeout_s=timeout_s, on_change=on_change, check=check)
 
 
+class Change(_Answer):
+    """One setting, or one part with all its settings, that a push would add, change or remove."""
+
+    path: str
+    change: str
+    before: str
+    after: str
+    lines: list[str]
+
+
+class Push(_Answer):
+    """A folder that was compared with what is live, or applied to it. `version` is empty where it makes a new competition."""
+
+    id: int
+    state: str
+    step: str
+    slug: str
+    version: str
+    result: str
+    is_stale: bool
+    changes: list[Change]
+    impact: list[str]
+    fault: str
+
+
 class Column(_Answer):
     key: str
     title: str

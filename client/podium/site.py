@@ -100,7 +100,7 @@ def _checked(response: requests.Response, *, has_token: bool) -> requests.Respon
     status = response.status_code
     if status < 400:
         return response
-    code, detail = _problem(response)
+    code, detail, extra = _problem(response)
     if status == 401 and not has_token:
         detail = "You are not signed in: run `podium login URL`, or set PODIUM_TOKEN."
     kinds: dict[int, type[PodiumError]] = {
@@ -111,22 +111,22 @@ def _checked(response: requests.Response, *, has_token: bool) -> requests.Respon
         422: InvalidInput,
     }
     kind = SiteUnreachable if status >= 500 else kinds.get(status, Refused)
-    raise kind(detail, code=code or str(status))
+    raise kind(detail, code=code or str(status), extra=extra)
 
 
-def _problem(response: requests.Response) -> tuple[str, str]:
-    """Code and sentence of a refusal (RFC 9457)."""
+def _problem(response: requests.Response) -> tuple[str, str, dict[str, Any]]:
+    """Code and sentence of a refusal (RFC 9457), and all of it."""
     try:
         said = response.json()
     except requests.JSONDecodeError:
         said = None
     if not isinstance(said, dict):
-        return "", f"The site answered {response.status_code} {response.reason}."
+        return "", f"The site answered {response.status_code} {response.reason}.", {}
     detail = str(said.get("detail") or said.get("title") or response.reason)
     fields = said.get("fields")
     if isinstance(fields, dict) and fields:
         detail = "; ".join(f"{name}: {_sentences(faults)}" for name, faults in fields.items())
-    return str(said.get("code", "")), detail
+    return str(said.get("code", "")), detail, said
 
 
 def _sentences(faults: Any) -> str:

@@ -26,15 +26,25 @@ def quiet(done: int, total: int) -> None:
 
 def upload(site: Site, path: Path, progress: Progress = quiet) -> str:
     """Send a file; returns the key of the finished upload. The moment of its beginning is what a deadline is compared with."""
+    key = upload_begin(site, path)
+    upload_rest(site, path, key, progress)
+    return key
+
+
+def upload_begin(site: Site, path: Path) -> str:
+    """Announce a file; returns the key of its upload."""
+    return str(site.post("uploads/", {"file_name": path.name, "size_bytes": path.stat().st_size})["key"])
+
+
+def upload_rest(site: Site, path: Path, key: str, progress: Progress = quiet) -> None:
+    """Send what the site does not have yet of an upload, which another process may have begun. Raises `InvalidInput` where it is over."""
     size = path.stat().st_size
-    key = str(site.post("uploads/", {"file_name": path.name, "size_bytes": size})["key"])
     with path.open("rb") as file:
-        received = 0
-        progress(0, size)
+        received = int(site.get(f"uploads/{key}/")["received_bytes"])
+        progress(received, size)
         while received < size:
             received = _send_part(site, key, file, received)
             progress(received, size)
-    return key
 
 
 def _send_part(site: Site, key: str, file: Any, received: int) -> int:
@@ -57,13 +67,13 @@ def download(site: Site, file: DownloadFile, folder: Path, progress: Progress = 
     Raises `PodiumError` where what came is not the file that the site described.
     """
     target = folder / _plain_name(file.file_name)
-    if target.is_file() and target.stat().st_size == file.size_bytes and _digest(target) == file.sha256:
+    if target.is_file() and target.stat().st_size == file.size_bytes and digest_of(target) == file.sha256:
         progress(file.size_bytes, file.size_bytes)
         return target
     folder.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.part")
     _fetch(site, file, part, progress)
-    if _digest(part) != file.sha256:
+    if digest_of(part) != file.sha256:
         part.unlink()
         raise PodiumError(
             f"{file.file_name} arrived damaged and was removed. Download it again.", code="digest_mismatch"
@@ -110,6 +120,6 @@ def _plain_name(name: str) -> str:
     return name
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -10,7 +10,7 @@ from accounts.models import ApiToken, Scope
 class HasScope(BasePermission):
     """A token must have the scope that the view names for the method; a signed-in browser has them all.
 
-    A view sets `write_scope`; reading asks for `read`.
+    A view sets `write_scope`; reading asks for `read`, or for the view's `read_scope` where what it shows is not for every program.
     """
 
     message = "This API token lacks the scope that the call needs. Make a token with that scope in your profile."
@@ -20,5 +20,5 @@ class HasScope(BasePermission):
         if not isinstance(request.auth, ApiToken):
             return True
         reading = request.method in ("GET", "HEAD", "OPTIONS")
-        needed = Scope.READ if reading else getattr(view, "write_scope", None)
+        needed = getattr(view, "read_scope", Scope.READ) if reading else getattr(view, "write_scope", None)
         return needed is not None and needed in request.auth.scopes

@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from competitions.api.views import bundles, competitions, leaderboards, submissions, uploads
+from competitions.api.views import bundles, competitions, leaderboards, pushes, submissions, uploads
 
 app_name = "api"
 urlpatterns = [
@@ -64,6 +64,16 @@ urlpatterns = [
     path("bundles/", bundles.Bundles.as_view(), name="bundles"),
     path("bundles/<int:pk>/", bundles.BundleImported.as_view(), name="bundle-import"),
     path("competitions/<slug:slug>/bundle/", bundles.CompetitionBundle.as_view(), name="bundle"),
+    path("competitions/<slug:slug>/document/", pushes.CompetitionDocument.as_view(), name="document"),
+    path(
+        "competitions/<slug:slug>/document/files/<slug:sha256>/",
+        pushes.CompetitionDocumentFile.as_view(),
+        name="document-file",
+    ),
+    path("competitions/<slug:slug>/publish/", pushes.CompetitionPublish.as_view(), name="publish"),
+    path("pushes/", pushes.Pushes.as_view(), name="pushes"),
+    path("pushes/<int:pk>/", pushes.PushDetail.as_view(), name="push"),
+    path("pushes/<int:pk>/apply/", pushes.PushApply.as_view(), name="push-apply"),
     path("exports/<int:pk>/", bundles.Exported.as_view(), name="export"),
     path("exports/<int:pk>/file/", bundles.ExportedFile.as_view(), name="export-file"),
     path("uploads/", uploads.UploadList.as_view(), name="uploads"),

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import secrets
 import sys
 import tempfile
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from competitions.bundles.reading.archive import zip_folder
-from competitions.bundles.reading.faults import Report
+from competitions.bundles.reading.faults import YAML_NAME, Report
 from competitions.bundles.reading.reader import check_bundle
+from competitions.bundles.reading.schema import SLUG_PATTERN
 
 if TYPE_CHECKING:
     import requests
@@ -51,6 +53,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     new = commands.add_parser("new", help="begin a bundle from a template")
     new.add_argument("dest", type=Path, help="a folder that does not exist yet")
     new.add_argument("--template", choices=templates(), default="results")
+    new.add_argument("--slug", default="", help="the competition's name in its address, by which a push finds it")
     new.set_defaults(run=_new)
     send = commands.add_parser("import", help="send a bundle to a site; the new competition is a draft")
     send.add_argument("file", type=Path, help="a zip or a folder")
@@ -78,6 +81,12 @@ def _check(chosen: argparse.Namespace) -> int:
 
 def _new(chosen: argparse.Namespace) -> int:
     dest: Path = chosen.dest
+    if chosen.slug and not re.fullmatch(SLUG_PATTERN, chosen.slug):
+        print(
+            f"The address {chosen.slug!r} may hold letters from a to z, digits, - and _ alone; give another as --slug.",
+            file=sys.stderr,
+        )
+        return 1
     if dest.exists() and any(dest.iterdir()):
         print(f"{dest} is not empty; give a folder that does not exist yet.", file=sys.stderr)
         return 1
@@ -89,7 +98,14 @@ def _new(chosen: argparse.Namespace) -> int:
         text = (
             file.read_text().replace("2027-01-01", str(today)).replace("2027-12-31", str(today + timedelta(days=364)))
         )
+        if chosen.slug and file == source / YAML_NAME:
+            text += f"podium:\n  slug: {json.dumps(chosen.slug)}\n"
         target.write_text(text)
+    if chosen.slug:
+        print(
+            f"{dest}: look at it with `podium competition check {dest}`, and send it with `podium competition push {dest}`."
+        )
+        return 0
     print(f"{dest}: pack it with `cd {dest} && zip -r ../bundle.zip .`, or import the folder as it is.")
     return 0
 

@@ -1,4 +1,4 @@
-"""Imports and exports of bundles, so that a browser or a robot can ask how far one has come, and what became of it."""
+"""Imports, exports and pushes of bundles, so that a browser or a robot can ask how far one has come, and what became of it."""
 
 from django.conf import settings
 from django.db import models
@@ -90,3 +90,63 @@ class BundleExport(ClaimedRow):
     @property
     def is_over(self) -> bool:
         return self.state != self.State.WAITING
+
+
+class CompetitionPush(ClaimedRow):
+    """A folder that shall become a competition, or what a live one is changed to: first compared, then applied once that was agreed to."""
+
+    class State(models.TextChoices):
+        COMPARING = "comparing", "being compared"
+        COMPARED = "compared", "waiting for a yes"
+        APPLYING = "applying", "being applied"
+        APPLIED = "applied", "applied"
+        FAILED = "failed", "refused"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="competition_pushes")
+    bundle = models.ForeignKey(
+        StoredFile,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="A zip of the small files.",
+    )
+    digests = models.JSONField(default=dict, help_text="The other files, from path to SHA-256.")
+    parts = models.ManyToManyField(StoredFile, related_name="+", help_text="What `digests` names.")
+    base = models.CharField(max_length=64, blank=True, help_text="The version that the folder was made from.")
+    is_forced = models.BooleanField(default=False, help_text="Applied although others changed the competition since.")
+    state = models.CharField(max_length=10, choices=State, default=State.COMPARING)
+    step = models.CharField(max_length=200, blank=True)
+    slug = models.CharField(max_length=60, blank=True)
+    version = models.CharField(
+        max_length=64, blank=True, help_text="Of what was live when it was compared; empty: a new one."
+    )
+    result = models.CharField(max_length=64, blank=True, help_text="Version of the competition that it makes.")
+    is_stale = models.BooleanField(default=False, help_text="Others changed the competition since `base`.")
+    changes = models.JSONField(default=list)
+    impact = models.JSONField(default=list)
+    report = models.JSONField(default=dict)
+    fault = models.TextField(blank=True)
+    competition = models.ForeignKey(
+        Competition, on_delete=models.SET_NULL, null=True, blank=True, related_name="pushes"
+    )
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        verbose_name_plural = "competition pushes"
+        constraints = [
+            models.CheckConstraint(
+                name="push_bundle_until_over",
+                condition=Q(bundle__isnull=False) | Q(state__in=("applied", "failed", "compared")),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.slug or 'a folder'}: {self.get_state_display()}"
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing is done about it until somebody says so."""
+        return self.state not in (self.State.COMPARING, self.State.APPLYING)

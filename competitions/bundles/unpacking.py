@@ -1,14 +1,16 @@
 """Unpacking the zip of an import in a process of its own, with bounds of memory and processor time that the kernel keeps."""
 
+import os
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 from django.conf import settings
 
-from competitions.bundles.reading.archive import LIMITS, unpack
+from competitions.bundles.reading.archive import LIMITS, BundleFiles, unpack
 from competitions.bundles.reading.faults import invalid
 from competitions.resources.archives import check_zip
 from core.background.bounded import Bounds, OverBounds, run_bounded
@@ -17,9 +19,12 @@ from core.refusals import InvalidFile
 
 
 @contextmanager
-def unpacked(source: Path, *, name: str, wanted: Callable[[], bool]) -> Iterator[Path]:
-    """The folder of a zip that people know by `name`. Every zip inside has been read once, too, so what an import does with them
-    again costs no more than the bounds. `wanted` is asked now and then; when it says no, `Stopped` is raised.
+def unpacked(
+    source: Path, *, name: str, wanted: Callable[[], bool], beside: Mapping[str, Path] | None = None
+) -> Iterator[Path]:
+    """The folder of a zip that people know by `name`, with the files `beside` it at their places. Every zip inside has been read
+    once, too, so what an import does with them again costs no more than the bounds. `wanted` is asked now and then; when it says no,
+    `Stopped` is raised.
 
     Raises `InvalidBundle` for a zip that must not be unpacked, or that costs too much.
     """
@@ -28,7 +33,7 @@ def unpacked(source: Path, *, name: str, wanted: Callable[[], bool]) -> Iterator
     )
     with tempfile.TemporaryDirectory(prefix="bundle-") as folder:
         try:
-            work = partial(_unpack, source, Path(folder))
+            work = partial(_unpack, source, Path(folder), beside or {})
             fault = run_bounded(work, bounds, wanted=wanted, every_s=settings.BACKGROUND_LEASE_S / RENEWALS)
         except OverBounds as error:
             text = f"It took more {error.what} to read than an import may use. Leave out what is not needed, or import it in parts."
@@ -38,13 +43,28 @@ def unpacked(source: Path, *, name: str, wanted: Callable[[], bool]) -> Iterator
         yield Path(folder)
 
 
-def _unpack(source: Path, folder: Path) -> str:
+def _unpack(source: Path, folder: Path, beside: Mapping[str, Path]) -> str:
     """In the child: what is wrong with the zip, empty if nothing. What is wrong with those inside, the import says with their place."""
     try:
         unpack(source, folder)
     except InvalidFile as error:
         return error.detail
+    files = BundleFiles(folder)
+    for relative, path in beside.items():
+        target = files.path(relative)
+        if target is None or target == files.folder or target.exists():
+            return f"The path {relative[:200]!r} leads outside the folder, or is named twice."
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _place(path, target)
     for path in folder.rglob("*.zip"):
         with suppress(InvalidFile):
             check_zip(path, limits=LIMITS, what=path.name)
     return ""
+
+
+def _place(path: Path, target: Path) -> None:
+    """A stored file is never written to, so on one file system no copy is needed."""
+    try:
+        os.link(path, target)
+    except OSError:
+        shutil.copyfile(path, target)

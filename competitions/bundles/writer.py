@@ -15,7 +15,7 @@ from competitions.bundles.importing.creation import SAME_FIELDS, SAME_PHASE_FIEL
 from competitions.bundles.reading.archive import ZIP_TIME
 from competitions.bundles.reading.faults import YAML_NAME
 from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
-from competitions.catalog.models import Column, Competition, Format, Leaderboard, Phase, Task
+from competitions.catalog.models import Column, Competition, Format, Leaderboard, Page, Phase, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
@@ -37,10 +37,8 @@ def bundle_write(*, competition: Competition, target: Path, with_files: bool, by
     A bundle with files is complete for any server; one with keys is for this one, and for those who may use the files.
     A task that `by` may use and not read, such as another organizer's public one, is named by its key in both.
     """
-    writer = _Writer(competition, with_files=with_files, by=by)
-    text = _comment(competition) + yaml.safe_dump(
-        writer.competition_yaml(), sort_keys=False, allow_unicode=True, width=120
-    )
+    writer = BundleWriter(competition, with_files=with_files, by=by)
+    text = _comment(competition) + yaml_text(writer.competition_yaml())
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         _member(archive, YAML_NAME, [text.encode()])
         for name, content in writer.texts.items():
@@ -49,6 +47,11 @@ def bundle_write(*, competition: Competition, target: Path, with_files: bool, by
             with open_stored(stored) as file:
                 _member(archive, name, iter(lambda file=file: file.read(CHUNK_BYTES), b""))  # type: ignore[misc]
     return target
+
+
+def yaml_text(data: dict[str, Any]) -> str:
+    """The text of `competition.yaml`, in the order of the data."""
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _comment(competition: Competition) -> str:
@@ -69,12 +72,13 @@ def _member(archive: zipfile.ZipFile, name: str, chunks: Any) -> None:
             sink.write(chunk)
 
 
-class _Writer:
+class BundleWriter:
     """Collects the files that the YAML names while the YAML is made."""
 
     def __init__(self, competition: Competition, *, with_files: bool, by: User) -> None:
         self.competition, self.with_files = competition, with_files
         self.readable = set(Task.objects.readable_by(by).values_list("pk", flat=True))
+        self.tasks: list[Task] = []
         self.texts: dict[str, str] = {}
         self.stored: dict[str, StoredFile] = {}
 
@@ -83,7 +87,7 @@ class _Writer:
         phases = list(one.phases.prefetch_related("tasks", "leaderboards__columns"))
         used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
         used |= Q(checks__phases__in=phases, competition=one)
-        tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
+        tasks = self.tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
         shared = self._shared_board(phases)
         return {
             "version": 2,
@@ -137,24 +141,30 @@ class _Writer:
 
     def _pages(self) -> Iterator[dict[str, Any]]:
         for number, page in enumerate(self.competition.pages.order_by("index", "pk")):
-            name = f"pages/page-{number}.{SUFFIXES[Format(page.format)]}"
+            name = f"pages/{self.page_name(number, page)}.{SUFFIXES[Format(page.format)]}"
             yield {"title": page.title, "file": self._text(name, page.body), "podium": {"tab": page.tab}}
 
-    def _file(self, resource: Resource) -> str:
+    def page_name(self, number: int, page: Page) -> str:
+        """What its file is called."""
+        return f"page-{number}"
+
+    def file(self, resource: Resource, owner: Task | Phase) -> str:
         """A path in the bundle, or the key."""
         if not self.with_files:
             return str(resource.key)
-        suffixes = Path(resource.file_name.lower()).suffixes[-2:]
-        suffix = "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:]) or ".zip"
-        name = f"files/{resource.file_id[:16]}{suffix}"
+        name = f"files/{resource.file_id[:16]}{suffix_of(resource)}"
         self.stored[name] = resource.file
         return name
 
     def _files(self, owner: Task | Phase, names: tuple[str, ...]) -> dict[str, str]:
-        return {name: self._file(resource) for name in names if (resource := getattr(owner, name)) is not None}
+        return {name: self.file(resource, owner) for name in names if (resource := getattr(owner, name)) is not None}
+
+    def names_by_key(self, task: Task) -> bool:
+        """Whether the task is another's, and its programs and data stay there."""
+        return task.pk not in self.readable
 
     def _task(self, index: int, task: Task, tasks: list[Task]) -> dict[str, Any]:
-        if task.pk not in self.readable:
+        if self.names_by_key(task):
             return {"index": index, "key": str(task.key)}
         return {
             "index": index,
@@ -268,6 +278,12 @@ def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, An
 def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]]:
     questions = Question.objects.filter(competition=competition, phase=phase)
     return [{name: getattr(question, name) for name in FACTS} for question in questions]
+
+
+def suffix_of(resource: Resource) -> str:
+    """Of a file's name, with both parts where it is compressed."""
+    suffixes = Path(resource.file_name.lower()).suffixes[-2:]
+    return "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:]) or ".zip"
 
 
 def _suffix(stored: StoredFile) -> str:

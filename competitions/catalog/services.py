@@ -26,9 +26,9 @@ def rules_publish(
 
     Texts that differ in the kind of their line ends or in white space at their end alone are the same.
     """
-    Competition.objects.select_for_update().get(pk=competition.pk)
+    Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # rows that point at it are still made
     newest = current_rules(competition)
-    if newest is not None and newest.format == form and is_same_text(newest.text, text):
+    if newest is not None and newest.format == form and same_text(newest.text, text):
         return newest
     highest = competition.rules_versions.aggregate(highest=Max("number"))["highest"] or 0
     return RulesVersion.objects.create(
@@ -36,13 +36,10 @@ def rules_publish(
     )
 
 
-def is_same_text(one: str, other: str) -> bool:
-    """Browsers send CRLF for LF, and editors add or drop the last line end."""
-    return _comparable(one) == _comparable(other)
-
-
-def _comparable(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
+def same_text(one: str, other: str) -> bool:
+    """Equal but for the kind of line ends and white space at the end: browsers send CRLF, and editors add or drop the last line end."""
+    first, second = (text.replace("\r\n", "\n").replace("\r", "\n").rstrip() for text in (one, other))
+    return first == second
 
 
 def competition_publish(competition: Competition) -> None:

@@ -7,9 +7,8 @@ from competitions.catalog.models import Competition, Phase
 from competitions.catalog.services import current_rules
 from competitions.submissions.quota import allowances
 from competitions.submissions.refusals import PhaseClosed, PhaseNotOpen, QuotaUsed
-from competitions.teams.models import Registration, Team
-from competitions.teams.refusals import TeamNameTaken
-from competitions.teams.services import register, registration_of, require_registration, team_create, team_of
+from competitions.teams.models import Registration
+from competitions.teams.services import personal_team, register, registration_of, require_registration
 from core.refusals import Refusal
 
 
@@ -18,21 +17,8 @@ def enrol(*, user: User, competition: Competition, now: datetime) -> Registratio
     rules = current_rules(competition)
     registration = register(user=user, competition=competition, rules_version=rules.number if rules else 0, now=now)
     if registration.state == Registration.State.APPROVED:
-        team_of_one(user=user, competition=competition, now=now)
+        personal_team(user=user, competition=competition, now=now)
     return registration
-
-
-def team_of_one(*, user: User, competition: Competition, now: datetime) -> Team:
-    """The person's team; one that is named after the person where there is none."""
-    team = team_of(user, competition)
-    if team is not None:
-        return team
-    for name in (user.username, f"{user.username} {user.pk}"):
-        try:
-            return team_create(user=user, competition=competition, name=name[:60], now=now)
-        except TeamNameTaken:
-            continue
-    return team_create(user=user, competition=competition, name=f"robot {user.pk}", now=now)
 
 
 def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
@@ -42,7 +28,7 @@ def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
         if user.is_robot and competition.admits_at_once(user) and registration_of(user, competition) is None:
             enrol(user=user, competition=competition, now=now)
         require_registration(user=user, competition=competition)
-        team = team_of_one(user=user, competition=competition, now=now)
+        team = personal_team(user=user, competition=competition, now=now)
         _require_time(phase, now)
         for allowance in allowances(team_id=team.pk, phase=phase, now=now):
             if not allowance.left:

@@ -64,6 +64,11 @@ class Team(models.Model):
         expression=Lower("name"), output_field=models.CharField(max_length=60), db_persist=True
     )
     is_baseline = models.BooleanField(default=False, help_text="Shown on the board without a rank.")
+    is_personal = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Made when its person joined; it has one member and goes when they join another.",
+    )
     merged_into = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="merged_teams"
     )

@@ -85,6 +85,15 @@ class AlreadyInTeam(Conflict):
         super().__init__(f"{who} already belongs to the team “{team}” of this competition; one person has one team.")
 
 
+class OwnTeamHasSubmissions(Conflict):
+    code = "own_team_has_submissions"
+
+    def __init__(self, team: str) -> None:
+        super().__init__(
+            f"Your team “{team}” has submissions. Propose that the two teams merge, then they count for both."
+        )
+
+
 class TeamNameTaken(Conflict):
     code = "team_name_taken"
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, OuterRef, ProtectedError, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.dispatch import Signal
 
@@ -143,11 +143,14 @@ def clean_team_name(name: str) -> str:
 
 @transaction.atomic
 def team_create(*, user: User, competition: Competition, name: str, now: datetime, is_baseline: bool = False) -> Team:
-    """A new team with its captain. Raises `NotRegistered` and its kin, `AlreadyInTeam`, `TeamNameTaken`, `TeamNameInvalid`."""
+    """A new team with its captain; who has a personal team gives that one the name.
+
+    Raises `NotRegistered` and its kin, `AlreadyInTeam`, `TeamNameTaken`, `TeamNameInvalid`.
+    """
     require_registration(user=user, competition=competition)
     cleaned = clean_team_name(name)
     if (existing := team_of(user, competition)) is not None:
-        raise refusals.AlreadyInTeam("You", existing.name)
+        return _named(existing, cleaned)
     if Team.objects.filter(competition=competition, name__iexact=cleaned).exists():
         raise refusals.TeamNameTaken(cleaned)
     try:
@@ -158,6 +161,48 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
         if team_of(user, competition):
             raise refusals.AlreadyInTeam("You", cleaned) from error
         raise refusals.TeamNameTaken(cleaned) from error
+    return team
+
+
+def _named(team: Team, name: str) -> Team:
+    """The personal team under a name that its person chose. Raises `AlreadyInTeam` for a team of another kind."""
+    locked = _locked(team)
+    if not locked.is_personal:
+        raise refusals.AlreadyInTeam("You", locked.name)
+    locked.name = name
+    team_save(team=locked)
+    return locked
+
+
+@transaction.atomic
+def join_alone(*, user: User, competition: Competition, now: datetime) -> Team | None:
+    """A team at once for whoever joins without being invited, named after them; None for the others.
+
+    Raises `NotRegistered` and its kin.
+    """
+    invited = Invitation.objects.filter(
+        user=user, team__competition=competition, state=Invitation.State.OPEN, expires_at__gt=now
+    )
+    return None if invited.exists() else personal_team(user=user, competition=competition, now=now)
+
+
+def personal_team(*, user: User, competition: Competition, now: datetime) -> Team:
+    """The person's team; one that is named after the person where there is none. Raises `NotRegistered` and its kin."""
+    if (team := team_of(user, competition)) is not None:
+        return team
+    for name in (user.username, f"{user.username} {user.pk}"):
+        try:
+            return _personal_team(user, competition, name[:60], now)
+        except (refusals.TeamNameTaken, refusals.TeamNameInvalid):
+            continue
+    return _personal_team(user, competition, f"{'robot' if user.is_robot else 'person'} {user.pk}", now)
+
+
+def _personal_team(user: User, competition: Competition, name: str, now: datetime) -> Team:
+    with transaction.atomic():
+        team = team_create(user=user, competition=competition, name=name, now=now)
+        team.is_personal = True
+        team.save(update_fields=["is_personal"])
     return team
 
 
@@ -175,7 +220,8 @@ def team_save(*, team: Team) -> None:
     team.name = clean_team_name(team.name)
     try:
         with transaction.atomic():
-            team.save(update_fields=["name", "is_baseline"])
+            team.is_personal = False  # it has a name of its own
+            team.save(update_fields=["name", "is_baseline", "is_personal"])
     except IntegrityError as error:  # the constraint decides, this is its text
         raise refusals.TeamNameTaken(team.name) from error
     team_changed.send(Team, team=team)
@@ -207,7 +253,7 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     ).first()
     if user is None:
         raise refusals.UnknownPerson(person)
-    if (existing := team_of(user, team.competition)) is not None:
+    if (existing := team_of(user, team.competition)) is not None and not existing.is_personal:
         raise refusals.AlreadyInTeam(str(user), existing.name)
     _retire_expired(team, now)
     if team.invitations.filter(user=user, state=Invitation.State.OPEN).exists():
@@ -232,19 +278,37 @@ def _retire_expired(team: Team, now: datetime) -> None:
 
 @transaction.atomic
 def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Team:
-    """Join the team. Raises `InvitationOver`, `AlreadyInTeam`, `TeamFull`, or why the person is not registered."""
+    """Join the team, and leave the personal one behind.
+
+    Raises `InvitationOver`, `AlreadyInTeam`, `OwnTeamHasSubmissions`, `TeamFull`, or why the person is not registered.
+    """
+    existing = team_of(by, invitation.team.competition)
+    both = [invitation.team_id, *([existing.pk] if existing else [])]
+    list(Team.objects.select_for_update().filter(pk__in=both).order_by("pk"))
     team = _locked(invitation.team)
     invitation = Invitation.objects.select_for_update().get(pk=invitation.pk, user=by)
     if not invitation.is_live(now):
         raise refusals.InvitationOver
     require_registration(user=by, competition=team.competition)
-    if (existing := team_of(by, team.competition)) is not None:
-        raise refusals.AlreadyInTeam("You", existing.name)
     if team.memberships.count() >= team.competition.max_team_size:
         raise refusals.TeamFull(team.competition.max_team_size)
+    if (existing := team_of(by, team.competition)) is not None:
+        _leave_behind(existing)
     Membership.objects.create(team=team, user=by, competition=team.competition, joined_at=now)
+    Team.objects.filter(pk=team.pk).update(is_personal=False)
     Invitation.objects.filter(pk=invitation.pk).update(state=Invitation.State.ACCEPTED)
     return team
+
+
+def _leave_behind(team: Team) -> None:
+    """Delete the personal team of somebody who joins another. Raises `AlreadyInTeam` or `OwnTeamHasSubmissions`."""
+    if not team.is_personal:
+        raise refusals.AlreadyInTeam("You", team.name)
+    try:
+        with transaction.atomic():
+            team.delete()
+    except ProtectedError as error:
+        raise refusals.OwnTeamHasSubmissions(team.name) from error
 
 
 def invitation_decline(*, invitation: Invitation, by: User) -> None:

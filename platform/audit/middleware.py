@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 
-from accounts.models import User
+from accounts.models import Scope, User
 from audit.models import AuditEntry
 
 HARMLESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -27,13 +27,19 @@ class AuditMiddleware:
         before = request.user if request.method not in HARMLESS else None  # who signs out is nobody afterwards
         response = self._get_response(request)
         if request.method not in HARMLESS:
-            match = request.resolver_match
-            organizes = match is not None and match.namespace == ORGANIZING
+            organizes = is_organizing(request)
             people = (user for user in (request.user, before) if isinstance(user, User))
             actor = next((user for user in people if user.is_staff or organizes), None)
             if actor is not None:
                 record(request, actor, response.status_code)
         return response
+
+
+def is_organizing(request: HttpRequest) -> bool:
+    """Whether the call is one of organizers': a page of theirs, or a route of the API that asks for their scope."""
+    match = request.resolver_match
+    view = getattr(match.func, "cls", None) if match is not None else None
+    return match is not None and (match.namespace == ORGANIZING or getattr(view, "write_scope", None) == Scope.ORGANIZE)
 
 
 def record(request: HttpRequest, actor: User, status: int) -> None:

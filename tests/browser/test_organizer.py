@@ -131,7 +131,7 @@ def test_a_competition_is_made_from_nothing_published_and_scores_its_first_submi
     page.get_by_role("checkbox", name="sam").check()
     page.get_by_role("button", name="Do it").click()
     expect(page.locator(".message.success")).to_contain_text("1 of 1 approved")
-    sam.create_team("solubility-2027", "Samplers")
+    sam.name_team("solubility-2027", "Samplers")
     submit(sam, "solubility-2027", tmp_path, 0.2)
     sam.visit("/competitions/solubility-2027/leaderboard/")
     expect(sam.page.locator("tr.pinned")).to_contain_text("0.2000")
@@ -163,7 +163,7 @@ def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(
 ) -> None:
     kim, olga = new_visitor("kim"), new_visitor("olga")
     kim.join("gap")
-    kim.create_team("gap", "Kimchi")
+    kim.name_team("gap", "Kimchi")
     submit(kim, "gap", tmp_path, 0.05)
     page = olga.page
 

@@ -56,7 +56,7 @@ def sign_up(visitor: Visitor, site: BrowserSite, name: str) -> None:
     page.get_by_label("Password", exact=True).fill("quite a long secret 11")
     page.get_by_label("Password (again)").fill("quite a long secret 11")
     visitor.main.get_by_role("button", name="Sign Up").click()
-    expect(visitor.main.get_by_role("heading")).to_contain_text("Verify")
+    expect(visitor.main.get_by_role("heading")).to_contain_text("Confirm your e-mail")
     page.goto(site.link_mailed_to(f"{name}@example.net", "confirm-email"))
     visitor.main.get_by_role("button", name="Confirm").click()
     expect(page.locator(".site-nav")).to_contain_text(name)
@@ -74,7 +74,7 @@ def with_team(new_visitor: NewVisitor, site: BrowserSite, name: str) -> Visitor:
     visitor = new_visitor()
     sign_up(visitor, site, name)
     visitor.join("gap")
-    visitor.create_team("gap", f"Team {name}")
+    visitor.name_team("gap", f"Team {name}")
     visitor.visit("/competitions/gap/submissions/?phase=test-dev")
     return visitor
 
@@ -89,7 +89,7 @@ def test_two_people_sign_up_found_a_team_submit_and_stand_on_the_leaderboard(
     page.get_by_label(re.compile("I have read and accept")).check()
     page.get_by_role("button", name="Join competition").click()
     page.get_by_label("Team name").fill("Northern Lights")
-    page.get_by_role("button", name="Create team").click()
+    page.get_by_role("button", name="Rename").click()
     expect(page.locator(".message")).to_contain_text("Northern Lights")
 
     oskar = new_visitor()
@@ -230,9 +230,9 @@ def test_a_team_name_that_is_taken_is_said_beside_the_form_as_it_was_filled_in(
     visitor = new_visitor()
     sign_up(visitor, site, "rosa")
     visitor.join("gap")
-    visitor.create_team("gap", "aromatics")
+    visitor.name_team("gap", "aromatics")
     expect(visitor.page.get_by_role("alert")).to_contain_text("Another team of this competition is called")
     expect(visitor.page.get_by_label("Team name")).to_have_value("aromatics")  # what was typed is still there
     visitor.page.get_by_label("Team name").fill("Roses")
-    visitor.page.get_by_role("button", name="Create team").click()
+    visitor.page.get_by_role("button", name="Rename").click()
     expect(visitor.page.locator(".message")).to_contain_text("Roses")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from competitions.submissions.models import Submission
-from podium import Client, InvalidInput, PodiumError, SiteUnreachable
+from podium import Client, InvalidInput, PodiumError, SiteUnreachable, StillWaiting
 from podium.site import Site, checked_url
 from podium.transfers import PART_BYTES
 from tests.client.conftest import Proxy, token_of
@@ -91,8 +91,9 @@ def test_waiting_outlives_a_site_that_is_away_for_a_while(
     made = client.submit(site.competition.slug, answer)
     times = itertools.count()
     proxy.fault = lambda method, path: "away" if next(times) % 2 else None
-    with pytest.raises(SiteUnreachable, match="it goes on without you"):
+    with pytest.raises(StillWaiting, match=f"{made.id} is still (checking|queued) .* it goes on without you") as waited:
         made.wait(timeout_s=0.2)
+    assert (waited.value.exit_code, waited.value.submission.id) == (1, made.id)
     proxy.fault = lambda method, path: None
     assert client.cancel(made.id).status == "cancelled"
 

@@ -19,42 +19,47 @@ app = typer.Typer()
 ANY: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
-def _tool(module: str) -> Callable[..., int]:
-    """The `main` of a part of Podium. Raises `InvalidInput` where it is not installed."""
+def tool(module: str) -> Callable[..., int]:
+    """The `main` of another part of Podium. Raises `InvalidInput` where it is not installed."""
+    main: Callable[..., int] = part(module, extra="tables").main
+    return main
+
+
+def part(module: str, *, extra: str) -> Any:
+    """A module of another part of Podium. Raises `InvalidInput` where it, or what it stands on, is not installed."""
     try:
-        main: Callable[..., int] = import_module(module).main
+        return import_module(module)
     except ModuleNotFoundError as error:
         text = (
-            f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install '.[tables]'`."
+            f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install '.[{extra}]'`."
         )
         raise InvalidInput(text, code="not_installed") from error
-    return main
 
 
 @app.command(
     context_settings=ANY, help="Score and check files with the official metrics; `podium score --help` says how."
 )
 def score(context: typer.Context) -> None:
-    raise typer.Exit(_tool("scoring.cli")(context.args, prog="podium score"))
+    raise typer.Exit(tool("scoring.cli")(context.args, prog="podium score"))
 
 
 @app.command(
     context_settings=ANY, help="Check, begin and send competitions as bundles; `podium bundle --help` says how."
 )
 def bundle(context: typer.Context) -> None:
-    raise typer.Exit(_tool("competitions.bundles.cli")(context.args, prog="podium bundle"))
+    raise typer.Exit(tool("competitions.bundles.cli")(context.args, prog="podium bundle"))
 
 
 @app.command(
     context_settings=ANY, help="Rebuild a revealed leaderboard from its manifest; `podium verify --help` says how."
 )
 def verify(context: typer.Context) -> None:
-    raise typer.Exit(_tool("competitions.leaderboards.commitment.manifest")(context.args))
+    raise typer.Exit(tool("competitions.leaderboards.commitment.manifest")(context.args))
 
 
 @app.command(context_settings=ANY, help="Say what the images hold that submissions run in: `podium image describe`.")
 def image(context: typer.Context) -> None:
-    raise typer.Exit(_tool("workers.protocol.runtimes")(context.args))
+    raise typer.Exit(tool("workers.protocol.runtimes")(context.args))
 
 
 @app.command()
@@ -79,7 +84,7 @@ def check(
             arguments = [str(wanted["dataset"]), str(file), "--split", str(wanted["split"])]
             if wanted.get("rows") is not None:
                 arguments += ["--rows", str(wanted["rows"])]
-        code = _tool("scoring.cli")(["check", *arguments], prog="podium score")
+        code = tool("scoring.cli")(["check", *arguments], prog="podium score")
     raise typer.Exit(code)
 
 

@@ -104,7 +104,10 @@ class RegistrationView(ApiView):
         competition, user = self.competition(slug), self.person()
         said = self.get_serializer(data=request.data)
         said.is_valid(raise_exception=True)
-        made = services.register(user=user, competition=competition, now=timezone.now(), **said.validated_data)
+        now = timezone.now()
+        made = services.register(user=user, competition=competition, now=now, **said.validated_data)
+        if made.state == made.State.APPROVED:
+            services.join_alone(user=user, competition=competition, now=now)
         return Response(s.RegistrationOut(made).data, status=201)
 
 

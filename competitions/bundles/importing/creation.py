@@ -1,22 +1,26 @@
-"""The rows of a competition, made from what a bundle says; inside the importer's transaction."""
+"""The rows of a competition, made from what a bundle says or changed to it; inside the caller's transaction."""
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain, count
+from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.utils.text import slugify
 
 from accounts.models import User
-from competitions.bundles.importing.boards import boards_create
+from competitions.bundles.importing.boards import boards_write
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
+from competitions.bundles.importing.rows import Existing, written
 from competitions.bundles.reading.reader import NO_TERMS, BundleReader
 from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import (
     PHASE_FILES,
     TASK_FILES,
+    BudgetSpec,
     CompetitionSpec,
     FactQuestionSpec,
     Index,
@@ -24,18 +28,28 @@ from competitions.bundles.reading.schema import (
     PhaseSpec,
     TaskSpec,
 )
-from competitions.catalog.models import Competition, CompetitionOrganizer, Format, ImageUpload, Page, Phase, Task
+from competitions.catalog.models import (
+    Competition,
+    CompetitionOrganizer,
+    Format,
+    ImageUpload,
+    Page,
+    PageImage,
+    Phase,
+    Task,
+)
 from competitions.catalog.models.sections.intake import TEXT_FILES
 from competitions.catalog.presets import PRESETS
-from competitions.catalog.services import rules_publish
+from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.tags import tags_set
 from competitions.catalog.texts.images import image_request
-from competitions.catalog.texts.pages import page_save
+from competitions.catalog.texts.pages import address_of
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
 
 MAX_SUBTITLE = 256
+Text = tuple[str, Format]
 HTML_TAG = re.compile(r"<[a-zA-Z][^>]*>")
 SAME_FIELDS = (
     "title", "docker_image", "competition_type", "enable_detailed_results", "show_detailed_results_in_submission_panel",
@@ -48,7 +62,11 @@ SAME_PHASE_FIELDS = (
 
 
 class Maker:
-    """The state of one import: what was read, what its keys stand for, and the stored files by their path."""
+    """The state of one import: what was read, what its keys stand for, and the stored files by their path.
+
+    With `references.live` that competition is changed to what the bundle says. Rows are known again by their key, slug or title;
+    tasks that the bundle no longer names stay, because runs point at them.
+    """
 
     def __init__(self, reader: BundleReader, references: References, owner: User, parts: Mapping[str, Part]) -> None:
         self.reader, self.references, self.owner, self.parts = reader, references, owner, parts
@@ -59,32 +77,47 @@ class Maker:
     def competition(self, now: datetime) -> Competition:
         spec, policy = self.spec, Competition.RegistrationPolicy
         assert self.references.queue is not None, "looked up, or the bundle was refused"
-        competition = Competition(
-            slug=spec.podium.slug or self._free_slug(spec.title), subtitle=self._subtitle(), host=spec.podium.host,
+        live = self.references.live
+        competition = written(
+            live or Competition(slug=spec.podium.slug or self._free_slug(spec.title)),
+            subtitle=self._subtitle(), host=spec.podium.host,
             registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
             max_team_size=spec.podium.max_team_size, queue=self.references.queue, reward=spec.reward or "",
             registration_closes_at=spec.podium.registration_closes, merges_close_at=spec.podium.merges_close,
             contact_email=spec.contact_email or "",
             **{name: getattr(spec, name) for name in SAME_FIELDS},
         )  # fmt: skip
-        competition.full_clean()
-        competition.save()
         tags_set(competition=competition, names=spec.podium.tags)
-        CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
+        if live is None:
+            CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
         self._rules(competition, now)
         self._pages(competition)
         self._images(competition, now)
         self._questions(competition)
         self._fact_sheet(competition)
-        tasks = {task.index: self._task(competition, task) for task in spec.tasks if task.podium.checks is None}
-        for task in spec.tasks:
-            if task.podium.checks is not None:
-                self._task(competition, task, checks=tasks[task.podium.checks])
-        slugs = {phase.extra.slug for phase in spec.phases if phase.extra.slug}
-        for number, phase in enumerate(ordered(spec.phases)):
-            self._phase(competition, phase, number, tasks, slugs)
+        self._phases(competition, self._tasks(competition))
         self._say(competition)
         return competition
+
+    def _tasks(self, competition: Competition) -> dict[Index, Task]:
+        """The tasks by their index; checks are made once there is what they check."""
+        own = competition.tasks.filter(dataset=None).alias(is_used=Exists(Phase.objects.filter(tasks=OuterRef("pk"))))
+        before = Existing(own.order_by("-is_used", "pk"), "name")
+        tasks = {
+            one.index: self._task(competition, one, before) for one in self.spec.tasks if one.podium.checks is None
+        }
+        for one in self.spec.tasks:
+            if one.podium.checks is not None:
+                self._task(competition, one, before, checks=tasks[one.podium.checks])
+        return tasks
+
+    def _phases(self, competition: Competition, tasks: dict[Index, Task]) -> None:
+        before = Existing(competition.phases.all(), "slug")
+        slugs = {phase.extra.slug for phase in self.spec.phases if phase.extra.slug}
+        for number, spec in enumerate(ordered(self.spec.phases)):
+            slug = spec.extra.slug or self._phase_slug(spec, slugs)
+            self._phase(before.take(slug, Phase(competition=competition, slug=slug)), spec, number, tasks)
+        before.remove_others()
 
     def _say(self, competition: Competition) -> None:
         spec, mapped = self.spec, self.report.mapped
@@ -127,107 +160,136 @@ class Maker:
             return text, Format.HTML
         return text, Format.MIXED if HTML_TAG.search(text) else Format.MARKDOWN
 
+    def _text_of(self, relative: str, before: Text | None) -> tuple[str, Format]:
+        """A text that is the same as before keeps how it is written: both kinds of Markdown have one suffix."""
+        text, form = self._text(relative)
+        is_html = form == Format.HTML
+        if before is not None and same_text(before[0], text) and is_html == (before[1] == Format.HTML):
+            return before
+        return text, form
+
     def _rules(self, competition: Competition, now: datetime) -> None:
-        text, form = self._text(self.spec.terms) if self.spec.terms else ("", Format.MARKDOWN)
+        rules = current_rules(competition)
+        before = (rules.text, Format(rules.format)) if rules else None
+        text, form = self._text_of(self.spec.terms, before) if self.spec.terms else ("", Format.MARKDOWN)
         if not text.strip():
             text, form = NO_TERMS, Format.MARKDOWN
         rules_publish(competition=competition, text=text, form=form, now=now)
 
     def _pages(self, competition: Competition) -> None:
-        for page in self.spec.pages:
-            body, form = self._text(page.file)
-            by_title = Page.Tab.DATA if page.title.strip().lower() == "data" else Page.Tab.OVERVIEW
-            tab = page.podium.tab or by_title
-            page_save(Page(competition=competition, tab=tab, title=page.title, body=body, format=form))
+        before = Existing(competition.pages.all(), "title")
+        for index, spec in enumerate(self.spec.pages):
+            page = before.take(spec.title, Page(competition=competition, title=spec.title))
+            body, form = self._text_of(spec.file, (page.body, Format(page.format)) if page.pk else None)
+            by_title = Page.Tab.DATA if spec.title.strip().lower() == "data" else Page.Tab.OVERVIEW
+            tab = Page.Tab(spec.podium.tab or by_title)
+            written(page, is_checked=False, tab=tab, slug=address_of(page, tab), body=body, format=form, index=index)
+        before.remove_others()
 
     def _images(self, competition: Competition, now: datetime) -> None:
         images = self.reader.usable_images.files
         ask = partial(image_request, competition=competition, now=now)
-        places = {
-            ImageUpload.Place.LOGO: self.reader.usable_images.logo,
-            ImageUpload.Place.COVER: self.reader.usable_images.cover,
-        }
-        for place, shown in places.items():
-            if shown:
+        for place in (ImageUpload.Place.LOGO, ImageUpload.Place.COVER):
+            shown = getattr(self.reader.usable_images, place)
+            if shown is None:
+                written(competition, is_checked=False, **{place.value: None})
+            elif self.parts[shown].file != getattr(competition, place):
                 ask(place=place, file=self.parts[shown].file)
+        before = Existing(competition.images.all(), "name")
         for name, path in images.items():
-            ask(place=ImageUpload.Place.PAGE, file=self.parts[path].file, name=name)
+            image = before.take(name, PageImage(competition=competition, name=name))
+            if not image.pk or image.file_id != self.parts[path].file.pk:
+                ask(place=ImageUpload.Place.PAGE, file=self.parts[path].file, name=name)
+        before.remove_others()
         if images:
             self.report.created.append(f"{_counted(list(images), 'image')} for pages")
 
     def _fact_sheet(self, competition: Competition) -> None:
         own = {said.key for said in self.spec.podium.fact_sheet}
+        before = Existing(Question.objects.filter(competition=competition, phase=None), "key")
         for index, (key, said) in enumerate((self.spec.fact_sheet or {}).items()):
             if key in own:
                 continue
             given = said.selection if isinstance(said.selection, list) else str(said.selection or "").split(",")
             choices = [str(choice).strip() for choice in given if str(choice).strip()] if said.type == "select" else []
-            question = Question(
-                competition=competition, key=key, title=said.title, kind=said.type, choices=choices, index=index,
-                is_required=said.is_required, is_public=said.is_on_leaderboard, is_on_board=said.is_on_leaderboard,
+            written(
+                before.take(key, Question(competition=competition, key=key)), title=said.title, kind=said.type,
+                choices=choices, index=index, is_required=said.is_required, is_public=said.is_on_leaderboard,
+                is_on_board=said.is_on_leaderboard,
             )  # fmt: skip
-            question.full_clean()
-            question.save()
-        _ask(self.spec.podium.fact_sheet, competition=competition)
+        _ask(self.spec.podium.fact_sheet, before, competition=competition)
 
     def _questions(self, competition: Competition) -> None:
+        before = Existing(competition.registration_questions.all(), "key")
         for index, said in enumerate(self.spec.podium.registration_questions):
-            asked = said.model_dump(exclude={"where"})
-            question = RegistrationQuestion(competition=competition, index=index, **asked)
-            question.full_clean()
-            question.save()
+            question = before.take(said.key, RegistrationQuestion(competition=competition))
+            written(question, index=index, **said.model_dump(exclude={"where"}))
+        before.remove_others()
 
-    def _resource(self, said: str | None, kind: str, name: str) -> Resource | None:
-        """The resource behind a path or a key; one for each file and kind, however often it is named."""
+    def _resource(self, said: str | None, kind: str, name: str, current: Resource | None) -> Resource | None:
+        """The resource behind a path or a key; one for each file and kind, however often it is named.
+
+        `current` is the one in its place so far: it stays where its content is the same, else the new one replaces it.
+        """
         if said is None:
             return None
         if (found := self.references.resources.get((said, kind))) is not None:
             return found
+        part = self.parts[said]
+        if current is not None and current.file_id == part.file.pk:
+            return current
         if (said, kind) not in self.resources:
-            part, label = self.parts[said], Resource.Kind(kind).label
+            label = Resource.Kind(kind).label
             self.resources[said, kind] = Resource.objects.create(
-                owner=self.owner, kind=kind, name=f"{name}: {label}"[:200], file=part.file, file_name=part.file_name
-            )
+                owner=self.owner, kind=kind, name=f"{name}: {label}"[:200], file=part.file, file_name=part.file_name,
+                replaces=current,
+            )  # fmt: skip
             self.report.created.append(f"{label} {said} ({part.file.size_bytes:,} bytes)")
         return self.resources[said, kind]
 
-    def _task(self, competition: Competition, spec: TaskSpec, checks: Task | None = None) -> Task:
+    def _resources(
+        self, row: Task | Phase, spec: TaskSpec | PhaseSpec, names: Sequence[str]
+    ) -> dict[str, Resource | None]:
+        """The files of a task or a phase, by the name of their field."""
+        current = {name: getattr(row, name) if getattr(row, f"{name}_id") else None for name in names}
+        return {name: self._resource(getattr(spec, name), name, spec.name, current[name]) for name in names}
+
+    def _task(
+        self, competition: Competition, spec: TaskSpec, before: Existing[Task], checks: Task | None = None
+    ) -> Task:
         if spec.key is not None:
             return self.references.tasks[spec.key]
-        files = {name: self._resource(getattr(spec, name), name, spec.name) for name in TASK_FILES}
-        return Task.objects.create(
-            competition=competition, owner=self.owner, name=spec.name, description=spec.description,
+        task = before.take(spec.name, Task(competition=competition, owner=self.owner, name=spec.name))
+        return written(
+            task, is_checked=False, description=spec.description,
             ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public,
-            checks=checks, check_kind=spec.podium.check or "", check_tolerance=spec.podium.tolerance, **files,
+            checks=checks, check_kind=spec.podium.check or "", check_tolerance=spec.podium.tolerance,
+            **self._resources(task, spec, TASK_FILES),
         )  # fmt: skip
 
-    def _phase(
-        self, competition: Competition, spec: PhaseSpec, index: int, tasks: dict[Index, Task], slugs: set[str]
-    ) -> None:
+    def _phase(self, phase: Phase, spec: PhaseSpec, index: int, tasks: dict[Index, Task]) -> None:
         extra, kinds = spec.extra, spec.extra.accepts
-        phase = Phase(
-            competition=competition, slug=extra.slug or self._phase_slug(spec, slugs), index=index,
-            opens_at=spec.start, closes_at=spec.end, time_limit_s=spec.execution_time_limit,
-            scoring_time_limit_s=extra.scoring_time_limit or spec.execution_time_limit,
-            max_submissions_per_day=spec.max_submissions_per_day or None, max_submissions=spec.max_submissions or None,
-            max_submissions_per_week=extra.max_submissions_per_week or None, quota_week=extra.quota_week, visibility=extra.visibility,
-            accepts_predictions=kinds is None or "prediction" in kinds,
-            accepts_code=not spec.accepts_only_result_submissions if kinds is None else "code" in kinds,
-            accepts_datasets=kinds is not None and "dataset" in kinds, as_on_codabench=kinds is None,
-            reveal_at=extra.reveal, accepts_late=extra.accepts_late,
-            upload_grace_minutes=extra.upload_grace_minutes, priority=extra.priority,
-            show_output_while_sealed=extra.show_output_while_sealed, text_files=_text_files(extra),
-            allow_network=extra.allow_network, docker_image=extra.docker_image, prediction_format=extra.prediction_format,
-            **{name: self._resource(getattr(spec, name), name, spec.name) for name in PHASE_FILES},
-            **{name: getattr(spec, name) for name in SAME_PHASE_FIELDS}, **_growth(spec, tasks),
-        )  # fmt: skip
-        self._preset(phase, spec)
-        phase.full_clean()
-        phase.save()
-        for number in spec.tasks:
-            phase.tasks.add(tasks[number])
-        _ask(extra.fact_sheet, competition=competition, phase=phase)
-        boards_create(phase, spec, self.spec.leaderboards[0])
+        settings = {
+            "index": index, "opens_at": spec.start, "closes_at": spec.end, "time_limit_s": spec.execution_time_limit,
+            "scoring_time_limit_s": extra.scoring_time_limit or spec.execution_time_limit,
+            "max_submissions_per_day": spec.max_submissions_per_day or None, "max_submissions": spec.max_submissions or None,
+            "max_submissions_per_week": extra.max_submissions_per_week or None, "quota_week": extra.quota_week,
+            "visibility": extra.visibility, "accepts_predictions": kinds is None or "prediction" in kinds,
+            "accepts_code": not spec.accepts_only_result_submissions if kinds is None else "code" in kinds,
+            "accepts_datasets": kinds is not None and "dataset" in kinds, "as_on_codabench": kinds is None,
+            "reveal_at": extra.reveal, "accepts_late": extra.accepts_late,
+            "upload_grace_minutes": extra.upload_grace_minutes, "priority": extra.priority,
+            "show_output_while_sealed": extra.show_output_while_sealed, "text_files": _text_files(extra),
+            "allow_network": extra.allow_network, "docker_image": extra.docker_image,
+            "prediction_format": extra.prediction_format,
+        }  # fmt: skip
+        same = {name: getattr(spec, name) for name in SAME_PHASE_FIELDS}
+        files = self._resources(phase, spec, PHASE_FILES)
+        written(phase, **(_defaults() | settings | same | files | _growth(spec, tasks) | _preset_and_budget(extra)))
+        phase.tasks.set([tasks[number] for number in spec.tasks])
+        before = Existing(Question.objects.filter(phase=phase), "key")
+        _ask(extra.fact_sheet, before, competition=phase.competition, phase=phase)
+        boards_write(phase, spec, self.spec.leaderboards[0])
 
     @staticmethod
     def _phase_slug(spec: PhaseSpec, slugs: set[str]) -> str:
@@ -237,13 +299,16 @@ class Maker:
         slugs.add(slug)
         return slug
 
-    def _preset(self, phase: Phase, spec: PhaseSpec) -> None:
-        extra = spec.extra
-        if extra.preset:
-            PRESETS[extra.preset].apply(phase)
-        if extra.budget:
-            for name, value in extra.budget.model_dump(exclude_none=True).items():
-                setattr(phase, name, value)
+
+def _defaults() -> dict[str, Any]:
+    """What a phase has where the bundle names neither budget, nor preset, nor how its board grows."""
+    names = {*BudgetSpec.model_fields, "dataset_check", "max_datasets", "max_datasets_per_team"}
+    return {field.name: field.get_default() for field in Phase._meta.concrete_fields if field.name in names}
+
+
+def _preset_and_budget(extra: PhaseExtra) -> dict[str, Any]:
+    budget = extra.budget.model_dump(exclude_none=True, exclude={"where"}) if extra.budget else {}
+    return (PRESETS[extra.preset].fields() if extra.preset else {}) | budget
 
 
 def _counted(parts: Sequence[object], name: str) -> str:
@@ -266,9 +331,15 @@ def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task | in
     return {"dataset_check": tasks[growth.check], **limits}
 
 
-def _ask(said: Sequence[FactQuestionSpec], *, competition: Competition, phase: Phase | None = None) -> None:
-    """The questions of a fact sheet in Podium's own form."""
+def _ask(
+    said: Sequence[FactQuestionSpec],
+    before: Existing[Question],
+    *,
+    competition: Competition,
+    phase: Phase | None = None,
+) -> None:
+    """The questions of a fact sheet in Podium's own form, in place of those that were asked `before`."""
     for index, one in enumerate(said):
-        question = Question(competition=competition, phase=phase, index=index, **one.model_dump(exclude={"where"}))
-        question.full_clean()
-        question.save()
+        question = before.take(one.key, Question(competition=competition, phase=phase))
+        written(question, index=index, **one.model_dump(exclude={"where"}))
+    before.remove_others()

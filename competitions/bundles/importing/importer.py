@@ -67,23 +67,28 @@ def bundle_import(
         references = References(reader, owner=owner, queue=queue)
         references.look_up()
         reader.checked()
-        require_room(owner, _new_bytes(files))
-        stored = _store(files, reader, Path(scratch), progress)
+        require_room(owner, new_bytes(files))
+        stored = stored_parts(files, reader, Path(scratch), progress)
         try:
             progress("Creating")
             with transaction.atomic():
                 made = Imported(Maker(reader, references, owner, stored).competition(now), reader.report)
                 record(made)
         except BaseException as error:
-            new = [part.file.pk for part in stored.values() if part.is_new]
-            mark_unneeded(StoredFile.objects.filter(pk__in=new), now=now)
+            forget_parts(stored, now)
             if isinstance(error, ValidationError):
-                raise _refused(reader, error) from error
+                raise refusal_of(reader, error) from error
             raise
     return made
 
 
-def _refused(reader: BundleReader, error: ValidationError) -> InvalidBundle:
+def forget_parts(stored: dict[str, Part], now: datetime) -> None:
+    """What was stored for an import that came to nothing goes, unless something else has the same content."""
+    new = [part.file.pk for part in stored.values() if part.is_new]
+    mark_unneeded(StoredFile.objects.filter(pk__in=new), now=now)
+
+
+def refusal_of(reader: BundleReader, error: ValidationError) -> InvalidBundle:
     """What the site's own rules say that no rule of the bundle's said."""
     for name, messages in getattr(error, "message_dict", {"": error.messages}).items():
         where = (name,) if name and name != "__all__" else ()
@@ -91,12 +96,12 @@ def _refused(reader: BundleReader, error: ValidationError) -> InvalidBundle:
     return InvalidBundle(reader.report)
 
 
-def _new_bytes(files: BundleFiles) -> int:
+def new_bytes(files: BundleFiles) -> int:
     """At most so much room the bundle's files will take: what is there twice, or already, counts too."""
     return sum(path.stat().st_size for path in files.folder.rglob("*") if path.is_file())
 
 
-def _store(files: BundleFiles, reader: BundleReader, scratch: Path, progress: Progress) -> dict[str, Part]:
+def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progress: Progress) -> dict[str, Part]:
     """Every file that the bundle names and holds, once."""
     spec = reader.checked()
     named: list[str | None] = [*reader.usable_images.paths]

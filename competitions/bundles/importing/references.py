@@ -34,10 +34,12 @@ def queue_named(name: str, user: User) -> Queue:
 
 
 class References:
-    """The rows behind the keys of one bundle; faults go into its report."""
+    """The rows behind the keys of one bundle; faults go into its report. `live` is the competition that the bundle shall change."""
 
-    def __init__(self, reader: BundleReader, *, owner: User, queue: Queue | None) -> None:
-        self.reader, self.owner = reader, owner
+    def __init__(
+        self, reader: BundleReader, *, owner: User, queue: Queue | None, live: Competition | None = None
+    ) -> None:
+        self.reader, self.owner, self.live = reader, owner, live
         self.queue = queue
         self.resources: dict[tuple[str, str], Resource] = {}  # by key and kind
         self.tasks: dict[str, Task] = {}  # by key
@@ -64,13 +66,17 @@ class References:
 
     def _slug(self, spec: CompetitionSpec) -> None:
         slug = spec.podium.slug
-        if slug and Competition.objects.filter(slug=slug).exists():
+        others = Competition.objects.exclude(pk=self.live.pk) if self.live else Competition.objects.all()
+        if slug and others.filter(slug=slug).exists():
             self._fault(("podium", "slug"), f"a competition with the slug {slug!r} exists; give another one")
 
     def _queue(self, spec: CompetitionSpec) -> None:
         if self.queue is not None:
             return
         usable = Queue.objects.usable_by(self.owner)
+        if self.live is not None and spec.queue in (None, "", self.live.queue.name):
+            self.queue = self.live.queue
+            return
         if spec.queue:
             try:
                 self.queue = queue_named(spec.queue, self.owner)
@@ -85,7 +91,10 @@ class References:
     def _task(self, key: str, where: Where) -> None:
         if not is_key(key):
             return  # said already
-        task = Task.objects.usable_by(self.owner).filter(key=key).first()
+        usable = Task.objects.usable_by(self.owner)
+        if self.live is not None:  # what it uses already may stay
+            usable = usable | Task.objects.filter(pk__in=self.live.phases.values("tasks"))
+        task = usable.filter(key=key).first()
         if task is None:
             self._fault(where, f"there is no task with the key {key} that you may use")
         else:

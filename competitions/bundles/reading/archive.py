@@ -106,7 +106,7 @@ class BundleFiles:
         target = into / f"{relative.strip('/').replace('/', '-')}.zip"
         if not target.exists():
             zip_folder(path, target)
-        return target, target.name
+        return target, f"{path.name}.zip"
 
 
 def zip_folder(folder: Path, target: Path) -> None:

@@ -314,6 +314,14 @@ def is_key(text: str) -> bool:
         return False
 
 
+def program_of(path: Path) -> str:
+    """What the metadata file of a zip says about running it: command, metadata without one, or nothing."""
+    files = BundleFiles(path.parent)
+    if _metadata_text(files, path.name)[1] is None:
+        return ""
+    return "metadata" if command_fault(files, path.name) else "command"
+
+
 def command_fault(files: BundleFiles, relative: str) -> str:
     """Why a program of the bundle cannot be run; empty when it says its command."""
     name, text = _metadata_text(files, relative)

@@ -28,21 +28,23 @@ def page_save(page: Page) -> Page:
     Competition.objects.select_for_update(no_key=True).get(pk=page.competition_id)  # pages are counted and numbered
     others = Page.objects.filter(competition=page.competition_id, tab=page.tab).exclude(pk=page.pk)
     before = Page.objects.filter(pk=page.pk).first()
-    if page.tab != Page.Tab.OWN:
-        page.slug = ""
-    elif before is None or before.tab != page.tab:
-        if others.count() >= MAX_TABS:
-            raise TooManyTabs
-        page.slug = _free_slug(page, set(others.values_list("slug", flat=True)))
-    if before is None or before.tab != page.tab:
+    is_moved = before is None or before.tab != page.tab
+    if page.tab == Page.Tab.OWN and is_moved and others.count() >= MAX_TABS:
+        raise TooManyTabs
+    page.slug = address_of(page, Page.Tab(page.tab))
+    if is_moved:
         highest = others.aggregate(highest=Max("index"))["highest"]
         page.index = 0 if highest is None else highest + 1
     page.save()
     return page
 
 
-def _free_slug(page: Page, taken: set[str]) -> str:
-    base = slugify(page.title)[:30].strip("-") or "page"
+def address_of(page: Page, tab: Page.Tab) -> str:
+    """The last part of its address on this tab: what it has, else one made of its title that is free; empty without a tab of its own."""
+    if tab != Page.Tab.OWN or page.slug:
+        return page.slug if tab == Page.Tab.OWN else ""
+    tabs = Page.objects.filter(competition=page.competition_id, tab=Page.Tab.OWN)
+    taken, base = set(tabs.values_list("slug", flat=True)), slugify(page.title)[:30].strip("-") or "page"
     return next(slug for slug in chain([base], (f"{base}-{number}" for number in count(2))) if slug not in taken)
 
 

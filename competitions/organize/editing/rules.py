@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.template.loader import render_to_string
 
 from competitions.catalog.models import Competition, Format, RulesVersion
-from competitions.catalog.services import is_same_text, rules_publish
+from competitions.catalog.services import rules_publish, same_text
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.texts import MAX_CHARS
 from competitions.teams.models import Registration
@@ -43,7 +43,7 @@ class RulesForm(ChangeForm):
     def is_unchanged(self) -> bool:
         """What was entered is in force already."""
         before, after = self.row, self.cleaned_data
-        return bool(before) and before["format"] == after["format"] and is_same_text(before["text"], after["text"])
+        return bool(before) and before["format"] == after["format"] and same_text(before["text"], after["text"])
 
     def write(self, now: datetime) -> Model:
         text, written = self.cleaned_data["text"].replace("\r\n", "\n"), Format(self.cleaned_data["format"])

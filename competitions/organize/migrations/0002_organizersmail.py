@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("catalog", "0002_announcement_announced_at_announcement_withdrawn_at_and_more"),
         ("organize", "0001_initial"),
-        ("teams", "0002_registration_decided_reason"),
+        ("teams", "0002_team_is_personal"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

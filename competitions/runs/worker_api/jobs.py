@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core import signing
 from django.urls import reverse
 
-from competitions.catalog.models import MIB, Phase
+from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker
 from competitions.resources.models import StoredFile
 from competitions.resources.signing import FileGrant, sign_file
@@ -16,11 +16,10 @@ from competitions.runs.planning import stages_left
 from workers.protocol.jobs import FileRef, Job, Mount, PullPolicy, Stage, StagedFile
 from workers.protocol.limits import Limits
 from workers.protocol.plan import FileRole, PlannedFile, PlannedMount, StagePlan
+from workers.protocol.planning import LOG_BYTES, TMP_BYTES
 from workers.protocol.stages import StageName, StageOutput, Step
 
 RUN_TOKEN_SALT: Final = "podium.runs.token"
-TMP_BYTES: Final = 512 * MIB
-LOG_BYTES: Final = 4 * MIB
 FILE_NAME_BYTES: Final = 200
 OF_THE_TASK: Final = (
     FileRole.INGESTION_PROGRAM, FileRole.INPUT_DATA, FileRole.SCORING_PROGRAM, FileRole.REFERENCE_DATA,

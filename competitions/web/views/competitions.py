@@ -21,7 +21,7 @@ from competitions.resources.images import HEAD_BYTES, content_type_of
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import open_stored
 from competitions.teams.refusals import RegistrationInvalid
-from competitions.teams.services import register, registration_of, require_registration
+from competitions.teams.services import join_alone, register, registration_of, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, SearchForm, cleaned
 from competitions.web.presentation.home import home_of
@@ -200,4 +200,7 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
     except RegistrationInvalid as refusal:
         return _rules_page(request, visited, refusal)
     messages.success(request, f"You accepted version {version} of the rules: {registration.get_state_display()}.")
-    return redirect("web:team" if registration.state == registration.State.APPROVED else "web:rules", slug)
+    if registration.state != registration.State.APPROVED:
+        return redirect("web:rules", slug)
+    join_alone(user=request.user, competition=visited.competition, now=visited.now)
+    return redirect("web:team", slug)

@@ -83,7 +83,9 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def rename(request: HttpRequest, slug: str) -> HttpResponse:
     _, mine = _mine(request, slug)
-    services.team_rename(team=mine, by=person(request), **cleaned(TeamNameForm(request.POST)))
+    name = cleaned(TeamNameForm(request.POST))["name"]
+    services.team_rename(team=mine, by=person(request), name=name)
+    messages.success(request, f"Your team is called “{services.clean_team_name(name)}”.")
     return _back(slug)
 
 

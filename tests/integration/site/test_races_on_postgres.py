@@ -18,7 +18,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import Scope, token_create
-from competitions.catalog.models import Leaderboard, Phase, SealedKey
+from competitions.bundles.models import CompetitionPush
+from competitions.bundles.pushing.document import LiveDocument
+from competitions.bundles.pushing.jobs import push_agree, push_begin, push_perform
+from competitions.catalog.models import Competition, Leaderboard, Phase, SealedKey
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.services import phase_reveal
 from competitions.compute import wakeups
@@ -27,6 +30,7 @@ from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.services import submission_cancel
@@ -40,7 +44,8 @@ from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.services import code_hand_in, invite_next
 from core.refusals import Refusal
 from tests.answers import read_result
-from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario
+from tests.background import run_background
+from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario, zip_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -371,3 +376,32 @@ def test_keys_are_put_on_record_and_revealed_one_after_the_other(
     assert at_once(2, act) == {"accepted": 2}
     assert Phase.objects.get(pk=site.sealed.pk).revealed_at == site.now
     assert SealedKey.objects.filter(phase=site.sealed).count() == 1
+
+
+def test_of_two_pushes_that_are_applied_while_a_score_arrives_one_counts(site: Scenario) -> None:
+    """The other was compared with what is no longer live; the score stands on the board that was ranked again."""
+    submission = site.submit()
+    document = LiveDocument(Competition.objects.get(pk=site.competition.pk), site.organizer)
+    folder: dict[str, str | bytes] = {**document.texts}
+    for path, stored in document.stored.items():
+        with open_stored(stored) as file:
+            folder[path] = file.read()
+    pushes = []
+    for reward in ("A cup", "A medal"):
+        text = document.yaml.replace("precision: 4", "precision: 3") + f"reward: {reward}\n"
+        bundle = store_bytes(zip_of(folder | {"competition.yaml": text}))
+        pushes.append(push_begin(
+            owner=site.organizer, bundle=bundle, digests={}, base=document.version, is_forced=False, now=timezone.now()
+        ))  # fmt: skip
+    run_background()
+    for push in pushes:
+        push_agree(push=push, now=timezone.now())
+    acts: list[Callable[[], object]] = [
+        lambda: push_perform(pushes[0].pk),
+        lambda: push_perform(pushes[1].pk),
+        lambda: site.score(submission, 0.5),
+    ]
+    at_once(3, lambda number: acts[number]())
+    assert Counter(CompetitionPush.objects.values_list("state", flat=True)) == {"applied": 1, "failed": 1}
+    assert Competition.objects.get(pk=site.competition.pk).reward in ("A cup", "A medal")
+    assert Entry.objects.get(leaderboard__phase=site.phase).rank_value == 0.5

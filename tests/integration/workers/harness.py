@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import shutil
 import uuid
 import zipfile
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ from workers.agent.host.facts import host_record
 from workers.agent.host.gpus import NoGpus
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.state import RunFolder, lease_key
-from workers.agent.site.client import SiteClient
 from workers.engines.docker.client import DockerEngine
+from workers.local import LocalFiles
 from workers.protocol.jobs import parse_job
 from workers.sandbox.output_volume import loop_mounts_work
 
@@ -36,16 +35,6 @@ pathlib.Path("/app/output/scores.json").write_text(json.dumps({"score": value}))
 SECRET = "the-secret-label-4711"
 
 
-class FolderClient(SiteClient):
-    """Input files from a folder on this disk; everything else would need a site."""
-
-    def __init__(self) -> None:
-        super().__init__("http://127.0.0.1:9", "no token")
-
-    def download(self, url: str, target: Path, *, sha256: str, size_bytes: int, patience_s: float) -> None:
-        shutil.copy(url, target)
-
-
 def make_worker(data_dir: Path, image: str) -> Worker:
     """A worker on this machine's engine, with a name of its own."""
     engine = DockerEngine()
@@ -55,7 +44,7 @@ def make_worker(data_dir: Path, image: str) -> Worker:
     quota = loop_mounts_work(data_dir)
     assert engine.find_image(image) is not None
     return Worker(
-        name=f"test-{uuid.uuid4().hex[:8]}", data_dir=data_dir, engine=engine, facts=facts, client=FolderClient(),
+        name=f"test-{uuid.uuid4().hex[:8]}", data_dir=data_dir, engine=engine, facts=facts, client=LocalFiles(),
         cache=StagingCache(data_dir / "cache", max_bytes=1 << 30), gpus=NoGpus(),
         host=host_record(facts, [], quota=quota), quota=quota,
     )  # fmt: skip

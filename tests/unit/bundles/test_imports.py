@@ -196,7 +196,7 @@ def test_the_reference_has_the_faults_that_a_site_alone_finds(site: Scenario, tm
 
 def test_a_failure_leaves_nothing_behind(site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = [model.objects.count() for model in (Competition, Resource, StoredFile)]
-    monkeypatch.setattr("competitions.bundles.importing.creation.boards_create", broken)
+    monkeypatch.setattr("competitions.bundles.importing.creation.boards_write", broken)
     with pytest.raises(RuntimeError, match="the disk burst into flames"):
         import_from(site, write(tmp_path / "b", second()))
     marked = StoredFile.objects.filter(unneeded_since__isnull=False).count()

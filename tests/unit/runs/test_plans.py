@@ -10,7 +10,6 @@ import pytest
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.models import Run
-from competitions.runs.planning import RunFacts, plan_stages
 from competitions.runs.services import submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Program, Submission
@@ -18,6 +17,7 @@ from competitions.submissions.states import Kind, Reason, State
 from tests.scenario import Scenario
 from workers.protocol import results
 from workers.protocol.plan import FileRole, Needs, Plan, PlannedFile
+from workers.protocol.planning import RunFacts, plan_stages
 from workers.protocol.stages import StageName
 
 SWITCHES = [field.name for field in fields(RunFacts) if field.name not in ("kind", "program")]

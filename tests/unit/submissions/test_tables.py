@@ -11,13 +11,14 @@ from django.core.exceptions import ValidationError
 from competitions.catalog.models import Phase, validate_prediction_format
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
-from competitions.runs.planning import RESULT, plan_for
+from competitions.runs.planning import plan_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
 from competitions.winners.comparison import CannotCompare, compare, predictions_of
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from core.refusals import InvalidFile
 from tests.scenario import Scenario, resource, zip_of
+from workers.protocol.planning import RESULT
 
 TABLE = {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}
 SAMPLE = "id,price\n1,0\n2,0\n"

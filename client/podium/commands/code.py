@@ -1,0 +1,152 @@
+"""`podium competition`: a competition as a folder in git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final
+
+import typer
+
+from podium.commands.local import part, tool
+from podium.commands.options import AsJson, Profile, client, confirmed
+from podium.errors import InvalidInput, Refused
+from podium.folders import Folder
+from podium.models import Push
+from podium.output import say, transfer_bar, write_json, write_table
+from podium.pushing import Pull, apply, compare, difference_lines
+
+app = typer.Typer(help="Competitions as code: a folder in git.", no_args_is_help=True)
+BUNDLES: Final = "competitions.bundles.cli"
+FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="The competition's folder.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Without being asked, as in a CI service.")]
+Force = Annotated[
+    bool, typer.Option(help="Also where others changed the competition since: their changes are taken back.")
+]
+SlugOption = Annotated[
+    str, typer.Option("--slug", help="The competition's name in its address, where the folder names none.")
+]
+
+
+@app.command()
+def init(
+    folder: FolderArgument,
+    template: Annotated[str, typer.Option(help="table, results, code, datasets or concurrent.")] = "table",
+    slug: SlugOption = "",
+) -> None:
+    """Begin a competition from a template, with small data that were made up."""
+    code = tool(BUNDLES)(["new", str(folder), "--template", template, "--slug", slug or folder.resolve().name])
+    raise typer.Exit(code)
+
+
+@app.command()
+def check(folder: FolderArgument = Path(), profile: Profile = "", as_json: AsJson = False) -> None:
+    """Say every fault of the folder, as the site reads it; without Podium's own parts, the site is asked."""
+    try:
+        main = tool(BUNDLES)
+    except InvalidInput:
+        me, opened = client(profile), Folder(folder)
+        say(f"Podium itself is not installed here, so {me.site.url} is asked; nothing is changed there.")
+        _show(compare(me.site, opened, is_forced=False, bars=transfer_bar, notify=say), as_json=as_json)
+        return
+    raise typer.Exit(main(["check", str(folder), *(["--json"] if as_json else [])]))
+
+
+@app.command()
+def run(
+    folder: FolderArgument = Path(),
+    file: Annotated[Path | None, typer.Option(help="A submission; else the phase's sample submission.")] = None,
+    phase: Annotated[str, typer.Option(help="The phase's name in its address; else the first.")] = "",
+    image: Annotated[str, typer.Option(help="Another image than the competition's.")] = "",
+) -> None:
+    """Score a submission on this machine, in the containers of a compute worker, and show the scores and what the programs print."""
+    jobs, local = part("competitions.bundles.local_jobs", extra="worker"), part("workers.local", extra="worker")
+    with TemporaryDirectory() as scratch:
+        try:
+            planned = jobs.local_jobs(folder.resolve(), Path(scratch), file=file, phase=phase, image=image)
+            ended = [(task, local.run_locally(job)) for task, job in planned]
+        except ValueError as error:
+            raise InvalidInput(str(error), code="cannot_run") from error
+    for task, finished in ended:
+        _show_run(task, finished)
+    if any(finished.result.outcome != "finished" for _, finished in ended):
+        raise typer.Exit(1)
+
+
+def _show_run(task: str, run: Any) -> None:
+    """What a worker would report of one task, with all of its logs: who has the folder may read them."""
+    result = run.result
+    for stage, log in run.logs.items():
+        say(f"--- {task}: {stage}\n{log.rstrip()}")
+    for note in result.notes:
+        say(note)
+    if result.outcome == "finished":
+        write_table(["task", "column", "score"], [(task, key, value) for key, value in result.scores.items()])
+    else:
+        print(f"{task}: {result.reason} ({result.code}): {result.detail}")
+        if result.code.startswith("image_"):
+            say("Make Podium's own images in its checkout with `make images`, or name another with --image.")
+    for stage in result.stages:
+        say(f"{stage.name}: {stage.wall_s:.1f} s")
+
+
+@app.command()
+def push(
+    folder: FolderArgument = Path(),
+    yes: Yes = False,
+    force: Force = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what differs from the site, then change the competition there, or make it. Large files are sent once, in parts."""
+    me, opened = client(profile), Folder(folder)
+    compared = compare(me.site, opened, is_forced=force, bars=transfer_bar, notify=say)
+    _show(compared, as_json=as_json)
+    if not compared.changes:
+        opened.remember(site=me.site.url, version=compared.version)
+        return
+    if compared.is_stale and not force:
+        raise Refused(
+            f"Others changed {compared.slug} on the site since this folder was made from it; the difference above takes that back. "
+            "Run `podium competition pull` and merge, or push with --force.",
+            code="changed_since",
+        )
+    target = compared.slug if compared.version else f"the new competition {compared.slug}, a draft"
+    confirmed(f"Apply this to {target} on {me.site.url}?", yes=yes, option="--yes")
+    applied = apply(me.site, opened, compared, notify=say)
+    say(f"Done: {me.site.url}/competitions/{applied.slug}/")
+
+
+def _show(push: Push, *, as_json: bool) -> None:
+    if as_json:
+        write_json(push)
+        return
+    print("\n".join(difference_lines(push)) or f"Nothing differs from {push.slug} on the site.")
+
+
+@app.command()
+def pull(folder: FolderArgument = Path(), slug: SlugOption = "", yes: Yes = False, profile: Profile = "") -> None:
+    """Write what is live into the folder. Labels come to those alone who organize the competition."""
+    me, opened = client(profile), Folder(folder)
+    opened.path.mkdir(parents=True, exist_ok=True)
+    fetched = Pull(me.site, opened, slug or opened.slug, bars=transfer_bar)
+    if fetched.replaced:
+        listed = ", ".join(fetched.replaced[:10]) + (" and more" if len(fetched.replaced) > 10 else "")
+        confirmed(f"Replace {listed} in {opened.path}?", yes=yes, option="--yes")
+    for name in fetched.write():
+        say(f"No longer named: {name}")
+    say(f"{opened.path} is as {slug or opened.slug} on {me.site.url}.")
+
+
+@app.command()
+def publish(
+    folder: FolderArgument = Path(),
+    slug: SlugOption = "",
+    anyway: Annotated[bool, typer.Option(help="Although something cannot work yet.")] = False,
+    profile: Profile = "",
+) -> None:
+    """Show the competition to everybody."""
+    me = client(profile)
+    name = slug or Folder(folder).slug
+    me.site.post(f"competitions/{name}/publish/", {"anyway": anyway})
+    say(f"Published: {me.site.url}/competitions/{name}/")

@@ -1,0 +1,123 @@
+"""A competition's folder: which of its files belong to it, and what is remembered of the site that it came from or went to."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from podium.errors import InvalidInput
+from podium.transfers import digest_of
+
+YAML_NAME: Final = "competition.yaml"
+STATE: Final = ".podium"
+LEFT_OUT: Final = {"__pycache__", "__MACOSX", ".DS_Store", ".ipynb_checkpoints", ".git", STATE}
+IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
+
+
+class Folder:
+    """The folder, and `state`: site, version, and the uploads that were begun. That is this checkout's alone, and not for git."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self._state_file = self.path / STATE / "state.json"
+        self.state: dict[str, Any] = json.loads(self._state_file.read_text()) if self._state_file.is_file() else {}
+
+    def remember(self, **state: Any) -> None:
+        """Keep this beside what is known already."""
+        self.state |= state
+        self._state_file.parent.mkdir(exist_ok=True)
+        (self._state_file.parent / ".gitignore").write_text("*\n")
+        self._state_file.write_text(json.dumps(self.state, indent=1))
+
+    def version_of(self, site: str) -> str:
+        """The version of the competition that the folder was made from; empty where that is not known."""
+        return str(self.state.get("version", "")) if self.state.get("site") == site else ""
+
+    @property
+    def document(self) -> Any:
+        """What `competition.yaml` says. Raises `InvalidInput`."""
+        try:
+            return yaml.safe_load((self.path / YAML_NAME).read_text("utf-8-sig"))
+        except FileNotFoundError as error:
+            raise InvalidInput(
+                f"There is no {YAML_NAME} in {self.path}. Begin one: podium competition init."
+            ) from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"{self.path / YAML_NAME} cannot be read: {error}") from error
+
+    @property
+    def slug(self) -> str:
+        """The address that the folder names. Raises `InvalidInput` where it names none."""
+        document = self.document
+        extra = document.get("podium") if isinstance(document, dict) else None
+        slug = extra.get("slug") if isinstance(extra, dict) else None
+        if not slug:
+            raise InvalidInput(f"{YAML_NAME} names no address; write it as `podium: {{slug: my-competition}}`.")
+        return str(slug)
+
+    def files(self) -> dict[str, Path]:
+        """What is sent: the YAML, what it names, and the images that pages may show; links are left out."""
+        files = {YAML_NAME: self.path / YAML_NAME}
+        for name in _texts(self.document):
+            path = (self.path / name).resolve() if name and "\0" not in name and len(name) < 1000 else self.path
+            if path != self.path and path.is_relative_to(self.path) and path.exists():
+                files |= dict(self._inside(path))
+        images = (path for path in self.path.rglob("*") if path.suffix.lower() in IMAGES)
+        return files | {name: path for image in images for name, path in self._inside(image)}
+
+    def _inside(self, path: Path) -> Iterator[tuple[str, Path]]:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            relative = file.relative_to(self.path)
+            if file.is_file() and not file.is_symlink() and not LEFT_OUT & set(relative.parts):
+                yield relative.as_posix(), file
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in it."""
+    if isinstance(value, str):
+        yield value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inner:
+        yield from _texts(item)
+
+
+def packed(folder: Path) -> bytes:
+    """The folder as the site packs it: the same content gives the same bytes."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.rglob("*")):
+            relative = file.relative_to(folder)
+            if file.is_file() and not file.is_symlink() and not LEFT_OUT & set(relative.parts):
+                info = zipfile.ZipInfo(relative.as_posix(), ZIP_TIME)
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.external_attr = (0o755 if file.stat().st_mode & 0o111 else 0o644) << 16
+                with archive.open(info, "w", force_zip64=True) as sink:
+                    sink.write(file.read_bytes())
+    return target.getvalue()
+
+
+def unpack(archive: Path, folder: Path) -> bool:
+    """Unpack a zip where packing the folder gives the same zip again; else nothing is left, and the answer is False."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            opened.extractall(folder)  # names that lead outside are bent back inside, and so are not the same zip
+            for info in opened.infolist():
+                if info.external_attr >> 16 & 0o111 and not info.is_dir():
+                    (folder / info.filename).chmod(0o755)
+        if packed(folder) == archive.read_bytes():
+            return True
+    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError):
+        pass
+    shutil.rmtree(folder, ignore_errors=True)
+    return False
+
+
+__all__ = ["STATE", "YAML_NAME", "Folder", "digest_of", "packed", "unpack"]

@@ -1,0 +1,182 @@
+"""Competitions as code: a folder sent to a site and applied after a yes, and what is live written into a folder."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Final
+
+from podium.errors import InvalidInput, PodiumError, Refused
+from podium.folders import STATE, YAML_NAME, Folder, packed, unpack
+from podium.models import DownloadFile, Push
+from podium.site import Site
+from podium.transfers import Progress, digest_of, download, upload, upload_begin, upload_rest
+
+SMALL_BYTES: Final = 256 * 1024  # files up to this size travel together in one zip, larger ones by their digest
+UNPACKED_BYTES: Final = 16 * 1024**2  # zips up to this size are written as folders
+POLL_S: Final = 1.0
+Bars = Callable[[str], AbstractContextManager[Progress]]
+Notify = Callable[[str], None]
+
+
+def compare(site: Site, folder: Folder, *, is_forced: bool, bars: Bars, notify: Notify) -> Push:
+    """Send what the site lacks, and have it say what would change. Raises `Refused` with every fault of the folder."""
+    files = folder.files()
+    large = {name: path for name, path in files.items() if path.stat().st_size > SMALL_BYTES}
+    digests = {name: digest_of(path) for name, path in large.items()}
+    body = {
+        "bundle": _small_sent(site, {name: path for name, path in files.items() if name not in large}, bars),
+        "files": digests, "base": folder.version_of(site.url), "force": is_forced,
+    }  # fmt: skip
+    try:
+        answer = site.post("pushes/", body)
+    except PodiumError as error:
+        if error.code != "files_missing":
+            raise
+        paths = {digests[name]: path for name, path in large.items()}
+        for digest in error.extra["missing"]:
+            _large_sent(site, folder, paths[digest], digest, bars)
+        answer = site.post("pushes/", body)
+    return _wait_until_over(site, Push.model_validate(answer), notify)
+
+
+def apply(site: Site, folder: Folder, push: Push, *, notify: Notify) -> Push:
+    """Have the site do what it compared. Raises `Refused`."""
+    answer = site.post(f"pushes/{push.id}/apply/")
+    applied = _wait_until_over(site, Push.model_validate(answer), notify)
+    folder.remember(site=site.url, version=applied.result, uploads={})
+    return applied
+
+
+def _small_sent(site: Site, files: dict[str, Path], bars: Bars) -> str:
+    with tempfile.TemporaryDirectory() as scratch:
+        bundle = Path(scratch) / "folder.zip"
+        with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, path in files.items():
+                archive.write(path, name)
+        with bars("small files") as progress:
+            return upload(site, bundle, progress)
+
+
+def _large_sent(site: Site, folder: Folder, path: Path, digest: str, bars: Bars) -> None:
+    """Go on with an upload that an earlier push began, where the site still has it."""
+    uploads = dict(folder.state.get("uploads", {}))
+    with bars(path.name) as progress:
+        if digest in uploads:
+            try:
+                upload_rest(site, path, uploads[digest], progress)
+                return
+            except InvalidInput:  # its time was over
+                del uploads[digest]
+        uploads[digest] = upload_begin(site, path)
+        folder.remember(uploads=uploads)
+        upload_rest(site, path, uploads[digest], progress)
+
+
+def _wait_until_over(site: Site, push: Push, notify: Notify) -> Push:
+    step = ""
+    while push.state in ("comparing", "applying"):
+        if push.step and push.step != step:
+            step = push.step
+            notify(step)
+        time.sleep(POLL_S)
+        push = Push.model_validate(site.get(f"pushes/{push.id}/"))
+    if push.state == "failed":
+        raise Refused(push.fault, code="push_refused")
+    return push
+
+
+class Pull:
+    """What is live, fetched and ready to be written. `replaced` are the files of the folder that differ."""
+
+    def __init__(self, site: Site, folder: Folder, slug: str, *, bars: Bars) -> None:
+        self.site, self.folder = site, folder
+        folder.remember()  # what is fetched lies beside it, and is not for git
+        answer: dict[str, Any] = site.get(f"competitions/{slug}/document/")
+        self.version, self.texts = str(answer["version"]), dict(answer["texts"])
+        self._fetched = folder.path / STATE / "fetched"
+        self._moves: list[tuple[Path, Path]] = []
+        for file in answer["files"]:
+            self._fetch(file, bars)
+        for name, text in self.texts.items():
+            self._text(name, text)
+
+    @property
+    def replaced(self) -> list[str]:
+        return sorted(target.relative_to(self.folder.path).as_posix() for _, target in self._moves if target.exists())
+
+    def write(self) -> list[str]:
+        """Put everything in its place; returns the files of the folder that the competition no longer names."""
+        before = set(self.folder.files()) if (self.folder.path / YAML_NAME).is_file() else set()
+        for source, target in self._moves:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.is_dir():
+                shutil.rmtree(target)
+            source.replace(target)
+        shutil.rmtree(self._fetched, ignore_errors=True)
+        self.folder.remember(site=self.site.url, version=self.version)
+        return sorted(before - set(self.folder.files()))
+
+    def _fetch(self, file: dict[str, Any], bars: Bars) -> None:
+        """What is there with this content stays as it is, a zip also where it lies unpacked."""
+        target, digest = self._target(file["path"]), str(file["sha256"])
+        may_unpack = target.suffix == ".zip"
+        if may_unpack and target.with_suffix("").is_dir() and self._is_packed(target.with_suffix(""), file):
+            self._name_folder(file["path"])
+            return
+        if target.is_file() and target.stat().st_size == file["size_bytes"] and digest_of(target) == digest:
+            return
+        with bars(target.name) as progress:
+            described = {"phase": "", "name": "", "media_type": "", **file, "file_name": digest}
+            source = download(self.site, DownloadFile.model_validate(described), self._fetched, progress)
+        unpacked = self._fetched / f"{digest}-folder"
+        if may_unpack and file["size_bytes"] <= UNPACKED_BYTES and (unpacked.is_dir() or unpack(source, unpacked)):
+            self._name_folder(file["path"])
+            source, target = unpacked, target.with_suffix("")
+        self._moves.append((source, target))
+
+    def _is_packed(self, folder: Path, file: dict[str, Any]) -> bool:
+        content = packed(folder)
+        target = self._fetched / "packed.zip"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        return digest_of(target) == str(file["sha256"])
+
+    def _name_folder(self, path: str) -> None:
+        """Have the YAML name the folder in place of the zip. The site writes each value at the end of a line."""
+        pattern = rf"(?m): {re.escape(path)}$"
+        self.texts[YAML_NAME] = re.sub(pattern, f": {path.removesuffix('.zip')}", self.texts[YAML_NAME])
+
+    def _text(self, name: str, text: str) -> None:
+        target, content = self._target(name), text.encode()
+        if target.is_file() and target.read_bytes() == content:
+            return
+        source = self._fetched / "texts" / name
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_bytes(content)
+        self._moves.append((source, target))
+
+    def _target(self, name: str) -> Path:
+        """A place in the folder. Raises `InvalidInput` where a site names one outside."""
+        target = (self.folder.path / name).resolve()
+        if not target.is_relative_to(self.folder.path) or STATE in target.relative_to(self.folder.path).parts:
+            raise InvalidInput(f"The site calls a file {name!r}, which is no place in the folder.")
+        return target
+
+
+def difference_lines(push: Push) -> Iterator[str]:
+    """What a push changes, line by line, for people."""
+    signs = {"added": "+", "removed": "-", "changed": "~"}
+    for change in push.changes:
+        values = " -> ".join(value for value in (change.before, change.after) if value)
+        yield f"{signs.get(change.change, '?')} {change.path}{f': {values}' if values else ''}"
+        yield from (f"    {line}" for line in change.lines)
+    if push.impact:
+        yield "What this does to teams:"
+        yield from (f"  {sentence}" for sentence in push.impact)

@@ -1,0 +1,151 @@
+"""Competitions as code: what is live, as a folder; and pushes of a folder, which are compared first and applied after a yes."""
+
+from typing import Any, Final, cast
+
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import Scope
+from competitions.api.views.base import ApiView
+from competitions.bundles.models import CompetitionPush
+from competitions.bundles.publishing import publish_checked
+from competitions.bundles.pushing.document import LiveDocument
+from competitions.bundles.pushing.jobs import push_agree, push_begin
+from competitions.catalog.models import Competition
+from competitions.resources.downloads import stored_response
+from competitions.resources.models import Upload
+from competitions.resources.uploads import UploadIncomplete
+
+MAX_FILES: Final = 20_000
+
+
+class CodeView(ApiView):
+    """Base: for those who organize the competition; it does not exist for others."""
+
+    read_scope = write_scope = Scope.ORGANIZE  # labels are among the files
+
+    def managed(self, slug: str) -> Competition:
+        managed = Competition.objects.managed_by(self.person()).select_related("queue", "logo")
+        return get_object_or_404(managed, slug=slug)
+
+    def document(self, slug: str) -> LiveDocument:
+        return LiveDocument(self.managed(slug), self.person())
+
+
+class CompetitionDocument(CodeView):
+    """A competition as a folder: its `competition.yaml`, its texts, and its files with digest and address."""
+
+    @extend_schema(operation_id="competitions_document", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request, slug: str) -> Response:
+        document = self.document(slug)
+        address = f"/api/v1/competitions/{document.competition.slug}/document/files"
+        files = [
+            {"path": path, "sha256": file.sha256, "size_bytes": file.size_bytes, "url": f"{address}/{file.sha256}/"}
+            for path, file in document.stored.items()
+        ]
+        return Response(
+            {"slug": document.competition.slug, "version": document.version, "texts": document.texts | {"competition.yaml": document.yaml},
+             "files": files},
+            headers={"Cache-Control": "no-store"},
+        )  # fmt: skip
+
+
+class CompetitionDocumentFile(CodeView):
+    """One file of the folder."""
+
+    @extend_schema(operation_id="competitions_document_file", responses={(200, "*/*"): OpenApiTypes.BINARY})
+    def get(self, request: Request, slug: str, sha256: str) -> HttpResponseBase:
+        stored = next((file for file in self.document(slug).stored.values() if file.sha256 == sha256), None)
+        if stored is None:
+            raise Http404
+        return stored_response(cast("HttpRequest", request), stored, file_name=sha256)
+
+
+class PublishIn(serializers.Serializer[None]):
+    """Whether it is published although something cannot work yet."""
+
+    anyway = serializers.BooleanField(default=False)
+
+
+class CompetitionPublish(CodeView):
+    """Show a competition to everybody."""
+
+    serializer_class = PublishIn
+
+    @extend_schema(operation_id="competitions_publish", request=PublishIn, responses={200: OpenApiTypes.OBJECT})
+    def post(self, request: Request, slug: str) -> Response:
+        competition = self.managed(slug)
+        options = PublishIn(data=request.data)
+        options.is_valid(raise_exception=True)
+        publish_checked(competition, anyway=options.validated_data["anyway"])
+        return Response({"slug": slug, "url": f"/competitions/{slug}/"})
+
+
+class PushIn(serializers.Serializer[None]):
+    """An upload with a zip of the small files, and the others by path and digest. `base`: the version that the folder was made from."""
+
+    bundle = serializers.UUIDField()
+    files = serializers.DictField(child=serializers.RegexField(r"\A[0-9a-f]{64}\Z"), default=dict)
+    base = serializers.RegexField(r"\A([0-9a-f]{64})?\Z", allow_blank=True, default="")
+    force = serializers.BooleanField(default=False)
+
+    def validate_files(self, files: dict[str, str]) -> dict[str, str]:
+        if len(files) > MAX_FILES:
+            raise serializers.ValidationError(f"These are {len(files):,} files; at most {MAX_FILES:,} are taken.")
+        return files
+
+
+class Pushes(CodeView):
+    """Have a folder compared with what is live. Files that the site lacks are refused by digest as `files_missing`; upload them first."""
+
+    serializer_class = PushIn
+
+    @extend_schema(operation_id="pushes_create", request=PushIn, responses={202: OpenApiTypes.OBJECT})
+    def post(self, request: Request) -> Response:
+        user = self.person()
+        sent = PushIn(data=request.data)
+        sent.is_valid(raise_exception=True)
+        options = sent.validated_data
+        upload = get_object_or_404(Upload.objects.select_related("file"), key=options["bundle"], user=user)
+        if upload.file is None:
+            raise UploadIncomplete(upload)
+        push = push_begin(
+            owner=user, bundle=upload.file, digests=options["files"], base=options["base"], is_forced=options["force"],
+            now=timezone.now(),
+        )  # fmt: skip
+        return Response(push_shape(push), status=202, headers={"Location": f"/api/v1/pushes/{push.pk}/"})
+
+
+class PushView(CodeView):
+    """Base: a push of the asker's."""
+
+    def push(self, pk: int) -> CompetitionPush:
+        return get_object_or_404(CompetitionPush, pk=pk, owner=self.person())
+
+
+class PushDetail(PushView):
+    """How far a push has come, and what it changes."""
+
+    @extend_schema(operation_id="pushes_retrieve", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request, pk: int) -> Response:
+        return Response(push_shape(self.push(pk)))
+
+
+class PushApply(PushView):
+    """Say yes to what was compared."""
+
+    @extend_schema(operation_id="pushes_apply", request=None, responses={202: OpenApiTypes.OBJECT})
+    def post(self, request: Request, pk: int) -> Response:
+        return Response(push_shape(push_agree(push=self.push(pk), now=timezone.now())), status=202)
+
+
+def push_shape(push: CompetitionPush) -> dict[str, Any]:
+    """A push, for programs. `version` is that of the live competition, empty where the push makes a new one."""
+    names = ("state", "step", "slug", "version", "result", "changes", "impact", "report", "fault")
+    return {"id": push.pk, "is_stale": push.is_stale, **{name: getattr(push, name) for name in names}}

@@ -1,0 +1,40 @@
+"""Rows of a competition that a bundle speaks of: those that are there are changed, others made, and what it leaves out is left over."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from typing import Any, Generic, TypeVar
+
+from django.db.models import Model
+
+RowT = TypeVar("RowT", bound=Model)
+
+
+class Existing(Generic[RowT]):
+    """Rows that are there already, each taken once, by the value of one field."""
+
+    def __init__(self, rows: Iterable[RowT], field: str) -> None:
+        self._rows: dict[Hashable, list[RowT]] = defaultdict(list)
+        for row in rows:
+            self._rows[getattr(row, field)].append(row)
+
+    def take(self, value: Hashable, otherwise: RowT) -> RowT:
+        """The first row with this value, else the other one, which is new."""
+        return self._rows[value].pop(0) if self._rows[value] else otherwise
+
+    def remove_others(self) -> None:
+        """Delete the rows that were not taken."""
+        for rows in self._rows.values():
+            for row in rows:
+                row.delete()
+
+
+def written(row: RowT, *, is_checked: bool = True, **fields: Any) -> RowT:
+    """The row with these values, saved unless it had them all. Raises `ValidationError` for what its model refuses."""
+    if row.pk and all(getattr(row, name) == value for name, value in fields.items()):
+        return row
+    for name, value in fields.items():
+        setattr(row, name, value)
+    if is_checked:
+        row.full_clean()
+    row.save()
+    return row

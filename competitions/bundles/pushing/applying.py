@@ -1,0 +1,223 @@
+"""A competition changed to what a bundle says: rehearsed, to tell the difference, or for good. Both are the same code."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import ProtectedError, RestrictedError
+
+from accounts.models import User
+from competitions.bundles.importing.creation import Maker
+from competitions.bundles.importing.importer import forget_parts, new_bytes, refusal_of, stored_parts
+from competitions.bundles.importing.parts import Part
+from competitions.bundles.importing.references import References
+from competitions.bundles.pushing.difference import Change, differences
+from competitions.bundles.pushing.document import LiveDocument
+from competitions.bundles.pushing.guards import BreaksContest, require_standing, seals_broken
+from competitions.bundles.reading.archive import BundleFiles
+from competitions.bundles.reading.faults import Report, invalid
+from competitions.bundles.reading.reader import BundleReader
+from competitions.bundles.refusals import OrganizersOnly
+from competitions.catalog.impact import phase_impact
+from competitions.catalog.models import Competition, Leaderboard, Phase, Task
+from competitions.catalog.rights import may_host
+from competitions.catalog.services import current_rules
+from competitions.factsheets.models import Question, questions_changed
+from competitions.leaderboards.services import board_rebuild
+from competitions.resources.versions import require_room
+from competitions.submissions.models import Submission
+from competitions.teams.models import Registration
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Outcome:
+    """What a push does. `version` is that of the competition before it, empty where it makes one; `result` the one after it."""
+
+    slug: str
+    version: str
+    result: str
+    changes: list[Change]
+    impact: list[str]
+    report: Report
+    competition: Competition | None = field(default=None)
+
+
+class _Rehearsed(Exception):
+    """Takes everything back that a rehearsal wrote."""
+
+
+@dataclass(frozen=True)
+class Push:
+    """A folder that was read, with its files stored, for one competition or for a new one."""
+
+    reader: BundleReader
+    references: References
+    parts: Mapping[str, Part]
+    owner: User
+
+    @property
+    def live(self) -> Competition | None:
+        return self.references.live
+
+    def rehearse(self, now: datetime) -> Outcome:
+        """What `apply` would do; nothing is changed. Raises as it does."""
+        outcome: Outcome | None = None
+        try:
+            with transaction.atomic():
+                outcome = self._write(now, is_rehearsal=True)
+                raise _Rehearsed
+        except _Rehearsed:
+            assert outcome is not None, "written before it was taken back"
+            return outcome
+
+    def apply(self, now: datetime, record: Callable[[Outcome], None]) -> Outcome:
+        """Change the competition, or make it. `record` is called inside the transaction; if it raises, nothing was changed.
+
+        Raises `InvalidBundle`, `BreaksContest` or `Refusal`.
+        """
+        with transaction.atomic():
+            outcome = self._write(now, is_rehearsal=False)
+            record(outcome)
+        return outcome
+
+    def _write(self, now: datetime, *, is_rehearsal: bool) -> Outcome:
+        live, owner = self.live, self.owner
+        if live is None:
+            return self._create(now)
+        _lock(live)
+        before, seals, phases = LiveDocument(live, owner), seals_broken(live), _phases(live)
+        rules = current_rules(live)
+        require_standing(live, self.reader.checked())
+        changed = self._maker_run(now)
+        if broken := seals_broken(changed) - seals:
+            raise BreaksContest(sorted(broken))
+        after = LiveDocument(changed, owner)
+        changes = differences(before.values, after.values)
+        impact = [*_impact(phases, _phases(changed), now), *_impact_of_files(changed, changes)]
+        if current_rules(changed) != rules and (count := Registration.objects.filter(competition=changed).count()):
+            impact.append(
+                f"The rules get a new version. Everybody who registered accepts it again; that is {count} so far."
+            )
+        if not is_rehearsal:
+            _follow(changed, changes)
+        return Outcome(changed.slug, before.version, after.version, changes, impact, self.reader.report, changed)
+
+    def _create(self, now: datetime) -> Outcome:
+        competition = self._maker_run(now)
+        document = LiveDocument(competition, self.owner)
+        changes = differences({}, document.values)
+        return Outcome(competition.slug, "", document.version, changes, [], self.reader.report, competition)
+
+    def _maker_run(self, now: datetime) -> Competition:
+        try:
+            competition = Maker(self.reader, self.references, self.owner, self.parts).competition(now)
+        except ValidationError as error:
+            raise refusal_of(self.reader, error) from error
+        except (ProtectedError, RestrictedError) as error:
+            rows = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
+            names = sorted({str(row) for row in rows})[:5]
+            raise BreaksContest([f"What the folder leaves out is still in use, by {', '.join(names)}."]) from error
+        return Competition.objects.select_related("queue").get(pk=competition.pk)
+
+
+@contextmanager
+def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, known_bytes: int = 0) -> Iterator[Push]:
+    """Read the folder and store its files, of which `known_bytes` take no new room. Raises `InvalidBundle` with every fault.
+
+    Where the block raises, what was stored for it is forgotten.
+    """
+    progress("Reading")
+    reader = BundleReader(BundleFiles(folder))
+    live = _named(reader, owner)
+    if live is None and not may_host(owner):
+        raise OrganizersOnly
+    references = References(reader, owner=owner, queue=None, live=live)
+    references.look_up()
+    reader.checked()
+    require_room(owner, max(0, new_bytes(reader.files) - known_bytes))
+    with tempfile.TemporaryDirectory() as scratch:
+        parts = stored_parts(reader.files, reader, Path(scratch), progress)
+    progress("Comparing")
+    try:
+        yield Push(reader, references, parts, owner)
+    except BaseException:
+        forget_parts(parts, now)
+        raise
+
+
+def _named(reader: BundleReader, owner: User) -> Competition | None:
+    """The competition whose address the folder names; None where there is none yet. Raises `InvalidBundle` where it names none."""
+    slug = reader.spec.podium.slug if reader.spec else None
+    if reader.spec is not None and not slug:
+        raise invalid(
+            "a push finds its competition by its address; write it as `podium: {slug: my-competition}`",
+            path="podium.slug",
+        )
+    return Competition.objects.managed_by(owner).select_related("queue").filter(slug=slug or "").first()
+
+
+def _lock(competition: Competition) -> None:
+    """In the order of docs/architecture.md: pushes of one competition take turns, then its phases, then its boards.
+
+    The competition was read before its files were stored, so it is read again.
+    """
+    competition.refresh_from_db(from_queryset=Competition.objects.select_for_update(of=("self",), no_key=True))
+    list(Phase.objects.select_for_update(of=("self",), no_key=True).filter(competition=competition).order_by("pk"))
+    boards = Leaderboard.objects.select_for_update(of=("self",)).filter(phase__competition=competition)
+    list(boards.order_by("pk"))
+
+
+def _phases(competition: Competition) -> dict[int, tuple[Phase, set[int]]]:
+    """The phases as they are, with the numbers of their tasks."""
+    phases = competition.phases.select_related("competition").prefetch_related("tasks")
+    return {phase.pk: (phase, {task.pk for task in phase.tasks.all()}) for phase in phases}
+
+
+def _impact(
+    before: Mapping[int, tuple[Phase, set[int]]], after: Mapping[int, tuple[Phase, set[int]]], now: datetime
+) -> Iterator[str]:
+    """What the forms of the site say of the same changes."""
+    for pk, (phase, tasks) in before.items():
+        if pk not in after:
+            continue
+        changed, new_tasks = after[pk]
+        names = [row.name for row in Phase._meta.concrete_fields]
+        changes: dict[str, Any] = {
+            name: getattr(changed, name) for name in names if getattr(changed, name) != getattr(phase, name)
+        }
+        if tasks != new_tasks:
+            changes["tasks"] = new_tasks
+        yield from (f"{phase.name}: {sentence}" for sentence in phase_impact(phase, changes, now))
+
+
+def _impact_of_files(competition: Competition, changes: list[Change]) -> Iterator[str]:
+    """Scores that come from programs or data which the push replaces."""
+    for task in Task.objects.filter(phases__competition=competition).distinct():
+        files = [
+            f"tasks.{task.name}.{name}"
+            for name in ("scoring_program", "reference_data", "ingestion_program", "input_data")
+        ]
+        count = Submission.objects.filter(runs__task=task).distinct().count()
+        if count and any(change["path"] in files for change in changes):
+            submissions = f"{count} submission{'' if count == 1 else 's'} ran with the former files"
+            yield f"{task.name}: {submissions}. Their scores stay; run them again to compare them with new ones."
+
+
+def _follow(competition: Competition, changes: list[Change]) -> None:
+    """Boards are ranked again where they, or what stands on them, changed."""
+    paths = [change["path"] for change in changes]
+    if any("fact_sheet" in path for path in paths):
+        questions_changed.send(sender=Question, competition=competition)
+        return
+    for board in Leaderboard.objects.filter(phase__competition=competition).select_related("phase").order_by("pk"):
+        place = f"phases.{board.phase.slug}.boards.{board.key}"
+        if any(path == place or path.startswith(f"{place}.") for path in paths):
+            board_rebuild(board)

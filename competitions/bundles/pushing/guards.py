@@ -1,0 +1,78 @@
+"""What a push must not do to a competition that runs: each case by name, before anything is changed, and the seals after it."""
+
+from collections.abc import Iterator
+
+from django.utils.text import slugify
+
+from competitions.bundles.reading.rules import ordered
+from competitions.bundles.reading.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase
+from competitions.catalog.presets import PRESETS
+from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
+from competitions.leaderboards.models import Score
+from core.refusals import Conflict
+
+
+class BreaksContest(Conflict):
+    """`extra["faults"]` has a sentence for each."""
+
+    code = "breaks_contest"
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("Nothing was changed:\n" + "\n".join(f"- {fault}" for fault in faults), faults=faults)
+
+
+def require_standing(competition: Competition, spec: CompetitionSpec) -> None:
+    """Raise `BreaksContest` where the bundle would take away what submissions rest on, or unseal their scores."""
+    named = {phase.extra.slug or slugify(phase.name)[:54].strip("-"): phase for phase in ordered(spec.phases)}
+    faults: list[str] = []
+    for phase in competition.phases.prefetch_related("leaderboards__columns"):
+        faults += _faults_of_phase(phase, named.get(phase.slug), spec.leaderboards[0])
+    if faults:
+        raise BreaksContest(faults)
+
+
+def _faults_of_phase(phase: Phase, spec: PhaseSpec | None, shared: LeaderboardSpec) -> Iterator[str]:
+    has_submissions = phase.submissions.exists()
+    if spec is None:
+        if has_submissions or phase.sealed_keys.exists():
+            yield f"The phase {phase.slug!r} has submissions, so it stays. Give it back, with `podium: {{slug: {phase.slug}}}`."
+        return
+    visibility = PRESETS[spec.extra.preset].visibility if spec.extra.preset else spec.extra.visibility
+    if has_submissions and phase.is_sealed and visibility != phase.visibility:
+        yield f"The phase {phase.slug!r} has sealed scores. Keep `visibility: sealed`, and reveal them on the site."
+    boards = {slugify(board.key)[:36] or "main": board for board in spec.extra.leaderboards or [shared]}
+    for board in phase.leaderboards.all():
+        yield from _faults_of_board(board, boards.get(board.key))
+
+
+def _faults_of_board(board: Leaderboard, spec: LeaderboardSpec | None) -> Iterator[str]:
+    where = f"The leaderboard {board.key!r} of the phase {board.phase.slug!r}"
+    sealed = set(board.sealed_keys.values_list("key", flat=True))
+    has_scores = bool(sealed) or Score.objects.filter(leaderboard=board).exists()
+    if spec is None:
+        if has_scores:
+            yield f"{where} has scores, so it stays. Give it back by its key, or hide it with `hidden: true`."
+        return
+    if board.is_sealed and has_scores and spec.podium.visibility != board.visibility:
+        yield f"{where} has sealed scores. Keep its `visibility`, and reveal them on the site."
+    remaining = {column.key for column in spec.columns if column.computation is None and not column.podium.meter}
+    lost = sealed - remaining if board.phase.revealed_at is None else set()
+    for key in sorted(lost):
+        yield f"{where} has sealed scores in the column {key!r}, which keeps its key and stays until the reveal."
+
+
+def seals_broken(competition: Competition) -> set[str]:
+    """Sentences on the columns of open boards that show what is sealed elsewhere: in the phase, or on one of its tasks."""
+    return {fault for phase in competition.phases.filter(revealed_at=None) for fault in _seals_broken_in(phase)}
+
+
+def _seals_broken_in(phase: Phase) -> Iterator[str]:
+    elsewhere = keys_under_seal_on(phase.tasks.all(), phase=phase)
+    for board in phase.leaderboards.prefetch_related("columns"):
+        if board.is_set_sealed:
+            continue
+        sealed = keys_under_seal(phase, besides=board.pk) | set(elsewhere)
+        for column in board.columns.all():
+            if column.kind == Column.Kind.SCORE and column.key in sealed:
+                yield f"The leaderboard {board.key!r} of the phase {phase.slug!r} would show the score {column.key!r}, which is sealed."

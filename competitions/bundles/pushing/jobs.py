@@ -1,0 +1,198 @@
+"""Pushes: a row asks for the comparison, and after a yes for the change; a background process does both."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from accounts.models import User
+from competitions.bundles.models import CompetitionPush
+from competitions.bundles.pushing.applying import Outcome, Push, push_read
+from competitions.bundles.pushing.files import files_held
+from competitions.bundles.reading.faults import InvalidBundle
+from competitions.bundles.refusals import ChangedSince, FilesMissing, NotCompared
+from competitions.bundles.unpacking import unpacked
+from competitions.resources.models import Resource, StoredFile
+from competitions.resources.storage import local_copy
+from core.background import jobs
+from core.background.bounded import Stopped
+from core.background.rows import claim, claim_kept, renew
+from core.refusals import Refusal
+
+log = structlog.get_logger(__name__)
+PUSH_JOB: Final = "competition-push"
+OURS: Final = "It could not be done by a fault of ours; the administrators find it in the log. Push again."
+KEPT: Final = timedelta(days=1)
+State = CompetitionPush.State
+
+
+class _ClaimLost(Exception):
+    """Another process has taken the push over; what this one wrote is undone."""
+
+
+@transaction.atomic
+def push_begin(
+    *, owner: User, bundle: StoredFile, digests: Mapping[str, str], base: str, is_forced: bool, now: datetime
+) -> CompetitionPush:
+    """Have a folder compared with what is live. Raises `FilesMissing` with the digests that are to be uploaded first."""
+    held = files_held(owner, set(digests.values()))
+    if missing := sorted(set(digests.values()) - set(held)):
+        raise FilesMissing(missing)
+    push = CompetitionPush.objects.create(
+        owner=owner,
+        bundle=bundle,
+        digests=dict(digests),
+        base=base,
+        is_forced=is_forced,
+        created_at=now,
+        changed_at=now,
+    )
+    push.parts.set(held.values())
+    jobs.send_after_commit(PUSH_JOB, push.pk)
+    return push
+
+
+@transaction.atomic
+def push_agree(*, push: CompetitionPush, now: datetime) -> CompetitionPush:
+    """Have it applied as it was compared. Raises `NotCompared`, or `ChangedSince` unless it is forced."""
+    locked = CompetitionPush.objects.select_for_update(of=("self",)).get(pk=push.pk)
+    if locked.state != State.COMPARED or locked.bundle_id is None:
+        raise NotCompared
+    if locked.is_stale and not locked.is_forced:
+        raise ChangedSince
+    locked.state, locked.attempts, locked.claimed_until, locked.changed_at = State.APPLYING, 0, None, now
+    locked.save(update_fields=["state", "attempts", "claimed_until", "changed_at"])
+    jobs.send_after_commit(PUSH_JOB, locked.pk)
+    return locked
+
+
+def waiting_pushes() -> QuerySet[CompetitionPush]:
+    """Pushes that somebody must compare or apply, or is at."""
+    return CompetitionPush.objects.filter(state__in=(State.COMPARING, State.APPLYING))
+
+
+def push_perform(pk: int) -> None:
+    """Compare or apply; nothing when nobody wants it any more, or another process does it."""
+    claim_id = claim(waiting_pushes(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+    push = CompetitionPush.objects.select_related("owner", "bundle").filter(pk=pk, claim_id=claim_id).first()
+    if claim_id is None or push is None:
+        return
+    if push.attempts > settings.BACKGROUND_ATTEMPTS:
+        _over(push, claim_id, state=State.FAILED, fault=OURS)
+        log.error("push_given_up", competition_push=pk)
+        return
+    _perform(push, claim_id)
+
+
+PUSH = jobs.Job(PUSH_JOB, waiting=waiting_pushes, perform=push_perform)
+
+
+def _perform(push: CompetitionPush, claim_id: uuid.UUID) -> None:
+    failed = partial(_over, push, claim_id, state=State.FAILED)
+    try:
+        _compare_or_apply(push, claim_id)
+    except InvalidBundle as error:
+        failed(fault=str(error), report=error.report.as_json())
+    except Refusal as refusal:
+        failed(fault=refusal.detail)
+    except (_ClaimLost, Stopped):
+        log.warning("push_taken_over", competition_push=push.pk)
+    except Exception:
+        failed(fault=OURS)
+        raise
+
+
+def _compare_or_apply(push: CompetitionPush, claim_id: uuid.UUID) -> None:
+    now, progress = timezone.now(), partial(_step, push, claim_id)
+    claim_renewed = partial(claim_kept, waiting_pushes(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
+    progress("Unpacking")
+    with (
+        _folder(push, claim_id) as folder,
+        claim_renewed(),
+        push_read(folder, owner=push.owner, now=now, progress=progress, known_bytes=_known_bytes(push)) as read,
+    ):
+        if push.state == State.APPLYING:
+            progress("Applying")
+            read.apply(now, partial(_applied, push, claim_id))
+            return
+        _compared(push, claim_id, read, read.rehearse(now))
+
+
+def _known_bytes(push: CompetitionPush) -> int:
+    """How much of the folder is counted among somebody's files already."""
+    known = push.parts.filter(pk__in=Resource.objects.values("file"))
+    return sum(size for (size,) in known.values_list("size_bytes"))
+
+
+@contextmanager
+def _folder(push: CompetitionPush, claim_id: uuid.UUID) -> Iterator[Path]:
+    assert push.bundle is not None, "kept until the push is over"
+    is_wanted = partial(_is_wanted, claim_id)
+    with ExitStack() as stack:
+        copies = {file.pk: stack.enter_context(local_copy(file)) for file in push.parts.all()}
+        beside = {path: copies[digest] for path, digest in push.digests.items()}
+        source = stack.enter_context(local_copy(push.bundle))
+        yield stack.enter_context(unpacked(source, name="the folder", wanted=is_wanted, beside=beside))
+
+
+def _is_wanted(claim_id: uuid.UUID) -> bool:
+    return renew(waiting_pushes(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+
+
+def _step(push: CompetitionPush, claim_id: uuid.UUID, step: str) -> None:
+    """Say how far it is. Raises `_ClaimLost`."""
+    if not waiting_pushes().filter(pk=push.pk, claim_id=claim_id).update(step=step[:200], changed_at=timezone.now()):
+        raise _ClaimLost
+
+
+def _compared(push: CompetitionPush, claim_id: uuid.UUID, read: Push, outcome: Outcome) -> None:
+    is_stale = read.live is not None and outcome.version != (push.base or _last_pushed(read.live.pk))
+    result = _result_of(outcome) | {"version": outcome.version, "is_stale": is_stale, "competition": read.live}
+    if not _over(push, claim_id, state=State.COMPARED, **result):
+        raise _ClaimLost
+
+
+def _last_pushed(competition: int) -> str:
+    """The version that the last push made: a folder without a version of its own goes on from there."""
+    applied = CompetitionPush.objects.filter(competition=competition, state=State.APPLIED)
+    return applied.values_list("result", flat=True).first() or ""
+
+
+def _applied(push: CompetitionPush, claim_id: uuid.UUID, outcome: Outcome) -> None:
+    """Inside the transaction that changes the competition. Raises `ChangedSince` where it is no longer what was compared with."""
+    if outcome.version != push.version and not push.is_forced:
+        raise ChangedSince
+    competition = outcome.competition
+    if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_result_of(outcome)):
+        raise _ClaimLost
+
+
+def _result_of(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "slug": outcome.slug, "result": outcome.result, "changes": outcome.changes, "impact": outcome.impact,
+        "report": outcome.report.as_json(),
+    }  # fmt: skip
+
+
+def _over(push: CompetitionPush, claim_id: uuid.UUID, **result: Any) -> bool:
+    mine = waiting_pushes().filter(pk=push.pk, claim_id=claim_id)
+    return bool(mine.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
+
+
+def forget_push_files(*, now: datetime) -> int:
+    """For the reconciler: a day after the last word on a push its files go, as far as nothing else has them; what it changed is kept."""
+    over = CompetitionPush.objects.filter(
+        state__in=(State.COMPARED, State.APPLIED, State.FAILED), changed_at__lte=now - KEPT
+    )
+    old = list(over.exclude(bundle=None).values_list("pk", flat=True)[:500])
+    CompetitionPush.parts.through.objects.filter(competitionpush__in=old).delete()
+    return CompetitionPush.objects.filter(pk__in=old).update(bundle=None)

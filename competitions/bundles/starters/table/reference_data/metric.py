@@ -1,0 +1,13 @@
+"""The mean absolute error. Change it to what counts for you, or name one of Podium's own metrics in metric.json."""
+
+import pandas as pd
+
+
+class ParticipantVisibleError(Exception):
+    """Its text is shown to the team; every other error is shown to the organizers alone."""
+
+
+def score(solution: pd.DataFrame, submission: pd.DataFrame, row_id_column_name: str) -> float:
+    if (submission["price"] > 1_000_000).any():
+        raise ParticipantVisibleError("A price is above one million.")
+    return float((solution["price"] - submission["price"]).abs().mean())

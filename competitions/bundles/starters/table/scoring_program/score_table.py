@@ -1,0 +1,8 @@
+"""Scores one uploaded table by the metrics that metric.json names."""
+
+import sys
+
+from scoring.tables.program import main
+
+if __name__ == "__main__":
+    sys.exit(main())

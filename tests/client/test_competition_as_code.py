@@ -1,0 +1,175 @@
+"""`podium competition`: from a template to a published competition and back, as one person or a CI service does it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from competitions.catalog.models import Competition, CompetitionOrganizer
+from competitions.resources.models import Upload
+from podium.cli import main
+from podium.errors import SiteUnreachable
+from podium.folders import Folder
+from podium.transfers import upload_begin
+from tests.client.conftest import token_of
+from tests.scenario import Scenario
+
+
+@pytest.fixture
+def folder(site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A competition begun from the template for tables, whose organizer is signed in."""
+    monkeypatch.setattr("podium.pushing.POLL_S", 0.05)
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.organizer))
+    site.queue.name = "default"
+    site.queue.save()
+    assert main(["competition", "init", str(tmp_path / "prices")]) == 0
+    assert main(["competition", "check", str(tmp_path / "prices")]) == 0
+    return tmp_path / "prices"
+
+
+def changed(folder: Path, before: str, after: str) -> None:
+    path = folder / "competition.yaml"
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in Folder(folder).files().items()}
+
+
+def test_from_a_template_to_a_published_competition_and_back(
+    site: Scenario, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["competition", "push", str(folder)]) == 2, "nobody can be asked here"
+    shown = capsys.readouterr()
+    assert "+ phases.main" in shown.out
+    assert "--yes" in shown.err
+    assert not Competition.objects.filter(slug="prices").exists()
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    draft = Competition.objects.get(slug="prices")
+    assert (draft.title, draft.is_published) == ("Predict the prices", False)
+    capsys.readouterr()
+    assert main(["competition", "push", str(folder)]) == 0
+    assert "Nothing differs from prices" in capsys.readouterr().out
+    assert main(["competition", "publish", str(folder)]) == 1, "no worker yet"
+    assert "No compute worker has registered" in capsys.readouterr().err
+    assert main(["competition", "publish", str(folder), "--anyway"]) == 0
+    assert main(["competition", "pull", str(folder), "--yes"]) == 0
+    pulled = content(folder)
+    assert "scoring_program/score_table.py" in pulled
+    assert "phases/main/public_data/train.csv" in pulled
+    capsys.readouterr()
+    assert main(["competition", "push", str(folder)]) == 0
+    assert "Nothing differs" in capsys.readouterr().out
+    assert main(["competition", "pull", str(tmp_path / "other"), "--slug", "prices"]) == 0
+    assert content(tmp_path / "other") == pulled
+    assert "*" in (folder / ".podium" / ".gitignore").read_text()
+
+
+def test_a_change_in_the_browser_is_not_taken_back_by_accident(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    Competition.objects.filter(slug="prices").update(reward="A cup")
+    changed(folder, "max_submissions_per_day: 5", "max_submissions_per_day: 3")
+    capsys.readouterr()
+    assert main(["competition", "push", str(folder), "--yes"]) == 1
+    shown = capsys.readouterr()
+    assert "~ phases.main.max_submissions_per_day: 5 -> 3" in shown.out
+    assert "- reward" in shown.out
+    assert "podium competition pull" in shown.err
+    assert main(["competition", "pull", str(folder)]) == 2, "it would replace what was changed here"
+    assert "Replace competition.yaml" in capsys.readouterr().err
+    assert main(["competition", "push", str(folder), "--yes", "--force", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["is_stale"] is True
+    assert Competition.objects.get(slug="prices").reward == ""
+
+
+def test_without_podium_itself_the_site_checks_the_folder_and_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "competitions.bundles.cli", None)
+    assert main(["competition", "check", str(folder)]) == 0
+    shown = capsys.readouterr()
+    assert "+ title: Predict the prices" in shown.out
+    assert "is not installed here" in shown.err
+    changed(folder, "tasks: [0]", "tasks: [7]")
+    assert main(["competition", "check", str(folder)]) == 1
+    assert "there is no task with the index 7" in capsys.readouterr().err
+    assert not Competition.objects.filter(slug="prices").exists()
+    assert main(["competition", "init", str(folder.parent / "more")]) == 2
+    assert "which is not installed" in capsys.readouterr().err
+
+
+def test_a_checkout_without_a_memory_goes_on_from_the_last_push(folder: Path) -> None:
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    (folder / ".podium" / "state.json").unlink()
+    changed(folder, "Mean error", "Mean absolute error")
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    (folder / ".podium" / "state.json").unlink()
+    Competition.objects.filter(slug="prices").update(reward="A cup")
+    changed(folder, "Mean absolute error", "Mean error")
+    assert main(["competition", "push", str(folder), "--yes"]) == 1
+
+
+def test_large_files_are_sent_once_and_go_on_where_another_push_broke_off(
+    site: Scenario, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "".join(f"{number},{number},1,{number}\n" for number in range(30_000))
+    (folder / "phases/main/public_data/train.csv").write_text(f"id,size,rooms,price\n{rows}")
+    sent: list[str] = []
+
+    def begin(site: Any, path: Path) -> str:
+        sent.append(path.name)
+        return upload_begin(site, path)
+
+    def broken(*arguments: Any) -> None:
+        raise SiteUnreachable("the connection broke")
+
+    monkeypatch.setattr("podium.pushing.upload_begin", begin)
+    with monkeypatch.context() as broken_off:
+        broken_off.setattr("podium.pushing.upload_rest", broken)
+        assert main(["competition", "push", str(folder), "--yes"]) != 0
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    assert sent == ["train.csv"], "the second push went on with the upload of the first"
+    changed(folder, "Mean error", "Mean absolute error")
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    assert sent == ["train.csv"], "what the site has is not sent again"
+    assert Upload.objects.filter(file_name="train.csv").count() == 1
+
+
+def test_who_does_not_organize_it_gets_nothing(
+    site: Scenario, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    assert main(["competition", "pull", str(tmp_path / "stolen"), "--slug", "prices"]) == 2
+    assert main(["competition", "push", str(folder), "--yes", "--force"]) == 1
+    assert "Only organizers" in capsys.readouterr().err
+    assert CompetitionOrganizer.objects.filter(competition__slug="prices").count() == 1
+
+
+def test_the_commands_of_the_page_are_those_of_the_program() -> None:
+    page = (Path(__file__).parents[2] / "docs/competition-as-code.md").read_text()
+    commands = set(re.findall(r"podium (competition [^#\n;`]+)", page))
+    assert len(commands) > 8
+    for command in commands:
+        if "`" not in command and command.split()[1] in ("init", "check", "run", "push", "pull", "publish"):
+            assert main([*command.split(), "--help"]) == 0, command
+
+
+def test_a_folder_that_cannot_be_read_says_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "competition.yaml"
+    for text, words in (("title: [", "cannot be read"), ("title: X\n", "`phases` is missing")):
+        path.write_text(text)
+        assert main(["competition", "push", str(folder), "--yes"]) in (1, 2)
+        assert words in capsys.readouterr().err
+    path.unlink()
+    assert main(["competition", "push", str(folder), "--yes"]) == 2
+    assert "There is no competition.yaml" in capsys.readouterr().err

@@ -1,0 +1,99 @@
+"""Runs a job on this machine's engine without a site: input files lie on this disk, the result is returned.
+
+The code that stages, starts, watches and judges is that of a compute worker.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from workers.agent.context import Worker
+from workers.agent.host.cache import StagingCache
+from workers.agent.host.facts import host_record
+from workers.agent.host.gpus import NoGpus
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.state import RunFolder, lease_key
+from workers.agent.site.client import SiteClient
+from workers.engines import engine_for
+from workers.errors import SandboxError
+from workers.protocol.jobs import Job
+from workers.protocol.results import Complete
+from workers.sandbox.output_volume import loop_mounts_work
+
+CACHE_BYTES: Final = 20 << 30
+
+
+class CannotRunHere(ValueError):
+    """This machine has not what a run needs; the text says what to do."""
+
+
+class LocalFiles(SiteClient):
+    """Input files by their path on this disk; everything else would need a site."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:9", "no token")
+
+    def download(self, url: str, target: Path, *, sha256: str, size_bytes: int, patience_s: float) -> None:
+        shutil.copy(url, target)
+
+
+@dataclass(frozen=True)
+class LocalRun:
+    """How a job ended, and what its programs printed, by stage."""
+
+    result: Complete
+    logs: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_locally(job: Job, *, engine: str = "") -> LocalRun:
+    """Run the job as a compute worker would; nothing of it is left on this machine. Raises `CannotRunHere`."""
+    if os.geteuid() != 0:
+        raise CannotRunHere(
+            "Programs run as users of their own here, as on a compute worker: run this as root, such as with sudo -E."
+        )
+    os.umask(0o022)  # staged files are read by the container's user
+    with tempfile.TemporaryDirectory(prefix="podium-run-") as scratch:
+        worker = _worker(Path(scratch) / "data", engine)
+        try:
+            return _run(worker, job)
+        finally:
+            worker.pool.shutdown()
+
+
+def _worker(data_dir: Path, address: str) -> Worker:
+    for folder in (data_dir, data_dir / "runs"):
+        folder.mkdir(mode=0o700)
+    try:
+        engine = engine_for(address)
+        facts = engine.facts()
+    except SandboxError as error:
+        raise CannotRunHere(
+            f"No container engine answers ({error}). Install Docker and start it, or name its address in DOCKER_HOST."
+        ) from error
+    quota = loop_mounts_work(data_dir)
+    return Worker(
+        name=f"local-{uuid.uuid4().hex[:8]}", data_dir=data_dir, engine=engine, facts=facts, client=LocalFiles(),
+        cache=StagingCache(data_dir / "cache", max_bytes=CACHE_BYTES), gpus=NoGpus(),
+        host=host_record(facts, [], quota=quota), quota=quota,
+    )  # fmt: skip
+
+
+def _run(worker: Worker, job: Job) -> LocalRun:
+    folder = RunFolder(worker.runs, lease_key(job.lease_id))
+    folder.create(job, gpu_uuid=None)
+    execution = RunExecution(worker, job, folder)
+    try:
+        execution.prepare()
+        execution.execute()
+        result = execution.result(execution.collect())
+        logs = {path.stem: path.read_text("utf-8", "replace") for path in sorted(folder.outbox.glob("*.log"))}
+    finally:
+        execution.destroy()
+    return LocalRun(result, logs)
