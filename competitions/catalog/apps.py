@@ -7,6 +7,9 @@ class CatalogConfig(AppConfig):
 
     def ready(self) -> None:
         from competitions.catalog.announcements import announce_due
+        from competitions.catalog.texts.images import IMAGE
+        from core.background import jobs
         from core.reconciler import reconciler_step
 
+        jobs.register(IMAGE)
         reconciler_step("announcements_published", announce_due)

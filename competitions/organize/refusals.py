@@ -179,3 +179,20 @@ class ReasonMissing(Refusal):
 
     def __init__(self) -> None:
         super().__init__("Give the reason: it is what the people concerned read.")
+
+
+class PhaseHasSubmissions(Conflict):
+    code = "phase_has_submissions"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date.")
+
+
+class FileChangedElsewhere(Conflict):
+    code = "file_changed_elsewhere"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Something changed since you read what the new file does: another version is there, or teams submitted. Your file is kept. "
+            "Read again what it does, then confirm."
+        )

@@ -34,6 +34,7 @@ urlpatterns = [
     path("competitions/<slug:slug>/", competitions.overview, name="overview"),
     path("competitions/<slug:slug>/data/", competitions.data, name="data"),
     path("competitions/<slug:slug>/rules/", competitions.rules, name="rules"),
+    path("competitions/<slug:slug>/pages/<slug:page_slug>/", competitions.page, name="page"),
     path("competitions/<slug:slug>/join/", competitions.join, name="join"),
     path("competitions/<slug:slug>/logo/", competitions.logo, name="logo"),
     path("competitions/<slug:slug>/cover/", competitions.cover, name="cover"),

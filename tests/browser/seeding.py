@@ -235,6 +235,10 @@ def pages(place: Place) -> None:
     Page.objects.create(
         competition=place.competition, tab="data", title="Data", body="`smiles.csv` holds one SMILES for each molecule."
     )
+    Page.objects.create(
+        competition=place.competition, tab="own", slug="frequent-questions", title="Frequent questions",
+        body="May I use other data?\n\nYes, if everybody can get it[^1].\n\n[^1]: See the rules.",
+    )  # fmt: skip
     Announcement.objects.create(
         competition=place.competition, title="Validation data corrected", published_at=place.now - timedelta(hours=5),
         body="Download `data.zip` again; **scores do not change**.",

@@ -92,7 +92,7 @@ Image = Annotated[str, Field(max_length=200), AfterValidator(_image)]
 
 
 class PageExtra(Spec):
-    tab: Literal["overview", "data"] | None = None
+    tab: Literal["overview", "data", "own"] | None = None
 
 
 class PageSpec(Spec):

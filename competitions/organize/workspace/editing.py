@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -14,8 +14,24 @@ Row = TypeVar("Row", bound=Model)
 
 
 def digest_of(value: Any) -> str:
-    """A short digest that tells values of a field apart."""
-    return hashlib.sha256(str(value or "").encode()).hexdigest()[:12]
+    """A short digest that tells values apart, and not the ways in which a row and its form hold one."""
+    return hashlib.sha256(repr(_plain(value)).encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    if value in (None, "", False) or value == []:
+        return ""
+    if isinstance(value, datetime):
+        return value.replace(second=0, microsecond=0).isoformat()
+    if isinstance(value, Model):
+        return str(value.pk)
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").strip()
+    if isinstance(value, Mapping):
+        return sorted((key, repr(item)) for key, item in value.items())
+    if isinstance(value, Iterable):
+        return sorted(str(_plain(one)) for one in value)  # a choice of rows has no order
+    return str(value)
 
 
 class EditForm(forms.ModelForm[Row]):
@@ -40,8 +56,8 @@ class EditForm(forms.ModelForm[Row]):
         seen = self._seen()
         changed = [name for name, digest in self.stored.items() if seen.get(name, digest) != digest]
         if changed:
-            news = ", ".join(self._now(name) for name in changed)
-            self._take_over([name for name in changed if digest_of(cleaned.get(name)) == seen[name]])
+            news = ", ".join(self.news_of(name) for name in changed)
+            self.take_over([name for name in changed if digest_of(cleaned.get(name)) == seen[name]])
             raise forms.ValidationError(
                 f"Somebody else has changed this meanwhile: {news}. Nothing is saved yet. The form shows their values, but what you "
                 "entered yourself is still here: check it, then save again.",
@@ -49,7 +65,7 @@ class EditForm(forms.ModelForm[Row]):
             )
         return cleaned
 
-    def _now(self, name: str) -> str:
+    def news_of(self, name: str) -> str:
         """A field with the value that it has now, as far as a sentence can say it."""
         value = self.get_initial_for_field(self.fields[name], name)
         text = str(value)[:80] if isinstance(value, str | int | datetime) and not isinstance(value, bool) else ""
@@ -70,7 +86,7 @@ class EditForm(forms.ModelForm[Row]):
             return {}
         return seen if isinstance(seen, dict) else {}
 
-    def _take_over(self, names: list[str]) -> None:
+    def take_over(self, names: list[str]) -> None:
         """Show what is stored in these fields, which the reader left as they were, and from now on know that it was seen."""
         data = cast("QueryDict", self.data).copy()
         data["seen"] = json.dumps(self.stored)

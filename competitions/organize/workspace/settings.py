@@ -8,13 +8,15 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from competitions.catalog.admin.image_forms import IMAGE_HELP, ImageUploadField, Shown, store_upload
-from competitions.catalog.models import Competition
+from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, Shown, store_upload
+from competitions.catalog.models import Competition, ImageUpload
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import competition_publish
 from competitions.catalog.tags import tags_set
+from competitions.catalog.texts.images import image_request
 from competitions.organize.building.jobs import draft_publish
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import NotReady
@@ -84,13 +86,29 @@ class PicturesForm(EditForm[Competition]):
     def shared_values(self) -> Mapping[str, Any]:
         return {"logo_file": self.instance.logo_id, "cover_file": self.instance.cover_id}
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for asked in self.instance.image_uploads.exclude(place=ImageUpload.Place.PAGE):
+            said = (
+                f"What was uploaded cannot be shown. {asked.fault}"
+                if asked.fault
+                else "What was uploaded is shown in a few seconds."
+            )
+            field = self.fields[f"{asked.place}_file"]
+            field.help_text = f"{said} {field.help_text}"
+
     def save(self, commit: bool = True) -> Competition:
-        """With what was uploaded, and without what was cleared."""
-        for name in ("logo", "cover"):
-            chosen = self.cleaned_data[f"{name}_file"]
-            if chosen is False or isinstance(chosen, TemporaryUploadedFile):
-                setattr(self.instance, name, store_upload(chosen) if chosen else None)
-        return super().save(commit)
+        """Without what was cleared; what was uploaded is shown once it is written anew."""
+        chosen = {name: self.cleaned_data[f"{name}_file"] for name in ("logo", "cover")}
+        for name in (name for name, file in chosen.items() if file is False):
+            setattr(self.instance, name, None)
+            self.instance.image_uploads.filter(place=name).delete()
+        competition = super().save(commit)
+        for name, file in chosen.items():
+            if isinstance(file, TemporaryUploadedFile):
+                place = ImageUpload.Place(name)
+                image_request(competition=competition, place=place, file=store_upload(file), now=timezone.now())
+        return competition
 
 
 class EntryForm(EditForm[Competition]):

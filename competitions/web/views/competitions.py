@@ -93,6 +93,14 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
+def page(request: HttpRequest, slug: str, page_slug: str) -> HttpResponse:
+    """A page with a tab of its own."""
+    visited = visit(request, slug)
+    found = get_object_or_404(visited.competition.pages, tab=Page.Tab.OWN, slug=page_slug)
+    return render_tab(request, visited, "page", {"page": found})
+
+
+@require_safe
 @login_required
 def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> HttpResponseBase:
     """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
@@ -127,7 +135,9 @@ def cover(request: HttpRequest, slug: str) -> HttpResponseBase:
 def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """An image that a page of the competition shows, for whoever sees the competition."""
     competition = visit(request, slug).competition
-    return _image_response(request, competition, get_object_or_404(competition.images, name=name).file)
+    found = get_object_or_404(competition.images.select_related("file", "small"), name=name)
+    stored = found.small if request.GET.get("size") == "small" and found.small else found.file
+    return _image_response(request, competition, stored)
 
 
 def _image_response(request: HttpRequest, competition: Competition, stored: StoredFile) -> HttpResponseBase:

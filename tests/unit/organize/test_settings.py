@@ -17,6 +17,7 @@ from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from tests.admin_forms import save_form
+from tests.background import run_background
 from tests.images import png_of
 from tests.permissions import body_of, client_of
 from tests.scenario import Scenario, person
@@ -116,9 +117,10 @@ def test_pictures_are_shown_and_can_be_cleared_but_only_images_are_taken(site: S
     wrong = SimpleUploadedFile("cover.png", b"not a picture")
     assert "errorlist" in saved(site, organizer, {"section": "pictures", "cover_file": wrong})
     cover = SimpleUploadedFile("cover.png", png_of())
-    saved(site, organizer, {"section": "pictures", "cover_file": cover})
+    assert "is shown in a few seconds" in saved(site, organizer, {"section": "pictures", "cover_file": cover})
+    run_background()
     url = f"/competitions/{site.competition.slug}/cover/"
-    assert "PNG" in body_of(Client().get(url))
+    assert "WEBP" in body_of(Client().get(url))
     assert url in Client().get("/").content.decode()
     saved(site, organizer, {"section": "pictures", "cover_file-clear": "on"})
     assert stored(site).cover is None
