@@ -28,7 +28,7 @@ globalThis.Chart = Chart;
 """
 CHART_LICENCES: Final = ("chart.js/LICENSE.md", "@kurkle/color/LICENSE.md")
 ICONS: Final = (
-    "arrow-down", "arrow-right", "arrow-up", "award", "book-open", "calendar", "chart-line", "check",
+    "arrow-down", "arrow-right", "arrow-up", "award", "bell", "book-open", "calendar", "chart-line", "check",
     "chevron-right", "circle", "circle-check", "circle-dot-dashed", "circle-play", "circle-slash", "circle-x",
     "clock", "copy", "database", "download", "file-text", "gavel", "info", "layers", "list-ordered", "lock", "medal",
     "plus", "search", "search-check", "settings", "timer", "triangle-alert", "trophy", "upload", "users", "x",

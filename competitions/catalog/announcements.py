@@ -10,6 +10,9 @@ from competitions.catalog.models import Announcement
 # Sent with `announcement`, once, inside the transaction that records it: readers see it from now on.
 announcement_published = Signal()
 
+# Sent with `announcement`, inside the transaction that takes it back.
+announcement_withdrawn = Signal()
+
 
 @transaction.atomic
 def announcement_save(*, announcement: Announcement, now: datetime) -> Announcement:
@@ -23,7 +26,10 @@ def announcement_save(*, announcement: Announcement, now: datetime) -> Announcem
 @transaction.atomic
 def announcement_withdraw(*, announcement: Announcement, now: datetime) -> bool:
     """Take it off the page, or keep a planned one from it. False when it was withdrawn already."""
-    return bool(Announcement.objects.filter(pk=announcement.pk, withdrawn_at=None).update(withdrawn_at=now))
+    if not Announcement.objects.filter(pk=announcement.pk, withdrawn_at=None).update(withdrawn_at=now):
+        return False
+    announcement_withdrawn.send(sender=Announcement, announcement=announcement)
+    return True
 
 
 def announce_due(*, now: datetime) -> int:

@@ -22,7 +22,7 @@ class LeaderboardsConfig(AppConfig):
         from competitions.leaderboards.merging import boards_follow_merge
         from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
-        from competitions.leaderboards.sealing.notices import captains_notify
+        from competitions.leaderboards.sealing.notices import reveals_notify
         from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned
         from competitions.leaderboards.services import (
             board_follow,
@@ -39,7 +39,7 @@ class LeaderboardsConfig(AppConfig):
         reconciler_step("boards_committed", commit_closed_boards)
         reconciler_step("phases_revealed", reveal_planned)
         reconciler_step("submissions_migrated", phases_migrate)
-        reconciler_step("captains_notified", captains_notify)
+        reconciler_step("reveals_told", reveals_notify)
         reconciler_step("datasets_joined", datasets_join)
         reconciler_step("boards_filled", boards_fill)
         reconciler_step("datasets_count", datasets_begin_to_count)

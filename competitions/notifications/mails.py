@@ -51,7 +51,7 @@ def opt_out(*, wish: OptOut) -> bool:
         chosen = NotificationPreference.objects.filter(user=user, delivery=Delivery.DIGEST)
         chosen.update(delivery=Delivery.NONE)
         return True
-    competition = Competition.objects.filter(pk=wish.competition_id).first()
+    competition = Competition.objects.filter(pk=wish.competition_id or 0).first()
     if competition is None:
         return False
     preferences_set(user=user, competition=competition, chosen={wish.kind: Delivery.NONE})

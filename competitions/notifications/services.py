@@ -13,7 +13,7 @@ from competitions.catalog.models import Competition
 from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
 
 # No kind is a digest unless its reader chose so: who stops the digest changes choices alone.
-DEFAULTS: Final = {kind: Delivery.AT_ONCE for kind in Kind} | {Kind.RUN: Delivery.NONE}
+DEFAULTS: Final = dict.fromkeys(Kind, Delivery.AT_ONCE) | {Kind.RUN: Delivery.NONE}
 KEPT: Final = timedelta(days=180)
 
 
@@ -101,13 +101,11 @@ def preferences_of(user: User, competition: Competition | None) -> dict[Kind, De
 
 
 @transaction.atomic
-def preferences_set(
-    *, user: User, competition: Competition | None, chosen: Mapping[Kind, Delivery | None]
-) -> None:
+def preferences_set(*, user: User, competition: Competition | None, chosen: Mapping[Kind, Delivery | None]) -> None:
     """Record choices for one competition, or for all (None). A choice of None is removed: what is set for all holds, or the default."""
     for kind, delivery in chosen.items():
-        own = {"user": user, "competition": competition, "kind": kind}
+        rows = NotificationPreference.objects
         if delivery is None:
-            NotificationPreference.objects.filter(**own).delete()
+            rows.filter(user=user, competition=competition, kind=kind).delete()
         else:
-            NotificationPreference.objects.update_or_create(**own, defaults={"delivery": delivery})
+            rows.update_or_create(user=user, competition=competition, kind=kind, defaults={"delivery": delivery})

@@ -15,6 +15,7 @@ from competitions.runs.planning import runs_add
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.check_requests import check_cancel, check_request
 from competitions.submissions.models import Submission
+from competitions.submissions.notices import rescoring_notify
 from competitions.submissions.refusals import NothingToRun
 from competitions.submissions.states import HELD, Kind, State
 from competitions.teams.models import Team
@@ -95,6 +96,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
     count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
     if submission.checked_at is None:
         check_request(submission=submission, now=now)
+    rescoring_notify(submission=submission, now=now)
     return count
 
 

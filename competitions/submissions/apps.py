@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 from django.apps import AppConfig
 
 
@@ -7,3 +9,9 @@ class SubmissionsConfig(AppConfig):
 
     def ready(self) -> None:
         from competitions.submissions import impact  # noqa: F401  # adds its checks
+        from competitions.submissions.notices import deadlines_notify, submitter_notify
+        from competitions.submissions.signals import submission_settled
+        from core.reconciler import reconciler_step
+
+        submission_settled.connect(submitter_notify, dispatch_uid="submissions.submitter_notify")
+        reconciler_step("deadlines_notified", deadlines_notify, every=timedelta(minutes=1))

@@ -21,6 +21,7 @@ from competitions.submissions import refusals
 from competitions.submissions.check_requests import require_checks_left
 from competitions.submissions.datasets import require_place, tasks_for
 from competitions.submissions.models import FactSheetRevision, Submission
+from competitions.submissions.notices import submission_standing_notify, team_standing_notify
 from competitions.submissions.preflight import contract_of, look
 from competitions.submissions.quota import allowances, require_scoring_errors_left, require_team_storage
 from competitions.submissions.signals import standing_changed, submission_accepted
@@ -186,7 +187,10 @@ def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:
 @transaction.atomic
 def submission_disqualify(*, submission: Submission, reason: str, now: datetime) -> bool:
     """Take a submission off the boards, with the public reason. False when it was off already."""
-    return bool(_disqualify([submission.pk], f"Disqualified submission #{submission.pk}", reason, now))
+    if not _disqualify([submission.pk], f"Disqualified submission #{submission.pk}", reason, now):
+        return False
+    submission_standing_notify(submission=submission, reason=reason[:500])
+    return True
 
 
 @transaction.atomic
@@ -199,6 +203,7 @@ def team_disqualify(*, team: Team, reason: str, now: datetime) -> bool:
     locked.save(update_fields=["disqualified_at", "disqualified_reason"])
     numbers = Submission.objects.filter(team=team).values_list("pk", flat=True)
     _disqualify(list(numbers), f"Disqualified the team {team.name}", reason, now)
+    team_standing_notify(team=team, reason=reason[:500])
     return True
 
 
@@ -222,7 +227,10 @@ def submission_reinstate(*, submission: Submission, now: datetime) -> bool:
     """Undo a disqualification. False when there was none. Raises `TeamDisqualified` while the whole team is."""
     _require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
     rows = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False)
-    return bool(_standing_change(rows, f"Reinstated submission #{submission.pk}.", now, **REINSTATED))
+    if not _standing_change(rows, f"Reinstated submission #{submission.pk}.", now, **REINSTATED):
+        return False
+    submission_standing_notify(submission=submission)
+    return True
 
 
 @transaction.atomic
@@ -235,6 +243,7 @@ def team_reinstate(*, team: Team, now: datetime) -> bool:
     Team.objects.filter(pk=team.pk).update(**REINSTATED)
     rows = Submission.objects.filter(team=team, disqualified_at=at)
     _standing_change(rows, f"Reinstated the team {team.name}.", now, **REINSTATED)
+    team_standing_notify(team=team)
     return True
 
 

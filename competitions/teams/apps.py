@@ -4,3 +4,10 @@ from django.apps import AppConfig
 class TeamsConfig(AppConfig):
     name = "competitions.teams"
     verbose_name = "Teams"
+
+    def ready(self) -> None:
+        from competitions.catalog.announcements import announcement_published, announcement_withdrawn
+        from competitions.teams.notices import announcement_forget, announcement_notify
+
+        announcement_published.connect(announcement_notify, dispatch_uid="teams.announcement_notify")
+        announcement_withdrawn.connect(announcement_forget, dispatch_uid="teams.announcement_forget")

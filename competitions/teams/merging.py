@@ -10,9 +10,10 @@ from django.db import transaction
 from django.db.models import Q
 from django.dispatch import Signal
 
-from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.notifications.models import Kind
+from competitions.notifications.services import notify_person
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, Membership, MergeProposal, OfferState, Team
 from competitions.teams.services import require_captain, require_registration
@@ -39,8 +40,10 @@ def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> Me
     _require_possible(team, other, now)
     if MergeProposal.objects.filter(team__in=(team, other), other__in=(team, other), state=MergeProposal.State.OPEN):
         raise refusals.AlreadyProposed(other.name)
-    mail_after_commit(
-        to=other.captain,
+    notify_person(
+        user=other.captain,
+        kind=Kind.MERGE,
+        competition=team.competition,
         subject=f"The team {team} proposes to merge with {other}",
         text=f"{by}, captain of “{team}”, proposes that the teams merge in “{team.competition}”. “{team}” would keep its name and "
         f"captain; members, submissions and used quota would be those of both. You decide on the Team page.",
@@ -74,8 +77,14 @@ def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
 
 def _answered(team: Team, subject: str, text: str) -> None:
     """Tell the captain who proposed."""
-    path = f"/competitions/{team.competition.slug}/team/"
-    mail_after_commit(to=team.captain, subject=subject, text=f"In “{team.competition}”, {text}", path=path)
+    notify_person(
+        user=team.captain,
+        kind=Kind.MERGE,
+        competition=team.competition,
+        subject=subject,
+        text=f"In “{team.competition}”, {text}",
+        path=f"/competitions/{team.competition.slug}/team/",
+    )
 
 
 @transaction.atomic

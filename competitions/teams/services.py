@@ -9,11 +9,12 @@ from django.db.models import Count, OuterRef, ProtectedError, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.dispatch import Signal
 
-from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import Answers, read_answers
 from competitions.catalog.services import current_rules
+from competitions.notifications.models import Kind
+from competitions.notifications.services import notify_person
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, Membership, Registration, Team
 
@@ -82,7 +83,7 @@ def _checked_answers(competition: Competition, before: Mapping[str, Any], said: 
 def registration_decide(
     *, registration: Registration, approve: bool, by: User, now: datetime, reason: str = ""
 ) -> bool:
-    """An organizer's decision, told to the person by mail with its reason; returns whether it changed anything.
+    """An organizer's decision, told to the person with its reason; returns whether it changed anything.
 
     Whoever is approved has a team at once, unless the rules have changed since they accepted them.
     """
@@ -93,8 +94,10 @@ def registration_decide(
         join_alone(user=registration.user, competition=registration.competition, now=now)
     if changed:
         competition, word = registration.competition, "approved" if approve else "denied"
-        mail_after_commit(
-            to=registration.user,
+        notify_person(
+            user=registration.user,
+            kind=Kind.REGISTRATION,
+            competition=competition,
             subject=f"Your registration for {competition} was {word}",
             text=f"An organizer has {word} your registration for “{competition}”."
             + (f"\n\n{reason}" if reason else ""),
@@ -268,8 +271,10 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     taken = team.memberships.count() + team.invitations.filter(state=Invitation.State.OPEN).count()
     if taken >= team.competition.max_team_size:
         raise refusals.TeamFull(team.competition.max_team_size)
-    mail_after_commit(
-        to=user,
+    notify_person(
+        user=user,
+        kind=Kind.INVITATION,
+        competition=team.competition,
         subject=f"{by} invites you to the team {team}",
         text=f"{by} invites you to the team “{team}” of “{team.competition}”. You join when you accept, within {INVITATION_DAYS} days.",
         path=f"/competitions/{team.competition.slug}/team/",

@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "competitions.resources",
     "competitions.compute",
     "competitions.catalog",
+    "competitions.notifications",
     "competitions.teams",
     "competitions.factsheets",
     "competitions.submissions",

@@ -177,9 +177,9 @@ def test_failures_of_steps_are_counted_for_prometheus(
         raise ValueError("a board that nobody thought of")
 
     settings.METRICS_TOKEN = "scrape-me"
-    use_steps(monkeypatch, boards_filled=broken, captains_notified=lambda *, now: 0)
+    use_steps(monkeypatch, boards_filled=broken, reveals_told=lambda *, now: 0)
     for _ in range(2):
         service.reconcile(now=site.now)
     said = Client().get("/metrics", headers={"Authorization": "Bearer scrape-me"}).content.decode()
     assert 'podium_reconciler_step_failures_total{step="boards_filled"} 2.0' in said
-    assert "captains_notified" not in said
+    assert "reveals_told" not in said

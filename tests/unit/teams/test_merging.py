@@ -12,6 +12,7 @@ from django.urls import reverse
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.picks import pick_add
+from competitions.notifications.mails import notifications_mail
 from competitions.submissions import refusals as submission_refusals
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
@@ -50,13 +51,13 @@ def refused(act: Any, kind: type[Refusal]) -> str:
 
 
 def test_members_submissions_and_rows_of_the_board_become_those_of_the_team_that_proposed(
-    site: Scenario, other: Team, django_capture_on_commit_callbacks: Any
+    site: Scenario, other: Team
 ) -> None:
     site.score(site.submit(), 0.5)
     site.score(site.submit(team=other, key="same"), 0.25)
     site.submit(key="same")
-    with django_capture_on_commit_callbacks(execute=True):
-        proposal = propose(site, other)
+    proposal = propose(site, other)
+    notifications_mail(now=site.now)
     assert mail.outbox[-1].to == [other.captain.email]
     team = merge_accept(proposal=proposal, by=other.captain, now=site.now)
     assert team == site.team
@@ -69,12 +70,10 @@ def test_members_submissions_and_rows_of_the_board_become_those_of_the_team_that
     assert other.merged_into == site.team
 
 
-def test_the_captain_who_proposed_is_told_the_answer(
-    site: Scenario, other: Team, django_capture_on_commit_callbacks: Any
-) -> None:
-    with django_capture_on_commit_callbacks(execute=True):
-        merge_decline(proposal=propose(site, other), by=other.captain, now=site.now)
-        merged(site, other)
+def test_the_captain_who_proposed_is_told_the_answer(site: Scenario, other: Team) -> None:
+    merge_decline(proposal=propose(site, other), by=other.captain, now=site.now)
+    merged(site, other)
+    notifications_mail(now=site.now)
     told = [(one.to, one.subject) for one in mail.outbox if one.to == [site.team.captain.email]]
     captain = [site.team.captain.email]
     assert told == [(captain, f"{other} does not join {site.team}"), (captain, f"{other} has joined {site.team}")]

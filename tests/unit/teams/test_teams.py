@@ -1,16 +1,15 @@
 """Who may take part, with whom, under which version of the rules."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.core.mail import EmailMessage
 from django.db import IntegrityError, transaction
 
-from accounts import mail
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.services import rules_publish
+from competitions.notifications.mails import notifications_mail
 from competitions.teams import refusals, services
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from tests.scenario import Scenario, person
@@ -155,31 +154,17 @@ def test_a_captain_hands_over_before_leaving_and_the_last_member_takes_the_empty
     assert not Team.objects.filter(pk=site.team.pk).exists()
 
 
-def test_decisions_and_invitations_are_told_by_mail_after_the_commit(
-    site: Scenario, mailoutbox: list[EmailMessage], django_capture_on_commit_callbacks: Any
-) -> None:
+def test_decisions_and_invitations_are_told_by_mail(site: Scenario, mailoutbox: list[EmailMessage]) -> None:
     made = services.registration_of(registered(site), site.competition)
     assert made is not None
-    with django_capture_on_commit_callbacks(execute=True):
-        services.registration_decide(registration=made, approve=False, by=site.organizer, now=site.now)
-        invited(site)
-        assert mailoutbox == []
+    services.registration_decide(registration=made, approve=False, by=site.organizer, now=site.now)
+    invited(site)
+    assert mailoutbox == [], "no request mails"
+    notifications_mail(now=site.now)
     denied, invitation = mailoutbox
     assert denied.to == [made.user.email]
     assert "denied" in denied.subject
     assert f"/competitions/{site.competition.slug}/team/" in str(invitation.body)
-
-
-def test_a_mail_server_that_is_away_undoes_nothing(
-    site: Scenario, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
-) -> None:
-    def away(*_: object, **__: object) -> None:
-        raise ConnectionRefusedError("no mail server")
-
-    monkeypatch.setattr(mail, "send_mail", away)
-    with django_capture_on_commit_callbacks(execute=True):
-        invitation, _ = invited(site)
-    assert Invitation.objects.get(pk=invitation.pk).state == Invitation.State.OPEN
 
 
 def test_who_waited_for_approval_is_in_when_the_competition_opens_to_all(site: Scenario) -> None:

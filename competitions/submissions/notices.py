@@ -1,0 +1,126 @@
+"""What people are told of submissions: how theirs ended, what organizers decided, and when a phase ends. Never a score."""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+
+from accounts.models import User
+from competitions.catalog.models import Phase
+from competitions.notifications.models import Kind
+from competitions.notifications.services import notify, was_told
+from competitions.submissions.models import Submission
+from competitions.submissions.states import State
+from competitions.teams.models import Membership, Team
+from competitions.teams.notices import members_of, registered_people
+
+ENDINGS: Final = {State.FINISHED: "is finished", State.FAILED: "has failed"}
+NOTICES: Final = (timedelta(hours=24), timedelta(days=3))  # before the end of a phase, the shortest first
+
+
+def submitter_notify(
+    sender: type[Submission], submission: Submission, now: datetime | None = None, **kwargs: Any
+) -> None:
+    """Receiver of `submission_settled`: tell who sent it in, as long as they are in the team, of each ending once."""
+    ending = ENDINGS.get(State(submission.status))
+    is_the_teams = not submission.is_verification and submission.migrated_from_id is None
+    if ending is None or now is None or submission.finished_at != now or not is_the_teams:
+        return
+    phase = submission.phase
+    notify(
+        people=members_of(submission.team).filter(pk=submission.submitted_by_id),
+        kind=Kind.RUN,
+        competition=phase.competition,
+        event=f"submission-{submission.pk}-{submission.status}",
+        subject=f"Submission #{submission.pk} {ending}",
+        text=f"Your submission #{submission.pk} ({submission.file_name}) to “{phase.name}” of “{phase.competition}” {ending}.",
+        path=f"/submissions/{submission.pk}/",
+    )
+
+
+def rescoring_notify(*, submission: Submission, now: datetime) -> None:
+    """Tell the team that organizers have what it sent in scored again: once a day and phase, however many submissions it are."""
+    if submission.is_verification:
+        return
+    phase, team = submission.phase, submission.team
+    notify(
+        people=members_of(team),
+        kind=Kind.RESCORING,
+        competition=phase.competition,
+        event=f"rescoring-{phase.pk}-{team.pk}-{now:%Y-%m-%d}",
+        subject=f"Submissions to {phase.name} are scored again",
+        text=f"The organizers of “{phase.competition}” have submissions of your team “{team}” to “{phase.name}” scored again. Scores and "
+        "places may change.",
+        path=f"/competitions/{phase.competition.slug}/submissions/?phase={phase.slug}",
+    )
+
+
+def team_standing_notify(*, team: Team, reason: str = "") -> None:
+    """Tell a team that it was disqualified, with the public reason; without one, that it takes part again."""
+    text = f"The organizers of “{team.competition}” have disqualified your team “{team}”: {reason}"
+    if not reason:
+        text = f"Your team “{team}” takes part in “{team.competition}” again: the disqualification was taken back."
+    notify(
+        people=members_of(team),
+        kind=Kind.DISQUALIFICATION,
+        competition=team.competition,
+        subject=f"The team {team} {'was disqualified' if reason else 'takes part again'}",
+        text=text,
+        path=f"/competitions/{team.competition.slug}/team/",
+    )
+
+
+def submission_standing_notify(*, submission: Submission, reason: str = "") -> None:
+    """Tell a team that a submission of theirs was disqualified, with the public reason; without one, that it counts again."""
+    if submission.is_verification:
+        return
+    competition, number = submission.phase.competition, f"#{submission.pk}"
+    text = f"The organizers of “{competition}” have disqualified your team's submission {number}: {reason}"
+    if not reason:
+        text = f"Your team's submission {number} to “{submission.phase.name}” of “{competition}” counts again."
+    notify(
+        people=members_of(submission.team),
+        kind=Kind.DISQUALIFICATION,
+        competition=competition,
+        subject=f"Submission {number} {'was disqualified' if reason else 'counts again'}",
+        text=text,
+        path=f"/submissions/{submission.pk}/",
+    )
+
+
+def deadlines_notify(*, now: datetime) -> int:
+    """For the reconciler: three days and 24 hours before a phase ends, tell everybody who still may submit; returns how many."""
+    soon = Phase.objects.filter(closes_at__gt=now, closes_at__lte=now + max(NOTICES), competition__is_published=True)
+    return sum(_deadline_notify(phase, now) for phase in soon.select_related("competition"))
+
+
+def _deadline_notify(phase: Phase, now: datetime) -> int:
+    """An end that was moved is told again. A phase that is no longer than the notice needs none."""
+    closes_at = phase.closes_at
+    assert closes_at is not None, "the query asks for an end"
+    notice = next(notice for notice in NOTICES if closes_at - now <= notice)
+    event = f"deadline-{phase.pk}-{closes_at:%Y%m%dT%H%M%S}-{notice // timedelta(hours=1)}"
+    if phase.opens_at > closes_at - notice or was_told(event):
+        return 0
+    return notify(
+        people=_who_may_submit(phase),
+        kind=Kind.DEADLINE,
+        competition=phase.competition,
+        event=event,
+        subject=f"{phase.name} of {phase.competition} ends on {closes_at:%Y-%m-%d} at {closes_at:%H:%M} UTC",
+        text=f"“{phase.name}” of “{phase.competition}” takes submissions until {closes_at:%Y-%m-%d %H:%M} UTC.",
+        path=f"/competitions/{phase.competition.slug}/submissions/?phase={phase.slug}",
+    )
+
+
+def _who_may_submit(phase: Phase) -> QuerySet[User]:
+    """The people of the teams that are in the contest and have submissions left."""
+    teams = Team.objects.filter(
+        competition=phase.competition, merged_into=None, disqualified_at=None, is_baseline=False
+    )
+    if phase.max_submissions is not None:
+        charged = Submission.objects.filter(team=OuterRef("pk"), phase=phase, is_charged=True).order_by()
+        used = Subquery(charged.values("team").annotate(number=Count("pk")).values("number"))
+        teams = teams.annotate(used=used).filter(Q(used=None) | Q(used__lt=phase.max_submissions))
+    members = Membership.objects.filter(team__in=teams.order_by().values("pk")).values("user")
+    return registered_people(phase.competition).filter(pk__in=members)

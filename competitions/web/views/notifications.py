@@ -1,0 +1,141 @@
+"""The inbox, what is mailed of it, and the links in mails that stop them."""
+
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.signing import BadSignature
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from accounts.views import person
+from competitions.catalog.models import Competition
+from competitions.notifications.mails import OptOut, opt_out, read_opt_out
+from competitions.notifications.models import Delivery, Kind, Notification
+from competitions.notifications.services import (
+    DEFAULTS,
+    mark_one_read,
+    mark_read,
+    preferences_of,
+    preferences_set,
+    unread_count,
+)
+from competitions.teams.models import Registration
+
+PAGE_ROWS: Final = 30
+
+
+class OlderForm(forms.Form):
+    """Which page of the inbox: what came before this one."""
+
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+
+
+class ReadForm(forms.Form):
+    """The newest notification that the person had been shown."""
+
+    up_to = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+
+
+class PreferencesForm(forms.Form):
+    """One choice for each kind; for one competition also that which is made for all."""
+
+    def __init__(self, *args: Any, user: User, competition: Competition | None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        general, own = preferences_of(user, None), preferences_of(user, competition)
+        for kind in Kind:
+            usual = general.get(kind, DEFAULTS[kind])
+            choices = [("", f"As everywhere ({usual.label.lower()})"), *Delivery.choices]
+            self.fields[kind.value] = forms.ChoiceField(
+                label=kind.label,
+                choices=choices if competition else Delivery.choices,
+                required=competition is None,
+                initial=own.get(kind, "") if competition else usual,
+            )
+
+    @property
+    def chosen(self) -> dict[Kind, Delivery | None]:
+        return {Kind(name): Delivery(value) if value else None for name, value in self.cleaned_data.items()}
+
+
+@login_required
+@require_safe
+def inbox(request: HttpRequest) -> HttpResponse:
+    """What the person was told, newest first."""
+    older = OlderForm(request.GET)
+    before = older.cleaned_data["before"] if older.is_valid() else None
+    rows = Notification.objects.filter(user=person(request)).select_related("competition")
+    if before:
+        rows = rows.filter(pk__lt=before)
+    shown = list(rows[: PAGE_ROWS + 1])
+    context = {
+        "rows": shown[:PAGE_ROWS],
+        "is_newest": not before,
+        "older": shown[PAGE_ROWS - 1].pk if len(shown) > PAGE_ROWS else None,
+        "waiting": unread_count(person(request)),
+    }
+    return render(request, "web/notifications.html", context)
+
+
+@login_required
+@require_safe
+def follow(request: HttpRequest, pk: int) -> HttpResponse:
+    """To the page that a notification is about; it is read then."""
+    notification = get_object_or_404(Notification, pk=pk, user=person(request))
+    mark_one_read(notification=notification, now=timezone.now())
+    return redirect(notification.path)
+
+
+@login_required
+@require_POST
+def read(request: HttpRequest) -> HttpResponse:
+    """Mark everything as read that the page had shown, and what is older."""
+    form = ReadForm(request.POST)
+    if form.is_valid():
+        mark_read(user=person(request), now=timezone.now(), up_to=form.cleaned_data["up_to"])
+    return redirect("web:notifications")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def preferences(request: HttpRequest) -> HttpResponse:
+    """What is mailed, for all competitions or for the one that `?competition=` names."""
+    user = person(request)
+    mine = Competition.objects.filter(pk__in=Registration.objects.filter(user=user).values("competition"))
+    slug = request.GET.get("competition", "")
+    competition = get_object_or_404(mine, slug=slug) if slug else None
+    form = PreferencesForm(request.POST or None, user=user, competition=competition)
+    if request.method == "POST" and form.is_valid():
+        preferences_set(user=user, competition=competition, chosen=form.chosen)
+        messages.success(request, "Saved.")
+        return redirect(request.get_full_path())
+    context = {"form": form, "competition": competition, "competitions": mine.order_by("title")}
+    return render(request, "web/notification_preferences.html", context, status=422 if form.is_bound else 200)
+
+
+@csrf_exempt  # mail programs post here by themselves; the signature says whose mails, and nothing else can be done with it
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop(request: HttpRequest, token: str) -> HttpResponse:
+    """Stop the mails that a signed link names, without signing in. Opening the link changes nothing: scanners of mail open links, too."""
+    wish = _wish(token)
+    if request.method == "POST" and not opt_out(wish=wish):
+        raise Http404
+    context = {
+        "kind": wish.kind,
+        "is_done": request.method == "POST",
+        "choices": reverse("web:notification-preferences"),
+    }
+    return render(request, "web/notifications_stop.html", context)
+
+
+def _wish(token: str) -> OptOut:
+    try:
+        return read_opt_out(token)
+    except BadSignature as error:
+        raise Http404 from error

@@ -1,0 +1,3 @@
+from tests.fixtures import permissions, site, wakeups
+
+__all__ = ["permissions", "site", "wakeups"]

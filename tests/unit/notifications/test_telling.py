@@ -1,0 +1,184 @@
+"""Who is told what: once, in the inbox, and by mail as they chose."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core import mail
+
+from accounts.models import User
+from competitions.catalog.announcements import announcement_save, announcement_withdraw
+from competitions.catalog.models import Announcement
+from competitions.notifications.mails import digests_mail, notifications_mail
+from competitions.notifications.models import Delivery, Kind, Notification
+from competitions.notifications.services import KEPT, notifications_expire, notify, preferences_set
+from competitions.runs.services import submission_rerun
+from competitions.submissions.notices import deadlines_notify
+from competitions.submissions.services import (
+    submission_disqualify,
+    submission_reinstate,
+    team_disqualify,
+    team_reinstate,
+)
+from competitions.teams.models import Membership, Registration
+from core.reconciler import reconcile
+from tests.scenario import Scenario, person
+
+pytestmark = pytest.mark.django_db
+BROKEN = {"outcome": "failed", "reason": "output_invalid", "code": "nan", "detail": "The array 'y_pred' holds NaN."}
+
+
+def told(kind: Kind) -> list[tuple[str, str]]:
+    """Who was told what of this kind, oldest first."""
+    rows = Notification.objects.filter(kind=kind).order_by("pk")
+    return [(row.user.username, row.subject) for row in rows]
+
+
+def tell(site: Scenario, user: User, *, kind: Kind = Kind.DEADLINE, event: str = "", subject: str = "Soon") -> int:
+    people = User.objects.filter(pk=user.pk)
+    return notify(
+        people=people, kind=kind, competition=site.competition, subject=subject, text="Text.", path="/", event=event
+    )
+
+
+def announce(site: Scenario) -> Announcement:
+    row = Announcement(competition=site.competition, title="New data", body="Here.", published_at=site.now)
+    return announcement_save(announcement=row, now=site.now)
+
+
+def test_who_submitted_is_told_of_the_end_once_and_of_no_score(site: Scenario) -> None:
+    mate, member = person(), site.member()
+    Membership.objects.create(team=site.team, user=mate, competition=site.competition, joined_at=site.now)
+    first, second = site.score(site.submit(), 0.987654321), site.answer(site.submit(), BROKEN)
+    ended = [
+        (member.username, f"Submission #{first.pk} is finished"),
+        (member.username, f"Submission #{second.pk} has failed"),
+    ]
+    assert told(Kind.RUN) == ended
+    assert "0.98" not in "".join(Notification.objects.values_list("text", flat=True))
+    submission_rerun(submission=first, actor="organizer", now=site.now)
+    submission_rerun(submission=second, actor="organizer", now=site.now)
+    assert {name for name, _ in told(Kind.RESCORING)} == {member.username, mate.username}
+    assert len(told(Kind.RESCORING)) == 2, "once for the phase, not for each submission"
+    first.refresh_from_db()
+    site.score(first, 0.5)
+    assert told(Kind.RUN) == ended, "it is finished, as before"
+
+
+def test_who_left_the_team_is_told_nothing_of_its_submissions(site: Scenario) -> None:
+    made = site.submit()
+    Membership.objects.filter(user=site.member()).delete()
+    site.score(made, 0.5)
+    assert told(Kind.RUN) == []
+
+
+def test_disqualifications_are_told_with_their_reason_and_so_is_their_end(site: Scenario) -> None:
+    made, name = site.submit(), site.member().username
+    submission_disqualify(submission=made, reason="External data.", now=site.now)
+    submission_disqualify(submission=made, reason="External data.", now=site.now)
+    submission_reinstate(submission=made, now=site.now)
+    team_disqualify(team=site.team, reason="Two accounts.", now=site.now)
+    team_reinstate(team=site.team, now=site.now)
+    assert told(Kind.DISQUALIFICATION) == [
+        (name, f"Submission #{made.pk} was disqualified"),
+        (name, f"Submission #{made.pk} counts again"),
+        (name, f"The team {site.team} was disqualified"),
+        (name, f"The team {site.team} takes part again"),
+    ]
+    texts = " ".join(Notification.objects.values_list("text", flat=True))
+    assert "External data." in texts
+    assert "Two accounts." in texts
+
+
+def test_an_announcement_is_told_to_the_registered_and_leaves_the_inbox_when_it_is_withdrawn(site: Scenario) -> None:
+    denied = site.join()
+    Registration.objects.filter(user=denied.captain).update(state=Registration.State.DENIED)
+    row = announce(site)
+    announcement_save(announcement=row, now=site.now)
+    assert told(Kind.ANNOUNCEMENT) == [(site.member().username, f"{site.competition}: New data")]
+    announcement_withdraw(announcement=row, now=site.now)
+    assert told(Kind.ANNOUNCEMENT) == []
+    assert notifications_mail(now=site.now) == 0, "nor is it mailed any more"
+
+
+def test_deadlines_are_told_twice_to_those_who_still_may_submit(site: Scenario) -> None:
+    used, out, baseline = site.join(), site.join(), site.join(is_baseline=True)
+    site.phase.max_submissions = 1
+    site.phase.save()
+    site.submit(team=used)
+    team_disqualify(team=out, reason="Out.", now=site.now)
+    closes_at = site.phase.closes_at
+    assert closes_at is not None
+    site.phases["test-challenge"].delete()
+    counts = {}
+    for days in (4, 3, 2, 1, 0.5):
+        counts[days] = [deadlines_notify(now=closes_at - timedelta(days=days)) for _ in range(2)]
+    assert counts == {4: [0, 0], 3: [1, 0], 2: [0, 0], 1: [1, 0], 0.5: [0, 0]}
+    assert {name for name, _ in told(Kind.DEADLINE)} == {site.member().username}
+    assert baseline.captain.username not in str(told(Kind.DEADLINE))
+    site.phase.closes_at = closes_at + timedelta(days=7)
+    site.phase.save()
+    assert deadlines_notify(now=closes_at + timedelta(days=4)) == 1, "an end that was moved is told again"
+
+
+def test_a_phase_that_is_shorter_than_the_notice_needs_none(site: Scenario) -> None:
+    site.phases["test-challenge"].delete()
+    site.phase.opens_at, site.phase.closes_at = site.now, site.now + timedelta(days=2)
+    site.phase.save()
+    assert deadlines_notify(now=site.now) == 0
+    assert deadlines_notify(now=site.now + timedelta(days=1)) == 1
+
+
+def test_the_same_event_is_told_once_and_robots_have_no_inbox(site: Scenario) -> None:
+    robot = person(is_robot=True)
+    assert tell(site, robot) == 0
+    for _ in range(2):
+        tell(site, site.member(), event="deadline-1")
+    assert len(told(Kind.DEADLINE)) == 1
+
+
+def test_the_choice_for_a_competition_precedes_that_for_all(site: Scenario) -> None:
+    user = site.member()
+    preferences_set(user=user, competition=None, chosen={Kind.DEADLINE: Delivery.DIGEST})
+    preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: Delivery.NONE})
+    tell(site, user)
+    preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: None})
+    tell(site, user)
+    tell(site, user, kind=Kind.MERGE)
+    tell(site, user, kind=Kind.RUN)
+    deliveries = list(Notification.objects.order_by("pk").values_list("delivery", flat=True))
+    assert deliveries == [Delivery.NONE, Delivery.DIGEST, Delivery.AT_ONCE, Delivery.NONE]
+
+
+def test_the_reconciler_mails_once_what_is_mailed_at_once(site: Scenario) -> None:
+    tell(site, site.member(), subject="Two\nlines")
+    for _ in range(3):
+        reconcile(now=site.now)
+    assert [one.subject for one in mail.outbox] == ["Two lines"]
+
+
+def test_the_digest_comes_once_a_day_with_what_is_unread(site: Scenario) -> None:
+    user = site.member()
+    preferences_set(user=user, competition=None, chosen={Kind.DEADLINE: Delivery.DIGEST})
+    with time_machine.travel(site.now, tick=False):  # noon
+        for name in ("read", "first", "second"):
+            tell(site, user, subject=name)
+    Notification.objects.filter(subject="read").update(read_at=site.now)
+    morning = site.now + timedelta(hours=18)
+    assert notifications_mail(now=site.now) == 0
+    assert digests_mail(now=morning - timedelta(microseconds=1)) == 0
+    assert [digests_mail(now=morning) for _ in range(2)] == [1, 0]
+    (digest,) = mail.outbox
+    assert digest.subject == "Podium: 2 new notifications"
+    assert "first" in digest.body
+    assert "second" in digest.body
+    assert "read\n" not in digest.body
+
+
+def test_what_is_half_a_year_old_goes(site: Scenario) -> None:
+    with time_machine.travel(site.now, tick=False):
+        tell(site, site.member())
+    assert notifications_expire(now=site.now + KEPT - timedelta(seconds=1)) == 0
+    assert notifications_expire(now=site.now + KEPT) == 1
