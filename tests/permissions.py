@@ -19,6 +19,10 @@ from django.utils import timezone
 from competitions.catalog.models import Announcement, Page, PageImage, Series
 from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSALS
+from competitions.notifications.mails import OptOut
+from competitions.notifications.models import Kind as Told
+from competitions.notifications.models import Notification
+from competitions.notifications.services import notify_person
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.storage import store_bytes
@@ -52,6 +56,11 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:brand-sign": ("get", "", {EVERYBODY: 404}),  # there is none
     "web:legal": ("get", "", {EVERYBODY: 404}),
     "web:series": ("get", EVERYBODY, {}),
+    "web:notifications": ("get", SIGNED_IN, {"A": 302}),
+    "web:notification": ("get", "M", {"A": 302, "STOXR": 404}),
+    "web:notifications-read": ("post", SIGNED_IN, {"A": 302}),
+    "web:notification-preferences": ("get", SIGNED_IN, {"A": 302}),
+    "web:notifications-stop": ("post", EVERYBODY, {}),  # the signature says whose
     "web:overview": ("get", EVERYBODY, {}),
     "web:data": ("get", EVERYBODY, {}),
     "web:rules": ("get", EVERYBODY, {}),
@@ -269,6 +278,8 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     page_save(page)
     site.competition.save()
     made = site.submit(kind=Kind.CODE)
+    about = {"competition": site.competition, "subject": "News", "text": "Text.", "path": "/"}
+    notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, **about)
     run = made.runs.get()
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
@@ -298,7 +309,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
-            "page": page.pk, "sha256": "0" * 64,
+            "page": page.pk, "sha256": "0" * 64, "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
 
@@ -367,6 +378,8 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         "web:legal": {"name": "imprint"},
         "api:file": {"name": "starting_kit"},
         "web:image": {"name": "plot.png"},
+        "web:notification": {"pk": arguments["notification"]},
+        "web:notifications-stop": {"token": OptOut(site.member().pk).token},
         "web:public-team": {"key": site.team.key},
         "accounts:token-revoke": {"pk": 0},
     }

@@ -13,6 +13,7 @@ from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboar
 from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
 from competitions.leaderboards.models import Commitment, Entry
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.notifications.models import Notification
 from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunLog, RunOutput
@@ -48,6 +49,7 @@ def sealed(permissions: PermissionSite) -> PermissionSite:
     made = site.score(site.submit(phase=site.sealed), SECRET)
     commit_closed_boards(now=site.now + timedelta(days=365))
     assert Commitment.objects.exists()
+    assert Notification.objects.filter(user=site.member(), subject=f"Submission #{made.pk} is finished").exists()
     return left_by(permissions, made)
 
 
