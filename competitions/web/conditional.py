@@ -12,7 +12,6 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from competitions.catalog.models import Leaderboard
-from competitions.notifications.services import unread_count
 from competitions.web.visit import Visit
 
 # A new release, or another brand, draws the page differently.
@@ -20,16 +19,15 @@ RELEASE: Final = f"{version('podium')}-{hashlib.sha256(repr(settings.BRAND).enco
 
 
 def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
-    """Changes with the board's version, with every setting of the competition, its phases and boards, with who looks and what
-    they have not read, and when one of the dates of these has passed."""
+    """Changes with the board's version, with every setting of the competition, its phases and boards, with who looks, and when one
+    of the dates of these has passed."""
     phases = visited.phases_with_boards
-    unread = unread_count(visited.user) if visited.user.is_authenticated else 0
     rows = [visited.competition, *phases, *(each for phase in phases for each in phase.leaderboards.all())]
     values = [_values(row) for row in rows]
     passed = sum(at <= visited.now for at in _instants(values))
     parts: list[Any] = [
         RELEASE, board.pk, values, passed, visited.own_tabs, replace(visited.facts, worker_seen_at=None), visited.user.pk,
-        visited.is_organizer, unread, request.get_full_path(), request.headers.get("HX-Request"),
+        visited.is_organizer, request.get_full_path(), request.headers.get("HX-Request"),
     ]  # fmt: skip
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 

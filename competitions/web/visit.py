@@ -29,6 +29,7 @@ from competitions.disclosure.readers import Reader, sealed_rights
 from competitions.disclosure.scores import may_know_of, may_see_board
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.notifications.services import unread_notifications
 from competitions.resources.images import image_name
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from competitions.teams.services import team_count
@@ -62,6 +63,7 @@ class Facts:
     is_organizer: bool = False
     sees_sealed: bool = False
     team_count: int = 0
+    unread: int = 0  # notifications that this person has not read
     worker_seen_at: datetime | None = None  # when a compute worker of the competition's queue was last heard of
 
 
@@ -210,6 +212,7 @@ def _annotations(user: User | AnonymousUser) -> dict[str, Any]:
             "place_due_at": Subquery(place.values("due_at")[:1]),
             "is_organizer": Exists(organizer),
             "sees_sealed": Exists(sealed_rights(user).filter(competition=OuterRef("pk"))),
+            "unread": unread_notifications(user),
             "worker_seen_at": Subquery(workers.values("last_seen_at")[:1]),
         }
     return facts

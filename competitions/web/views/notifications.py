@@ -78,7 +78,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "rows": shown[:PAGE_ROWS],
         "is_newest": not before,
         "older": shown[PAGE_ROWS - 1].pk if len(shown) > PAGE_ROWS else None,
-        "waiting": unread_count(person(request)),
+        "has_unread": unread_count(person(request)) > 0,
     }
     return render(request, "web/notifications.html", context)
 

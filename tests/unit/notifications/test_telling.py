@@ -59,11 +59,11 @@ def test_who_submitted_is_told_of_the_end_once_and_of_no_score(site: Scenario) -
     assert told(Kind.RUN) == ended
     assert "0.98" not in "".join(Notification.objects.values_list("text", flat=True))
     submission_rerun(submission=first, actor="organizer", now=site.now)
+    first.refresh_from_db()
+    site.score(first, 0.5)
     submission_rerun(submission=second, actor="organizer", now=site.now)
     assert {name for name, _ in told(Kind.RESCORING)} == {member.username, mate.username}
     assert len(told(Kind.RESCORING)) == 2, "once for the phase, not for each submission"
-    first.refresh_from_db()
-    site.score(first, 0.5)
     assert told(Kind.RUN) == ended, "it is finished, as before"
 
 
