@@ -278,8 +278,8 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     page_save(page)
     site.competition.save()
     made = site.submit(kind=Kind.CODE)
-    about = {"competition": site.competition, "subject": "News", "text": "Text.", "path": "/"}
-    notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, **about)
+    told = {"subject": "News", "text": "Text.", "path": "/"}
+    notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **told)
     run = made.runs.get()
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
