@@ -42,7 +42,7 @@ from competitions.catalog.models.sections.intake import TEXT_FILES
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.tags import tags_set
-from competitions.catalog.texts.images import image_request
+from competitions.catalog.texts.images import image_import
 from competitions.catalog.texts.pages import address_of
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
@@ -188,7 +188,7 @@ class Maker:
 
     def _images(self, competition: Competition, now: datetime) -> None:
         images = self.reader.usable_images.files
-        ask = partial(image_request, competition=competition, now=now)
+        ask = partial(image_import, competition=competition, now=now)
         for place in (ImageUpload.Place.LOGO, ImageUpload.Place.COVER):
             shown = getattr(self.reader.usable_images, place)
             if shown is None:

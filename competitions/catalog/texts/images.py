@@ -1,6 +1,7 @@
 """Images of a competition: what organizers upload is written anew in the background, and only that is ever shown."""
 
 import tempfile
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -85,6 +86,7 @@ def _show(competition: Competition, place: str, name: str, image: dict[str, Any]
     if place == ImageUpload.Place.PAGE:
         PageImage.objects.update_or_create(competition=competition, name=name, defaults=image)
     else:  # the field of the competition has the place's name
+        setattr(competition, place, image["file"])
         Competition.objects.filter(pk=competition.pk).update(**{place: image["file"]})
     ImageUpload.objects.filter(competition=competition, place=place, name=name).delete()
 
@@ -115,17 +117,47 @@ IMAGE: Final = jobs.Job(IMAGE_JOB, waiting=waiting_images, perform=image_perform
 
 def _encode(asked: ImageUpload, mine: QuerySet[ImageUpload]) -> str:
     """What is wrong with it; empty: it is shown now."""
-    sizes, lease_s = SIZES[ImageUpload.Place(asked.place)], settings.BACKGROUND_LEASE_S
+    image, fault = _anew(asked.file, asked.place, wanted=partial(_is_wanted, mine))
+    with transaction.atomic():
+        if image and mine.select_for_update().exists():  # else another image took its place meanwhile
+            _show(asked.competition, asked.place, asked.name, image)
+    return fault
+
+
+def _anew(file: StoredFile, place: str, *, wanted: Callable[[], bool]) -> tuple[dict[str, Any], str]:
+    """The image written anew, as the fields of `PageImage`, and what is wrong with it."""
     bounds = Bounds(wall_s=60, cpu_s=60, memory_bytes=settings.CHECK_MEMORY_BYTES)
-    with tempfile.TemporaryDirectory(prefix="image-") as folder, local_copy(asked.file) as path:
-        work = Call(ENCODE, {"source": str(path), "folder": folder, **sizes})
+    every_s = settings.BACKGROUND_LEASE_S / RENEWALS
+    with tempfile.TemporaryDirectory(prefix="image-") as folder, local_copy(file) as path:
+        work = Call(ENCODE, {"source": str(path), "folder": folder, **SIZES[ImageUpload.Place(place)]})
         try:
-            made = run_bounded(work, bounds, wanted=partial(_is_wanted, mine), every_s=lease_s / RENEWALS)
+            made = run_bounded(work, bounds, wanted=wanted, every_s=every_s)
         except OverBounds as error:
-            return f"It took more {error.what} to read than this site gives. Save it smaller."
-        if "fault" not in made:
-            _record(asked, mine, Path(folder), made)
-    return str(made.get("fault", ""))
+            return {}, f"It took more {error.what} to read than this site gives. Save it smaller."
+        if "fault" in made:
+            return {}, str(made["fault"])
+        large = store_path(Path(folder) / "large.webp")
+        small = store_path(Path(folder) / "small.webp") if made["has_small"] else None
+    return {"file": large, "small": small, "width": made["width"], "height": made["height"]}, ""
+
+
+def image_import(
+    *, competition: Competition, place: ImageUpload.Place, file: StoredFile, now: datetime, name: str = ""
+) -> None:
+    """As `image_request`, for background processes: it is written anew here and now, so that what they compare is final.
+
+    One that cannot be shown stands among the images of the workspace, with the reason. Raises `ImagesFull`.
+    """
+    if place == ImageUpload.Place.PAGE:
+        _require_room(competition, file, name)
+    if _shown_at_once(competition, place, file, name):
+        return
+    image, fault = _anew(file, place, wanted=lambda: True)
+    if image:
+        _show(competition, place, name, image)
+        return
+    asked = {"file": file, "fault": fault, "created_at": now}
+    ImageUpload.objects.update_or_create(competition=competition, place=place, name=name, defaults=asked)
 
 
 def _is_wanted(mine: QuerySet[ImageUpload]) -> bool:
@@ -134,12 +166,3 @@ def _is_wanted(mine: QuerySet[ImageUpload]) -> bool:
     return row is not None and row.claim_id is not None and renew(
         mine.all(), row.claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S
     )  # fmt: skip
-
-
-def _record(asked: ImageUpload, mine: QuerySet[ImageUpload], folder: Path, made: dict[str, Any]) -> None:
-    large = store_path(folder / "large.webp")
-    small = store_path(folder / "small.webp") if made["has_small"] else None
-    with transaction.atomic():
-        if mine.select_for_update().exists():  # else another image took its place meanwhile
-            image = {"file": large, "small": small, "width": made["width"], "height": made["height"]}
-            _show(asked.competition, asked.place, asked.name, image)
