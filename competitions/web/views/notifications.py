@@ -29,6 +29,7 @@ from competitions.notifications.services import (
 from competitions.teams.models import Registration
 
 PAGE_ROWS: Final = 30
+AS_EVERYWHERE: Final = "as_everywhere"
 
 
 class OlderForm(forms.Form):
@@ -51,17 +52,16 @@ class PreferencesForm(forms.Form):
         general, own = preferences_of(user, None), preferences_of(user, competition)
         for kind in Kind:
             usual = general.get(kind, DEFAULTS[kind])
-            choices = [("", f"As everywhere ({usual.label.lower()})"), *Delivery.choices]
+            choices = [(AS_EVERYWHERE, f"As everywhere ({usual.label.lower()})"), *Delivery.choices]
             self.fields[kind.value] = forms.ChoiceField(
                 label=kind.label,
                 choices=choices if competition else Delivery.choices,
-                required=competition is None,
-                initial=own.get(kind, "") if competition else usual,
+                initial=own.get(kind, AS_EVERYWHERE) if competition else usual,
             )
 
     @property
     def chosen(self) -> dict[Kind, Delivery | None]:
-        return {Kind(name): Delivery(value) if value else None for name, value in self.cleaned_data.items()}
+        return {Kind(name): Delivery(value) if value in Delivery else None for name, value in self.cleaned_data.items()}
 
 
 @login_required

@@ -80,7 +80,7 @@ def test_choices_are_made_for_all_competitions_and_for_one(site: Scenario, membe
     assert set(preferences_of(user, None).values()) == {Delivery.DIGEST}
     own = f"{url}?competition={site.competition.slug}"
     assert "As everywhere (daily digest)" in member.get(own).content.decode()
-    member.post(own, {Kind.MERGE.value: "none"})
+    member.post(own, dict.fromkeys(Kind.values, "as_everywhere") | {Kind.MERGE.value: "none"})
     assert preferences_of(user, site.competition) == {Kind.MERGE: Delivery.NONE}
     wrong = member.post(url, fields | {Kind.MERGE.value: "by pigeon"})
     assert wrong.status_code == 422

@@ -12,9 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from competitions.catalog.models import CompetitionOrganizer
+from competitions.notifications.mails import notifications_mail
 from competitions.teams.models import Registration, RegistrationQuestion, Team
 from competitions.teams.services import register
-from tests.background import run_background
 from tests.permissions import body_of, client_of
 from tests.scenario import Scenario, person, scenario
 
@@ -103,9 +103,7 @@ def test_a_teams_page_has_its_people_with_what_they_answered(site: Scenario, org
         assert words in text, words
 
 
-def test_registrations_are_decided_with_a_reason_that_the_mail_says(
-    site: Scenario, organizer: Client, django_capture_on_commit_callbacks: Any
-) -> None:
+def test_registrations_are_decided_with_a_reason_that_the_mail_says(site: Scenario, organizer: Client) -> None:
     site.competition.registration_policy = "approval"
     site.competition.save()
     guests = [person() for _ in range(3)]
@@ -113,8 +111,7 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(
     assert "3 people wait" in text_of(site, organizer, "")
     ticked = [row.pk for row in rows[:2]]
     assert "Give the reason" in posted(site, organizer, "registrations/", action="deny", registration=ticked)
-    with django_capture_on_commit_callbacks(execute=True):
-        shown = posted(site, organizer, "registrations/", action="deny", registration=ticked, reason="Students only")
+    shown = posted(site, organizer, "registrations/", action="deny", registration=ticked, reason="Students only")
     assert "2 of 2 denied" in shown
     assert "1 of 1 approved" in posted(
         site, organizer, "registrations/", action="approve", registration=[rows[2].pk], reason=""
@@ -122,7 +119,7 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(
     assert [row.state for row in Registration.objects.filter(user__in=guests).order_by("pk")] == ["denied"] * 2 + [
         "approved"
     ]
-    run_background()
+    notifications_mail(now=site.now)
     denial = next(one for one in mail.outbox if one.to == [guests[0].email])
     assert "Students only" in denial.body
     assert "Students only" in text_of(site, organizer, "registrations/", state="denied")
