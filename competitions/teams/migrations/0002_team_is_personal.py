@@ -4,15 +4,18 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('teams', '0001_initial'),
+        ("teams", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='team',
-            name='is_personal',
-            field=models.BooleanField(default=False, editable=False, help_text='Made when its person joined; it has one member and goes when they join another.'),
+            model_name="team",
+            name="is_personal",
+            field=models.BooleanField(
+                default=False,
+                editable=False,
+                help_text="Made when its person joined; it has one member and goes when they join another.",
+            ),
         ),
     ]
