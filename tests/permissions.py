@@ -16,7 +16,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from competitions.catalog.models import PageImage, Series
+from competitions.catalog.models import Announcement, Page, PageImage, Series
+from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSALS
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
@@ -32,6 +33,14 @@ from tests.scenario import Scenario, person, scenario
 EVERYBODY = "ASMTOXR"
 SIGNED_IN = "SMTOXR"
 
+# Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
+WORKSPACE_GET = (
+    "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
+    "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
+    "phase", "boards", "board", "board-new", "data",
+)  # fmt: skip
+WORKSPACE_POST = ("organizers", "visibility")
+
 # URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
 # 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
 PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
@@ -46,10 +55,12 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:overview": ("get", EVERYBODY, {}),
     "web:data": ("get", EVERYBODY, {}),
     "web:rules": ("get", EVERYBODY, {}),
+    "web:page": ("get", EVERYBODY, {}),
     "web:leaderboard": ("get", EVERYBODY, {}),
     "web:history": ("get", EVERYBODY, {}),
     "web:leaderboard-csv": ("get", EVERYBODY, {}),
     "web:logo": ("get", EVERYBODY, {}),
+    "web:cover": ("get", EVERYBODY, {}),
     "web:image": ("get", EVERYBODY, {}),
     "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
     "web:join": ("post", "SMTOXR", {"A": 302}),
@@ -88,8 +99,11 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-unpick": ("post", "", {"A": 302, "OR": 403, "M": 409, "STX": 404}),
     "web:submission-fact-sheet": ("get", "MOR", {"A": 302, "STX": 404}),
     "organize:start": ("get", SIGNED_IN, {"A": 302}),
-    "organize:overview": ("get", "OR", {"A": 302, "SMTX": 404}),
-    "organize:submissions": ("get", "OR", {"A": 302, "SMTX": 404}),
+    **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in WORKSPACE_GET},
+    **{f"organize:{name}": ("post", "", {"A": 302, "SMTXOR": 404}) for name in WORKSPACE_POST},  # no such action
+    **{f"organize:{name}": ("post", "OR", {"A": 302, "SMTX": 404}) for name in ("page-act", "image-delete")},
+    "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
+    "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
     **{
@@ -249,14 +263,17 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     phase = site.phase
     phase.starting_kit = phase.tasks.get().scoring_program
     phase.save()
-    site.competition.logo = store_bytes(png_of())
+    site.competition.logo = site.competition.cover = store_bytes(png_of())
     PageImage.objects.create(competition=site.competition, name="plot.png", file=store_bytes(png_of()))
+    page = Page(competition=site.competition, tab=Page.Tab.OWN, title="How to", body="Begin here.")
+    page_save(page)
     site.competition.save()
     made = site.submit(kind=Kind.CODE)
     run = made.runs.get()
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
     draft = draft_begin(owner=site.organizer, start=CompetitionDraft.Start.CODE, now=site.now)
+    news = Announcement.objects.create(competition=site.competition, title="News", body="Read.", published_at=site.now)
     lane = Lane.objects.create(leaderboard=phase.leaderboard)
     place = Place.objects.create(
         lane=lane,
@@ -280,8 +297,8 @@ def make_permission_site(site: Scenario) -> PermissionSite:
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
-            "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
-            "sha256": "0" * 64,
+            "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
+            "page": page.pk, "sha256": "0" * 64,
         },
     )  # fmt: skip
 
@@ -305,6 +322,11 @@ BY_COMPETITION = (
 )  # fmt: skip
 
 
+DRAFT_PAGES = (
+    "draft", "step", "trial", "build-status", "review", "file-status", "preview", "detach", "discard", "attach", "build", "publish",
+)  # fmt: skip
+
+
 BY_PHASE = (
     "codabench:can-make-submission", "codabench:phase-board", "codabench:migrate", "codabench:rerun-phase",
     "codabench:phase",
@@ -320,7 +342,7 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """What stands in this one address otherwise than in most."""
     site, arguments = permissions.site, permissions.arguments
     kit = site.phase.starting_kit
-    if name.startswith("organize:") and name not in ("organize:overview", "organize:submissions"):
+    if name.startswith("organize:") and name.removeprefix("organize:") in DRAFT_PAGES:
         return {"key": arguments["draft"], "slug": "program"}
     if ":merge-" in name:
         return {"key": arguments["merge"]}
@@ -332,6 +354,11 @@ def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         **{name: {"key": arguments["upload"]} for name in ("api:upload", "codabench:upload-completed")},
         **{name: {"pk": arguments.get("entry", 0)} for name in ("web:entry", "web:entry-details")},
         **{name: {"key": kit.key if kit else None} for name in ("codabench:dataset", "dataset-download")},
+        **{f"organize:{name}": {"pk": arguments["page"], "action": "up"} for name in ("page", "page-act")},
+        **{f"organize:{name}": {"pk": site.phase.pk} for name in ("phase", "phase-delete", "board-new")},
+        "organize:file": {"owner": "phase", "pk": site.phase.pk, "name": "starting_kit"},
+        "organize:board": {"pk": site.phase.leaderboard.pk},
+        "web:page": {"page_slug": "how-to"},
         "codabench:board": {"pk": site.phase.leaderboard.pk},
         "codabench:participant": {"pk": site.competition.registrations.earliest("pk").pk},
         "codabench:queue": {"pk": site.queue.pk},

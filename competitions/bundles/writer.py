@@ -93,7 +93,7 @@ class BundleWriter:
             "version": 2,
             **{name: getattr(one, name) for name in SAME_FIELDS},
             "description": one.subtitle,
-            **({"image": self._logo(one.logo)} if one.logo else {}),
+            **({"image": self._picture("logo", one.logo)} if one.logo else {}),
             "terms": self._rules(),
             "registration_auto_approve": one.registration_policy == one.RegistrationPolicy.OPEN,
             **({"reward": one.reward} if one.reward else {}),
@@ -110,15 +110,17 @@ class BundleWriter:
         one = self.competition
         questions = [{name: getattr(question, name) for name in ASKED} for question in one.registration_questions.all()]
         extra = {
-            "host": one.host, "max_team_size": one.max_team_size, "registration_closes": _instant(one.registration_closes_at),
+            "host": one.host, "cover": self._picture("cover", one.cover) if one.cover else None, "tags": one.tags,
+            "max_team_size": one.max_team_size,
+            "registration_closes": _instant(one.registration_closes_at),
             "merges_close": _instant(one.merges_close_at), "registration_questions": questions,
             "fact_sheet": _facts(self.competition, None), "images": list(self._images()),
         }  # fmt: skip
         return {key: value for key, value in extra.items() if value}
 
-    def _logo(self, logo: StoredFile) -> str:
-        name = f"logo{_suffix(logo)}"
-        self.stored[name] = logo
+    def _picture(self, kind: str, picture: StoredFile) -> str:
+        name = f"{kind}{_suffix(picture)}"
+        self.stored[name] = picture
         return name
 
     def _images(self) -> Iterator[dict[str, str]]:

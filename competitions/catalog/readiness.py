@@ -140,7 +140,8 @@ def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
 @readiness_check
 def images_of_pages_are_there(competition: Competition) -> Iterator[ReadinessWarning]:
     with_images = competition.pages.filter(Q(body__contains="![") | Q(body__icontains="<img"))
-    names = {image.name for image in competition.images.all()} if with_images else set()
+    names = set(competition.images.values_list("name", flat=True)) if with_images else set()
+    names |= set(competition.image_uploads.filter(fault="").values_list("name", flat=True)) if with_images else set()
     for page in with_images:
         missing = [source for source in image_sources(page.body) if image_name(source) not in names]
         if missing:

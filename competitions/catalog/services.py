@@ -48,6 +48,12 @@ def competition_publish(competition: Competition) -> None:
     competition.save(update_fields=["is_published", "is_trial"])
 
 
+def competition_withdraw(competition: Competition) -> None:
+    """Show it to its organizers alone; what teams sent in stays, and what runs goes on."""
+    competition.is_published = False
+    competition.save(update_fields=["is_published"])
+
+
 class NotSealed(Conflict):
     code = "not_sealed"
 

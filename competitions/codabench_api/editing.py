@@ -211,5 +211,5 @@ def _pages_replace(competition: Competition, pages: list[Mapping[str, Any]]) -> 
         old = before.get(title)
         Page.objects.create(
             competition=competition, title=title, body=str(sent.get("content") or ""), index=index,
-            tab=old.tab if old else Page.Tab.OVERVIEW, format=old.format if old else Format.MIXED,
+            tab=old.tab if old else Page.Tab.OVERVIEW, slug=old.slug if old else "", format=old.format if old else Format.MIXED,
         )  # fmt: skip

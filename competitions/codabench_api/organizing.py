@@ -19,7 +19,7 @@ from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
-from competitions.catalog.services import competition_publish
+from competitions.catalog.services import competition_publish, competition_withdraw
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import ManagedInAdmin
@@ -156,7 +156,9 @@ class ParticipantView(RobotView):
         registration, status = self._registration(pk), self.word("status")
         if status not in ("approved", "denied"):
             raise BadForm(f"`status` must be approved or denied, not {status[:40]!r}.")
-        registration_decide(registration=registration, approve=status == "approved", by=self.person())
+        registration_decide(
+            registration=registration, approve=status == "approved", by=self.person(), now=timezone.now()
+        )
         return Response(participant_shape(self._registration(pk)))
 
     put = patch
@@ -180,8 +182,7 @@ class TogglePublish(RobotView):
         if not competition.is_published:
             competition_publish(competition)
         else:
-            competition.is_published = False
-            competition.save(update_fields=["is_published"])
+            competition_withdraw(competition)
         return Response({"published": competition.is_published})
 
 

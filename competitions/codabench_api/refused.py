@@ -65,19 +65,19 @@ REFUSALS: Final = (
     ),
     Refusal(
         "participants/send_email/", "participant-mail",
-        "Programs send no mail to people. Write an announcement in the admin, which all participants see.",
+        "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
     ),
     Refusal(
         "participants/<int:pk>/send_email/", "one-participant-mail",
-        "Programs send no mail to people. Write an announcement in the admin, which all participants see.",
+        "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
     ),
     Refusal(
         "competitions/<int:pk>/email_all_participants/", "mail-all",
-        "Programs send no mail to people. Write an announcement in the admin, which all participants see.",
+        "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
     ),
     Refusal(
         "competitions/<int:pk>/update_images/", "update-images",
-        "A logo is changed in the admin, on the competition's page.",
+        "A logo is changed in the organizer's workspace, under Settings.",
     ),
     Refusal(
         "competitions/front_page/", "front-page",

@@ -1,11 +1,10 @@
 """Boards and their columns, for organizers."""
 
-from collections.abc import Callable, Collection
-from typing import Any, ClassVar, Final
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -13,8 +12,8 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
-from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.disclosure.readers import Reader, reader_of
+from competitions.leaderboards.forms import ColumnForm, ColumnFormSet, seal_fault
 from competitions.leaderboards.growing import admin as growing_admin  # noqa: F401  # registers its page
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import BoardScore, ScoredSubmission
@@ -35,70 +34,17 @@ class LeaderboardForm(forms.ModelForm[Leaderboard]):
         if not self.instance.pk:
             return cleaned
         stored = Leaderboard.objects.select_related("phase").get(pk=self.instance.pk)
-        if not stored.scores.exists() and not stored.sealed_keys.exists():
-            return cleaned
-        if stored.is_sealed and cleaned.get("visibility") != stored.visibility:
-            self.add_error(
-                "visibility", "This board has sealed scores. To show them, use the action Reveal in the list of phases."
-            )
-        if cleaned.get("phase") != stored.phase:
+        if fault := seal_fault(stored, cleaned.get("visibility")):
+            self.add_error("visibility", fault)
+        has_scores = stored.scores.exists() or stored.sealed_keys.exists()
+        if has_scores and cleaned.get("phase") != stored.phase:
             self.add_error("phase", f"This board has scores of “{stored.phase}”, so it stays there.")
         return cleaned
 
 
-class ColumnFormSet(forms.BaseInlineFormSet[Column, Leaderboard, forms.ModelForm[Column]]):
-    """Refuses what would show a sealed score: its key on an open board, and a sealed column without its key."""
-
-    def clean(self) -> None:
-        super().clean()
-        board = self.instance
-        if not board.phase_id or board.phase.revealed_at is not None:
-            return
-        self._keep_sealed_columns(board)
-        if board.is_set_sealed:
-            self._refuse(
-                _open_keys(board), "The score {key!r} is on an open board of this phase, too. Give it a key of its own."
-            )
-            return
-        on_tasks = keys_under_seal_on(board.phase.tasks.all(), phase=board.phase)
-        self._refuse(keys_under_seal(board.phase, besides=board.pk), SEALED_HERE)
-        self._refuse(
-            on_tasks, "Another phase keeps the score {key!r} sealed on the same task; here everybody would see it."
-        )
-
-    def _refuse(self, keys: Collection[str], text: str) -> None:
-        """An error at each column that shows one of these scores."""
-        for form in self.forms:
-            values = getattr(form, "cleaned_data", {})
-            if values.get("key") in keys and values.get("kind") == Column.Kind.SCORE and form not in self.deleted_forms:
-                form.add_error("key", text.format(key=values["key"]))
-
-    def _keep_sealed_columns(self, board: Leaderboard) -> None:
-        """A column whose scores are under seal stays as it is: its board would say less than what was scored."""
-        recorded = set(board.sealed_keys.values_list("key", flat=True)) if board.pk else set()
-        for form in self.initial_forms:
-            before, values = form.initial.get("key"), getattr(form, "cleaned_data", {})
-            is_gone = form in self.deleted_forms or (values.get("key"), values.get("kind")) != (
-                before,
-                form.initial.get("kind"),
-            )
-            if before in recorded and form.initial.get("kind") == Column.Kind.SCORE and is_gone:
-                raise forms.ValidationError(
-                    f"The column {before!r} has sealed scores: it keeps its key and stays on the board until the reveal."
-                )
-
-
-SEALED_HERE: Final = "The score {key!r} is sealed in this phase until the reveal; here everybody would see it."
-
-
-def _open_keys(board: Leaderboard) -> set[str]:
-    """Keys of the scores that the other boards of the phase show to everybody."""
-    others = Leaderboard.objects.filter(phase=board.phase_id).exclude(pk=board.pk).select_related("phase")
-    return {key for other in others.prefetch_related("columns") if not other.is_set_sealed for key in other.score_keys}
-
-
 class ColumnInline(OwnCompetitions, admin.StackedInline[Column, Leaderboard]):
     model = Column
+    form = ColumnForm
     formset = ColumnFormSet
     competition_path = "leaderboard__phase__competition"
     extra = 0
@@ -106,7 +52,6 @@ class ColumnInline(OwnCompetitions, admin.StackedInline[Column, Leaderboard]):
         ("title", "unit", "index"), ("kind", "key"), ("sorting", "precision"), ("is_primary", "rank_by_shown", "is_hidden"),
         ("computation", "sources"), "spread_key",
     ]  # fmt: skip
-    formfield_overrides: ClassVar[Any] = {models.JSONField: {"widget": forms.TextInput(attrs={"size": 40})}}
 
 
 @admin.register(Leaderboard)

@@ -10,9 +10,11 @@ class OrganizeConfig(AppConfig):
         from competitions.organize.building.jobs import BUILD
         from competitions.organize.files import RECOGNITION
         from competitions.organize.workspace.days import count_days
+        from competitions.organize.workspace.mails import ORGANIZERS_MAIL
         from core.background import jobs
         from core.reconciler import reconciler_step
 
         jobs.register(RECOGNITION)
         jobs.register(BUILD)
+        jobs.register(ORGANIZERS_MAIL)
         reconciler_step("days_counted", count_days, every=timedelta(minutes=1))

@@ -6,9 +6,10 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Phase
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
+from competitions.teams.models import Team
 from core.background.rows import ClaimedRow
 
 
@@ -168,3 +169,35 @@ class CompetitionDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.competition} on {self.day}"
+
+
+class OrganizersMail(ClaimedRow):
+    """A mail of the organizers to people of their competition; a background process puts it into the outbox."""
+
+    class Audience(models.TextChoices):
+        ALL = "all", "Everybody who is registered"
+        PHASE = "phase", "Teams that submitted to a phase"
+        TEAMS = "teams", "Chosen teams"
+
+    key = models.UUIDField(unique=True, editable=False, help_text="Of the form, so that it is sent once.")
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="organizers_mails")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    audience = models.CharField(max_length=10, choices=Audience)
+    phase = models.ForeignKey(Phase, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    teams = models.ManyToManyField(Team, blank=True, related_name="+")
+    subject = models.CharField(max_length=200)
+    body = models.TextField()
+    created_at = models.DateTimeField()
+    sent_to = models.PositiveIntegerField(null=True, blank=True, help_text="How many people it went to, once it did.")
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(
+                name="organizers_mail_phase_iff_it_is_for_one",
+                condition=Q(audience="phase", phase__isnull=False) | (~Q(audience="phase") & Q(phase=None)),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.subject

@@ -1,5 +1,8 @@
 """What people are told on the way to their competition."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from django.urls import reverse
 
 from core.refusals import Conflict, NotAllowed, Refusal
@@ -101,6 +104,47 @@ class HasSubmissions(Conflict):
         )
 
 
+class StillPublished(Conflict):
+    code = "still_published"
+
+    def __init__(self) -> None:
+        super().__init__("The competition is published. Withdraw it first, then delete it.")
+
+
+class OnRecord(Conflict):
+    code = "on_record"
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        super().__init__(
+            f"The competition is not deleted, because it has what stays on record: {', '.join(kinds)}. Leave it withdrawn."
+        )
+
+
+class NotConfirmed(Refusal):
+    code, http_status = "not_confirmed", 422
+
+    def __init__(self, slug: str) -> None:
+        super().__init__(f"Nothing was deleted: type “{slug}” to confirm that you mean this competition.")
+
+
+class NobodyToMail(Refusal):
+    code, http_status = "nobody_to_mail", 422
+
+    def __init__(self) -> None:
+        super().__init__("This mail would reach nobody. Choose other people.")
+
+
+class TooManyMails(Refusal):
+    code, http_status = "too_many_mails", 429
+
+    def __init__(self, limit: int, next_at: datetime) -> None:
+        super().__init__(
+            f"You have sent {limit} mails within a day, the most that a competition may send. The next one can go out from "
+            f"{next_at:%Y-%m-%d %H:%M} UTC; an announcement is always possible.",
+            next_at=next_at.isoformat(),
+        )
+
+
 class TrialRuns(Conflict):
     code = "trial_runs"
 
@@ -126,12 +170,29 @@ class FilesMissing(Refusal):
 class NothingChosen(Refusal):
     code, http_status = "nothing_chosen", 422
 
-    def __init__(self) -> None:
-        super().__init__("No submission was chosen. Tick those that you mean, then choose what to do.")
+    def __init__(self, what: str = "submission") -> None:
+        super().__init__(f"No {what} was chosen. Tick those that you mean, then choose what to do.")
 
 
 class ReasonMissing(Refusal):
     code, http_status = "reason_missing", 422
 
     def __init__(self) -> None:
-        super().__init__("Give the reason: the team reads it, and it is public.")
+        super().__init__("Give the reason: it is what the people concerned read.")
+
+
+class PhaseHasSubmissions(Conflict):
+    code = "phase_has_submissions"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date.")
+
+
+class FileChangedElsewhere(Conflict):
+    code = "file_changed_elsewhere"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Something changed since you read what the new file does: another version is there, or teams submitted. Your file is kept. "
+            "Read again what it does, then confirm."
+        )

@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from competitions.organize.views import build, draft, start, workspace
+from competitions.organize.views import (
+    announcements,
+    boards,
+    build,
+    data,
+    draft,
+    pages,
+    phases,
+    rules,
+    settings,
+    start,
+    teams,
+    workspace,
+)
 
 app_name = "organize"
 urlpatterns = [
@@ -11,6 +24,34 @@ urlpatterns = [
     path("ask/", start.ask, name="ask"),
     path("competitions/<slug:slug>/", workspace.overview, name="overview"),
     path("competitions/<slug:slug>/submissions/", workspace.submissions, name="submissions"),
+    path("competitions/<slug:slug>/pages/", pages.pages, name="pages"),
+    path("competitions/<slug:slug>/pages/new/", pages.page, name="page-new"),
+    path("competitions/<slug:slug>/pages/<int:pk>/", pages.page, name="page"),
+    path("competitions/<slug:slug>/pages/<int:pk>/<slug:action>/", pages.page_act, name="page-act"),
+    path("competitions/<slug:slug>/phases/", phases.phases, name="phases"),
+    path("competitions/<slug:slug>/phases/new/", phases.phase, name="phase-new"),
+    path("competitions/<slug:slug>/phases/<int:pk>/", phases.phase, name="phase"),
+    path("competitions/<slug:slug>/phases/<int:pk>/delete/", phases.delete, name="phase-delete"),
+    path("competitions/<slug:slug>/boards/", boards.boards, name="boards"),
+    path("competitions/<slug:slug>/boards/<int:pk>/", boards.board, name="board"),
+    path("competitions/<slug:slug>/phases/<int:pk>/boards/new/", boards.new_board, name="board-new"),
+    path("competitions/<slug:slug>/data/", data.data, name="data"),
+    path("competitions/<slug:slug>/data/<slug:owner>/<int:pk>/<slug:name>/", data.file, name="file"),
+    path("competitions/<slug:slug>/rules/", rules.rules, name="rules"),
+    path("competitions/<slug:slug>/images/", pages.images, name="images"),
+    path("competitions/<slug:slug>/images/delete/", pages.image_delete, name="image-delete"),
+    path("competitions/<slug:slug>/teams/", teams.teams, name="teams"),
+    path("competitions/<slug:slug>/teams.csv", teams.teams_csv, name="teams-csv"),
+    path("competitions/<slug:slug>/teams/<uuid:team>/", teams.team, name="team"),
+    path("competitions/<slug:slug>/registrations/", teams.registrations, name="registrations"),
+    path("competitions/<slug:slug>/registrations.csv", teams.registrations_file, name="registrations-csv"),
+    path("competitions/<slug:slug>/announcements/", announcements.announcements, name="announcements"),
+    path("competitions/<slug:slug>/announcements/new/", announcements.announcement, name="announcement-new"),
+    path("competitions/<slug:slug>/announcements/<int:number>/", announcements.announcement, name="announcement"),
+    path("competitions/<slug:slug>/mail/", announcements.mail, name="mail"),
+    path("competitions/<slug:slug>/settings/", settings.settings, name="settings"),
+    path("competitions/<slug:slug>/settings/organizers/", settings.organizers, name="organizers"),
+    path("competitions/<slug:slug>/settings/visibility/", settings.visibility, name="visibility"),
     path("<uuid:key>/", draft.current, name="draft"),
     path("<uuid:key>/trial/", build.trial, name="trial"),
     path("<uuid:key>/trial/build/", build.build, name="build"),

@@ -12,27 +12,25 @@ from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 
 from accounts.models import User
-from competitions.resources.archives import ArchiveLimits, check_directory
+from competitions.resources.archives import check_directory
 from competitions.resources.models import Resource
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
-from competitions.resources.versions import StorageQuotaUsed, require_room, resource_replace, storage_used, uses_of
+from competitions.resources.versions import (
+    RESOURCE_LIMITS,
+    UNPACKED_KINDS,
+    StorageQuotaUsed,
+    require_room,
+    resource_replace,
+    storage_used,
+    uses_of,
+)
 from core.guarded_admin import GuardedAdmin
 from core.numbers import is_number
 from core.refusals import InvalidFile
 
-# What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
-UNPACKED_KINDS: Final = frozenset(
-    {
-        Resource.Kind.SCORING_PROGRAM,
-        Resource.Kind.INGESTION_PROGRAM,
-        Resource.Kind.INPUT_DATA,
-        Resource.Kind.REFERENCE_DATA,
-    }
-)
 EDITED: Final = ["name", "is_public", "shared_with", "upload"]
 SHOWN: Final = ["kind", "file_name", "file", "owner", "key", "replaces"]
-RESOURCE_LIMITS: Final = ArchiveLimits(unpacked_bytes=64 * 1024**3, files=200_000, ratio=1100)
 
 
 class ResourceForm(forms.ModelForm[Resource]):

@@ -1,14 +1,27 @@
 """New versions of programs and data, and how much room an organizer's files take."""
 
 from collections.abc import Callable
+from typing import Final
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Model, Sum
 
 from accounts.models import User
+from competitions.resources.archives import ArchiveLimits
 from competitions.resources.models import Resource, StoredFile, pointers_at
 from core.refusals import Refusal
+
+# What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
+UNPACKED_KINDS: Final = frozenset(
+    {
+        Resource.Kind.SCORING_PROGRAM,
+        Resource.Kind.INGESTION_PROGRAM,
+        Resource.Kind.INPUT_DATA,
+        Resource.Kind.REFERENCE_DATA,
+    }
+)
+RESOURCE_LIMITS: Final = ArchiveLimits(unpacked_bytes=64 * 1024**3, files=200_000, ratio=1100)
 
 
 class StorageQuotaUsed(Refusal):
@@ -37,18 +50,26 @@ def require_room(user: User, wanted: int) -> None:
 
 @transaction.atomic
 def resource_replace(
-    *, resource: Resource, file: StoredFile, file_name: str, may_change: Callable[[Model], bool] = lambda row: True
+    *,
+    resource: Resource,
+    file: StoredFile,
+    file_name: str,
+    owner: User | None = None,
+    may_change: Callable[[Model], bool] = lambda row: True,
 ) -> Resource:
     """Make a new version of a resource: what uses the old one uses the new one from now on; old runs keep their receipts.
 
     `may_change` says of a task or phase whether the person may change it: competitions of others that use a shared resource keep
-    the version that they have. The old version stays, unless its owner deletes it; `replaced_by` leads from it to the new one.
+    the version that they have. An `owner` other than before gets a version that is shared with nobody. The old version stays,
+    unless its owner deletes it; `replaced_by` leads from it to the new one.
     """
+    is_same = owner is None or owner == resource.owner
     fresh = Resource.objects.create(
-        owner=resource.owner, kind=resource.kind, name=resource.name, file=file, file_name=file_name, is_public=resource.is_public,
-        replaces=resource,
+        owner=owner or resource.owner, kind=resource.kind, name=resource.name, file=file, file_name=file_name,
+        is_public=resource.is_public and is_same, replaces=resource,
     )  # fmt: skip
-    fresh.shared_with.set(resource.shared_with.all())
+    if is_same:
+        fresh.shared_with.set(resource.shared_with.all())
     for model, name in _users():
         changed = [row.pk for row in model._base_manager.filter(**{name: resource}) if may_change(row)]
         model._base_manager.filter(pk__in=changed).update(**{name: fresh})

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions, ReadOnly
@@ -55,7 +56,10 @@ class RegistrationAdmin(ReadOnly, OrganizerAdmin):
 
     def _decide(self, request: HttpRequest, queryset: QuerySet[Registration], *, approve: bool) -> None:
         assert isinstance(request.user, User), "the admin lets nobody else in"
-        done = sum(registration_decide(registration=one, approve=approve, by=request.user) for one in queryset)
+        done = sum(
+            registration_decide(registration=one, approve=approve, by=request.user, now=timezone.now())
+            for one in queryset
+        )
         word = "approved" if approve else "denied"
         self.message_user(request, f"{done} of {queryset.count()} {word}; the others were so already.")
 

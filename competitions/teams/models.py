@@ -42,6 +42,7 @@ class Registration(models.Model):
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
+    decided_reason = models.CharField(max_length=500, blank=True, help_text="What the organizer said to the person.")
 
     class Meta:
         ordering = ["-accepted_at"]

@@ -29,9 +29,10 @@ class RegistrationPending(NotAllowed):
 class RegistrationDenied(NotAllowed):
     code = "registration_denied"
 
-    def __init__(self, competition: Competition) -> None:
+    def __init__(self, competition: Competition, reason: str = "") -> None:
+        because = f" with the words “{reason}”" if reason else ""
         super().__init__(
-            f"An organizer has denied your registration for “{competition}”. Write to them if you think this is a mistake."
+            f"An organizer has denied your registration for “{competition}”{because}. Write to them if you think this is a mistake."
         )
 
 

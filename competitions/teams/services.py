@@ -58,7 +58,7 @@ def register(
         defaults={"state": state, "rules_version": rules, "accepted_at": now, "answers": checked},
     )
     if registration.state == Registration.State.DENIED:
-        raise refusals.RegistrationDenied(competition)
+        raise refusals.RegistrationDenied(competition, registration.decided_reason)
     if admitted and registration.state == Registration.State.PENDING:  # nobody has to decide any more
         registration.state = state
         registration.save(update_fields=["state"])
@@ -79,16 +79,25 @@ def _checked_answers(competition: Competition, before: Mapping[str, Any], said: 
 
 
 @transaction.atomic
-def registration_decide(*, registration: Registration, approve: bool, by: User) -> bool:
-    """An organizer's decision, told to the person by mail; returns whether it changed anything."""
-    state = Registration.State.APPROVED if approve else Registration.State.DENIED
-    changed = Registration.objects.filter(pk=registration.pk).exclude(state=state).update(state=state, decided_by=by)
+def registration_decide(
+    *, registration: Registration, approve: bool, by: User, now: datetime, reason: str = ""
+) -> bool:
+    """An organizer's decision, told to the person by mail with its reason; returns whether it changed anything.
+
+    Whoever is approved has a team at once, unless the rules have changed since they accepted them.
+    """
+    state, reason = Registration.State.APPROVED if approve else Registration.State.DENIED, reason.strip()[:500]
+    undecided = Registration.objects.filter(pk=registration.pk).exclude(state=state)
+    changed = undecided.update(state=state, decided_by=by, decided_reason=reason)
+    if changed and approve and registration.rules_version == current_rules(registration.competition):
+        join_alone(user=registration.user, competition=registration.competition, now=now)
     if changed:
         competition, word = registration.competition, "approved" if approve else "denied"
         mail_after_commit(
             to=registration.user,
             subject=f"Your registration for {competition} was {word}",
-            text=f"An organizer has {word} your registration for “{competition}”.",
+            text=f"An organizer has {word} your registration for “{competition}”."
+            + (f"\n\n{reason}" if reason else ""),
             path=f"/competitions/{competition.slug}/{'team' if approve else 'rules'}/",
         )
     return bool(changed)
@@ -106,7 +115,7 @@ def require_registration(*, user: User, competition: Competition) -> Registratio
     if registration.state == Registration.State.PENDING:
         raise refusals.RegistrationPending(competition)
     if registration.state == Registration.State.DENIED:
-        raise refusals.RegistrationDenied(competition)
+        raise refusals.RegistrationDenied(competition, registration.decided_reason)
     rules = current_rules(competition)
     if rules is not None and registration.rules_version.number != rules.number:
         raise refusals.RulesChanged(competition, accepted=registration.rules_version.number, current=rules.number)

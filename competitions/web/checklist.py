@@ -20,36 +20,38 @@ class Step:
     is_later: bool = False
 
     @property
+    def is_for_staff(self) -> bool:
+        """Its page is one of the admin."""
+        return self.url.startswith(reverse("admin:index"))
+
+    @property
     def is_done(self) -> bool:
         return not self.todo and not self.is_later
 
 
-# Title, admin page, and the warnings that belong there. A warning that stands nowhere is shown under "Further".
+# Title, page, and the warnings that belong there. A warning that stands nowhere is shown under "Further".
 STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
-    ("Rules", "admin:catalog_competition_change", frozenset({"no_rules"})),
-    (
-        "Phases",
-        "admin:catalog_phase_{}",
-        frozenset({"no_phase", "accepts_nothing", "quota_zero", "phases_overlap"}),
-    ),
+    ("Rules", "organize:rules", frozenset({"no_rules"})),
+    ("Phases", "organize:phases", frozenset({"no_phase", "accepts_nothing", "quota_zero", "phases_overlap"})),
     (
         "Tasks and data",
-        "admin:catalog_task_{}",
-        frozenset({"no_task", "no_reference", "no_input", "check_is_a_task"}),
+        "organize:data",
+        frozenset({"no_task", "no_reference", "no_input", "no_sample", "check_is_a_task"}),
     ),
     (
         "Leaderboards",
-        "admin:catalog_leaderboard_{}",
+        "organize:boards",
         frozenset(
             {"no_board", "no_column", "no_deciding_column", "no_source", "no_average_rank", "sealed_board_grows"}
         ),
     ),
+    ("Pages", "organize:pages", frozenset({"no_page_image"})),
     (
         "Compute workers",
         "admin:catalog_competition_change",
         frozenset({"no_worker", "no_gpu_worker", "queue_paused", "no_image"}),
     ),
-    ("Published", "admin:catalog_competition_change", frozenset({"not_published"})),
+    ("Published", "organize:settings", frozenset({"not_published"})),
 )
 FURTHER: Final = "Further"
 OF_A_PHASE: Final = ("Tasks and data", "Leaderboards")  # without a phase nothing of theirs can be missing yet
@@ -62,7 +64,7 @@ def checklist(competition: Competition, warnings: Iterable[ReadinessWarning]) ->
     steps = []
     for title, page, codes in STEPS:
         todo = [one for one in left if one.code in codes]
-        url = _url(page, competition, adds=any(one.code == "no_phase" for one in todo))
+        url = _url("organize:phase-new" if any(one.code == "no_phase" for one in todo) else page, competition)
         steps.append(Step(title, url, todo, is_later=no_phase and title in OF_A_PHASE))
         left = [one for one in left if one.code not in codes]
     if left:
@@ -70,8 +72,8 @@ def checklist(competition: Competition, warnings: Iterable[ReadinessWarning]) ->
     return steps
 
 
-def _url(page: str, competition: Competition, *, adds: bool = False) -> str:
-    """The page where a step is done: the competition's own, a list of what it has, or the form of the first one it needs."""
-    if page.endswith("_change"):
-        return reverse(page, args=[competition.pk])
-    return f"{reverse(page.format('add' if adds else 'changelist'))}?competition={competition.pk}"
+def _url(page: str, competition: Competition) -> str:
+    """The page of the workspace where a step is done, or the competition's own in the admin."""
+    if page.startswith("organize:"):
+        return reverse(page, args=[competition.slug])
+    return reverse(page, args=[competition.pk])

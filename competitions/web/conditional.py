@@ -26,8 +26,8 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     values = [_values(row) for row in rows]
     passed = sum(at <= visited.now for at in _instants(values))
     parts: list[Any] = [
-        RELEASE, board.pk, values, passed, replace(visited.facts, worker_seen_at=None), visited.user.pk, visited.is_organizer,
-        request.get_full_path(), request.headers.get("HX-Request"),
+        RELEASE, board.pk, values, passed, visited.own_tabs, replace(visited.facts, worker_seen_at=None), visited.user.pk,
+        visited.is_organizer, request.get_full_path(), request.headers.get("HX-Request"),
     ]  # fmt: skip
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 

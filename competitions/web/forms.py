@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from django import forms
 
+from competitions.catalog.models import TAG_LENGTH
 from competitions.submissions.states import Kind
 from core.refusals import Refusal
 
@@ -40,6 +41,7 @@ class SearchForm(forms.Form):
         label="Order",
         choices=[("", "Newest first"), ("closing", "Closing soon"), ("teams", "Most teams")],
     )
+    tag = forms.CharField(required=False, max_length=TAG_LENGTH, widget=forms.HiddenInput)
 
 
 class TeamNameForm(forms.Form):

@@ -15,7 +15,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, RulesVersion
+from competitions.catalog.models import (
+    Competition,
+    CompetitionOrganizer,
+    Leaderboard,
+    Page,
+    PageImage,
+    Phase,
+    RulesVersion,
+)
 from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_rights
 from competitions.disclosure.scores import may_know_of, may_see_board
@@ -25,6 +33,7 @@ from competitions.resources.images import image_name
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from competitions.teams.services import team_count
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
+from competitions.web.text import ShownImage
 from competitions.winners.services import places_to_answer
 
 
@@ -42,6 +51,7 @@ class Facts:
 
     current_rules: int | None
     has_questions: bool  # submissions come with a fact sheet
+    has_own_tabs: bool  # its organizers added pages to the tabs
     registration_state: str | None = None
     accepted_rules: int | None = None
     team_id: int | None = None
@@ -133,14 +143,23 @@ class Visit:
         return reverse(f"web:{name}", args=[self.competition.slug])
 
     @cached_property
-    def _image_names(self) -> frozenset[str]:
-        return frozenset(self.competition.images.values_list("name", flat=True))
+    def own_tabs(self) -> list[tuple[str, str]]:
+        """Address and title of each tab that the organizers added."""
+        if not self.facts.has_own_tabs:
+            return []
+        return list(self.competition.pages.filter(tab=Page.Tab.OWN).values_list("slug", "title"))
 
-    def image_url(self, source: str) -> str | None:
+    @cached_property
+    def _images(self) -> dict[str, PageImage]:
+        return {image.name: image for image in self.competition.images.all()}
+
+    def image_url(self, source: str) -> ShownImage | None:
         """Where an image of the competition is that a text names by this address; None where there is none."""
-        name = image_name(source)
-        is_known = name is not None and name in self._image_names
-        return reverse("web:image", args=[self.competition.slug, name]) if is_known else None
+        image = self._images.get(image_name(source) or "")
+        if image is None:
+            return None
+        url = reverse("web:image", args=[self.competition.slug, image.name])
+        return ShownImage(url, f"{url}?size=small" if image.small_id else "", image.width, image.height)
 
     @property
     def next_step(self) -> NextStep | None:
@@ -169,6 +188,7 @@ def _annotations(user: User | AnonymousUser) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "current_rules": Subquery(rules.values("number")[:1]),
         "has_questions": Exists(Question.objects.filter(**mine)),
+        "has_own_tabs": Exists(Page.objects.filter(tab=Page.Tab.OWN, **mine)),
         "team_count": team_count(),
     }
     if user.is_authenticated:

@@ -8,12 +8,6 @@ from django.core.exceptions import ImproperlyConfigured
 
 GITHUB, ORCID, OIDC = "github", "orcid", "openid_connect"
 APPS: Final = tuple(f"allauth.socialaccount.providers.{name}" for name in (GITHUB, ORCID, OIDC))
-NAMES: Final = tuple(
-    f"PODIUM_{name}"
-    for name in (
-        "GITHUB_ID", "GITHUB_SECRET", "ORCID_ID", "ORCID_SECRET", "OIDC_ID", "OIDC_SECRET", "OIDC_ISSUER", "OIDC_NAME", "OIDC_SIGN_IN",
-    )
-)  # fmt: skip
 ORIGINS: Final = {GITHUB: "https://github.com", ORCID: "https://orcid.org"}
 
 

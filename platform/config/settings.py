@@ -220,7 +220,10 @@ if HOSTS not in ("everybody", "on_request", "staff"):
     raise ImproperlyConfigured("PODIUM_HOSTS is one of everybody, on_request and staff.")
 # GitHub, ORCID and an OpenID Connect provider, where they are set. An address that a provider confirmed needs no letter.
 # Nobody enters an account by an equal address alone: who has one signs in to it and connects the other site.
-_identity = {name: env.str(name, default="") for name in identity_providers.NAMES}
+_identity = {name: env.str(name, default="") for name in (
+    "PODIUM_GITHUB_ID", "PODIUM_GITHUB_SECRET", "PODIUM_ORCID_ID", "PODIUM_ORCID_SECRET", "PODIUM_OIDC_ID", "PODIUM_OIDC_SECRET",
+    "PODIUM_OIDC_ISSUER", "PODIUM_OIDC_NAME", "PODIUM_OIDC_SIGN_IN",
+)}  # fmt: skip
 SOCIALACCOUNT_PROVIDERS = identity_providers.identity_providers(_identity)
 SOCIALACCOUNT_ADAPTER = "accounts.sign_in.ConnectedAccountAdapter"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 10  # seconds

@@ -5,10 +5,12 @@ Each at 1440 and 390 pixels, light and dark, with empty pages, errors and long t
 
 from __future__ import annotations
 
+import io
 import itertools
 import sys
 import tempfile
 import uuid
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -32,6 +34,33 @@ PAGES: dict[str, tuple[str, str]] = {
     "host-ask": ("sam", "/host/"),
     "workspace": ("olga", "/host/competitions/gap/"),
     "workspace-submissions": ("olga", "/host/competitions/gap/submissions/"),
+    **{
+        f"workspace-{name}": ("olga", f"/host/competitions/gap/{path}")
+        for name, path in {
+            "teams": "teams/",
+            "teams-none": "teams/?team=nobody",
+            "registrations": "registrations/",
+            "announcements": "announcements/",
+            "announcement": "announcements/new/",
+            "mail": "mail/",
+            "settings": "settings/",
+            "pages": "pages/",
+            "page-new": "pages/new/",
+            "page": "pages/1/",
+            "images": "images/",
+            "rules": "rules/",
+            "phases": "phases/",
+            "phase-new": "phases/new/",
+            "phase": "phases/1/",
+            "boards": "boards/",
+            "board": "boards/1/",
+            "data": "data/",
+        }.items()
+    },
+    "workspace-empty-teams": ("olga", "/host/competitions/draft/teams/"),
+    "workspace-empty-announcements": ("olga", "/host/competitions/draft/announcements/"),
+    "workspace-pages-empty": ("olga", "/host/competitions/quiet/pages/"),
+    "own-tab": ("", f"{GAP}/pages/frequent-questions/"),
     "bundles": ("olga", "/organize/bundles/"),
     "series": ("", "/series/graphs/"),
     "rules-with-questions": ("sam", f"{CLUSTER}/rules/"),
@@ -218,8 +247,75 @@ def many_to_cancel(visitor: Visitor) -> None:
     page.get_by_text("This concerns").wait_for()
 
 
+def lower_quota(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/phases/1/")
+    page.get_by_label("In total").fill("1")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("This is what the change does").wait_for()
+
+
+def board_turned_over(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/boards/1/")
+    page.get_by_label("Sorting").first.select_option("desc")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("change their rank").wait_for()
+
+
+def new_rules(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/rules/")
+    page.get_by_label("Rules", exact=True).fill("# Rules\n\n1. Be kind.\n2. Share your code.")
+    page.get_by_role("button", name="Publish").click()
+    page.get_by_text("This is what the change does").wait_for()
+
+
+def new_labels(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/data/")
+    page.locator("summary", has_text="Replace").nth(2).click()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("y.csv", "1")
+    page.locator(".data-slot details[open] input[type=file]").set_input_files(
+        {"name": "labels.zip", "mimeType": "application/zip", "buffer": packed.getvalue()}
+    )
+    page.get_by_text("This is what it does").wait_for()
+
+
+def workspace_team(visitor: Visitor) -> None:
+    visitor.visit("/host/competitions/gap/teams/").get_by_role("link", name="Band Gap Busters").click()
+
+
+def announcement_preview(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/announcements/new/")
+    page.get_by_label("Title").fill("The deadline moves")
+    page.get_by_label("Text").fill(
+        "You have **one more week**.\n\n| Phase | Closes |\n| --- | --- |\n| Final | June 7 |"
+    )
+    page.get_by_role("button", name="Preview").click()
+
+
+def mail_to_confirm(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/mail/")
+    page.get_by_label("Subject").fill("The deadline moves")
+    page.get_by_label("Text").fill("You have one more week.")
+    page.get_by_role("button", name="See to whom it goes").click()
+
+
+def settings_wrong(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/settings/")
+    page.get_by_label("Tags").fill("a,b,c,d,e,f,g,h,i")
+    page.get_by_role("button", name="Save about").click()
+
+
 # Name -> who, and what they do before the picture is taken.
 MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
+    "workspace-phase-impact": ("olga", lower_quota),
+    "workspace-board-impact": ("olga", board_turned_over),
+    "workspace-rules-impact": ("olga", new_rules),
+    "workspace-data-impact": ("olga", new_labels),
+    "workspace-team": ("olga", workspace_team),
+    "workspace-announcement-preview": ("olga", announcement_preview),
+    "workspace-mail-confirm": ("olga", mail_to_confirm),
+    "workspace-settings-wrong": ("olga", settings_wrong),
     "login-wrong": ("", wrong_sign_in),
     "signup-wrong": ("", wrong_sign_up),
     "submit-wrong-file": ("ada", wrong_file),

@@ -219,6 +219,7 @@ def task(place: Place, split: str) -> Task:
 def pages(place: Place) -> None:
     """Texts, an announcement, and files to download."""
     from competitions.catalog.models import Announcement, Page, PageImage
+    from competitions.catalog.tags import tags_set
     from competitions.resources.models import Resource
     from competitions.resources.storage import store_bytes
     from tests.images import png_of
@@ -226,6 +227,7 @@ def pages(place: Place) -> None:
 
     place.competition.logo = store_bytes(png_of(320, 80))
     place.competition.save()
+    tags_set(competition=place.competition, names=["graphs", "quantum chemistry"])
     PageImage.objects.create(
         competition=place.competition, name="learning-curve.png", file=store_bytes(png_of(900, 300))
     )
@@ -233,6 +235,10 @@ def pages(place: Place) -> None:
     Page.objects.create(
         competition=place.competition, tab="data", title="Data", body="`smiles.csv` holds one SMILES for each molecule."
     )
+    Page.objects.create(
+        competition=place.competition, tab="own", slug="frequent-questions", title="Frequent questions",
+        body="May I use other data?\n\nYes, if everybody can get it[^1].\n\n[^1]: See the rules.",
+    )  # fmt: skip
     Announcement.objects.create(
         competition=place.competition, title="Validation data corrected", published_at=place.now - timedelta(hours=5),
         body="Download `data.zip` again; **scores do not change**.",

@@ -13,9 +13,9 @@ from tests.browser.conftest import NewVisitor
 from tests.browser.seeding import METADATA, SCORER, labels, npz, prediction
 from tests.browser.visitor import Visitor
 from tests.bundle_files import LEGACY, changed, packed, write
+from tests.images import png_of
 from tests.scenario import zip_of
 
-FORMAT = '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 40}'
 OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
 SCORED_WITHIN_MS = 45_000
 
@@ -58,10 +58,12 @@ def add_phase(page: Page, url: str) -> None:
     opens = datetime.now(UTC) - timedelta(days=1)
     page.goto(f"{url}/admin/catalog/phase/add/")
     page.locator("#content").get_by_role("link", name="Solubility 2027").click()
-    page.get_by_label("Name").press_sequentially("Final")
+    page.locator("#id_name").press_sequentially("Final")
     page.locator("#id_opens_at_0").fill(f"{opens:%Y-%m-%d}")
     page.locator("#id_opens_at_1").fill("00:00:00")
-    page.get_by_label("Prediction format").fill(FORMAT)
+    page.get_by_label("The official file of a known dataset").check()
+    page.get_by_label("Dataset and split").select_option("lsc-pcqm4mv2 test-dev")
+    page.get_by_label("Rows", exact=True).fill("40")
     page.locator("#id_tasks_from").select_option(label="Solubility")
     page.locator(".selector-add").click()
     expect(page.locator("#id_tasks_to option")).to_have_text("Solubility")
@@ -118,17 +120,17 @@ def test_a_competition_is_made_from_nothing_published_and_scores_its_first_submi
     olga.visit("/competitions/solubility-2027/")
     expect(page.locator(".checklist .todo")).to_have_count(1)
     page.get_by_role("link", name="Change it").click()
-    page.get_by_label("Is published").check()
-    save(page)
+    page.get_by_role("button", name="Publish the competition").click()
+    expect(page.locator(".message.success")).to_contain_text("Everybody sees it now")
     olga.visit("/competitions/solubility-2027/")
     expect(page.locator(".checklist")).to_have_count(0)
 
     sam.join("solubility-2027")
     expect(sam.main).to_contain_text("is waiting for an organizer")
-    page.goto(f"{url}/admin/teams/registration/")
-    row = page.get_by_role("row", name=re.compile("Solubility 2027"))
-    act(page, row.get_by_role("checkbox"), "Approve")
-    expect(row).to_contain_text("registered")
+    olga.visit("/host/competitions/solubility-2027/").get_by_role("link", name="Decide").click()
+    page.get_by_role("checkbox", name="sam").check()
+    page.get_by_role("button", name="Do it").click()
+    expect(page.locator(".message.success")).to_contain_text("1 of 1 approved")
     sam.name_team("solubility-2027", "Samplers")
     submit(sam, "solubility-2027", tmp_path, 0.2)
     sam.visit("/competitions/solubility-2027/leaderboard/")
@@ -256,3 +258,51 @@ def test_a_bundle_is_imported_by_itself_once_it_has_arrived_and_says_what_became
         page.get_by_role("button", name="Import").click()
         expect(page.locator("#bundle")).to_contain_text(words)
     expect(page.locator("#bundle")).to_contain_text("the bundle has no 'no.md'")
+
+
+def test_a_page_is_previewed_while_it_is_typed_and_shows_an_image_that_was_uploaded(new_visitor: NewVisitor) -> None:
+    olga = new_visitor("olga")
+    page = olga.visit("/host/competitions/quiet/images/")
+    page.get_by_label("Image", exact=True).set_input_files(
+        {"name": "a plot.png", "mimeType": "image/png", "buffer": png_of(640, 200)}
+    )
+    page.get_by_role("button", name="Upload").click()
+    expect(olga.main).to_contain_text("It can be shown in a few seconds.")
+    shown = page.locator(".image-list li")
+    expect_after_reloads(page, shown, "640")
+    olga.visit("/host/competitions/quiet/pages/new/")
+    page.get_by_label("Title").fill("How to begin")
+    page.get_by_label("Where it is shown").select_option("own")
+    page.get_by_label("Text", exact=True).fill("A **plot** of $x^2$\n\n![How it falls](<a plot.png>)")
+    preview = page.get_by_label("Preview", exact=True)
+    expect(preview.locator("strong")).to_have_text("plot")
+    expect(preview.get_by_alt_text("How it falls")).to_have_attribute("width", "640")
+    page.get_by_role("button", name="Save").click()
+    expect(olga.main).to_contain_text("was saved")
+    olga.visit("/competitions/quiet/").get_by_role("link", name="How to begin").click()
+    expect(olga.main.locator("math")).to_be_visible()
+
+
+def expect_after_reloads(page: Page, found: Locator, text: str) -> None:
+    """What a background process does, seen by loading the page again."""
+    for _ in range(40):
+        if found.filter(has_text=text).count():
+            return
+        page.wait_for_timeout(250)
+        page.reload()
+    expect(found).to_contain_text(text)
+
+
+def test_new_labels_are_used_once_it_was_read_what_was_scored_with_the_former(new_visitor: NewVisitor) -> None:
+    olga = new_visitor("olga")
+    page = olga.visit("/host/competitions/finals/data/")
+    place = page.locator(".data-slot", has_text="Reference data").first
+    before = place.locator(".digest").inner_text()
+    place.locator("summary", has_text="Replace").click()
+    content = zip_of({"y.npz": npz(y_true=labels("test-dev"))})
+    place.locator("input[type=file]").set_input_files(
+        {"name": "labels.zip", "mimeType": "application/zip", "buffer": content}
+    )
+    expect(olga.main).to_contain_text("scored with the present version")
+    page.get_by_role("link", name="Leave it").click()
+    expect(place.locator(".digest")).to_have_text(before)

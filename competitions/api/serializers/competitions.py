@@ -27,6 +27,8 @@ class PhaseOut(serializers.ModelSerializer[Phase]):
 
 
 class CompetitionOut(serializers.ModelSerializer[Competition]):
+    tags = serializers.ListField(child=serializers.CharField(), read_only=True)
+
     class Meta:
         model = Competition
         fields = [
@@ -35,6 +37,7 @@ class CompetitionOut(serializers.ModelSerializer[Competition]):
             "title",
             "subtitle",
             "host",
+            "tags",
             "registration_policy",
             "max_team_size",
             "registration_closes_at",

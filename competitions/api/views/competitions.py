@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,6 +18,7 @@ from competitions.api.views.base import ApiView
 from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
+from competitions.catalog.tags import clean_tag
 from competitions.resources.downloads import stored_response
 from competitions.submissions.models import Submission
 from competitions.teams import merging, services
@@ -26,15 +27,22 @@ from competitions.teams.refusals import NotRegistered
 
 
 class CompetitionList(ApiView):
-    """Competitions that you can see, newest first."""
+    """Competitions that you can see, newest first; of one tag with `tag`."""
 
     serializer_class = s.CompetitionOut
     pagination_class = IdCursorPagination
     queryset = Competition.objects.none()
 
-    @extend_schema(operation_id="competitions_list", responses=s.CompetitionOut(many=True))
+    @extend_schema(
+        operation_id="competitions_list",
+        responses=s.CompetitionOut(many=True),
+        parameters=[OpenApiParameter("tag", str)],
+    )
     def get(self, request: Request) -> Response:
-        page = self.paginate_queryset(Competition.objects.visible_to(request.user))
+        seen = Competition.objects.visible_to(request.user)
+        if tag := clean_tag(request.query_params.get("tag", "")):
+            seen = seen.tagged(tag)
+        page = self.paginate_queryset(seen)
         return self.get_paginated_response(s.CompetitionOut(page, many=True).data)
 
 

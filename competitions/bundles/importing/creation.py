@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain, count
 from typing import Any
 
@@ -27,12 +28,24 @@ from competitions.bundles.reading.schema import (
     PhaseSpec,
     TaskSpec,
 )
-from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, PageImage, Phase, Task
+from competitions.catalog.models import (
+    Competition,
+    CompetitionOrganizer,
+    Format,
+    ImageUpload,
+    Page,
+    PageImage,
+    Phase,
+    Task,
+)
 from competitions.catalog.models.sections.intake import TEXT_FILES
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.services import current_rules, rules_publish, same_text
+from competitions.catalog.tags import tags_set
+from competitions.catalog.texts.images import image_import
+from competitions.catalog.texts.pages import address_of
 from competitions.factsheets.models import Question
-from competitions.resources.models import Resource, StoredFile
+from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
 
 MAX_SUBTITLE = 256
@@ -71,14 +84,15 @@ class Maker:
             registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
             max_team_size=spec.podium.max_team_size, queue=self.references.queue, reward=spec.reward or "",
             registration_closes_at=spec.podium.registration_closes, merges_close_at=spec.podium.merges_close,
-            contact_email=spec.contact_email or "", logo=self._logo(),
+            contact_email=spec.contact_email or "",
             **{name: getattr(spec, name) for name in SAME_FIELDS},
         )  # fmt: skip
+        tags_set(competition=competition, names=spec.podium.tags)
         if live is None:
             CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
         self._rules(competition, now)
         self._pages(competition)
-        self._images(competition)
+        self._images(competition, now)
         self._questions(competition)
         self._fact_sheet(competition)
         self._phases(competition, self._tasks(competition))
@@ -168,19 +182,24 @@ class Maker:
             page = before.take(spec.title, Page(competition=competition, title=spec.title))
             body, form = self._text_of(spec.file, (page.body, Format(page.format)) if page.pk else None)
             by_title = Page.Tab.DATA if spec.title.strip().lower() == "data" else Page.Tab.OVERVIEW
-            written(page, is_checked=False, tab=spec.podium.tab or by_title, body=body, format=form, index=index)
+            tab = Page.Tab(spec.podium.tab or by_title)
+            written(page, is_checked=False, tab=tab, slug=address_of(page, tab), body=body, format=form, index=index)
         before.remove_others()
 
-    def _logo(self) -> StoredFile | None:
-        path = self.reader.usable_images.logo
-        return self.parts[path].file if path else None
-
-    def _images(self, competition: Competition) -> None:
+    def _images(self, competition: Competition, now: datetime) -> None:
         images = self.reader.usable_images.files
+        ask = partial(image_import, competition=competition, now=now)
+        for place in (ImageUpload.Place.LOGO, ImageUpload.Place.COVER):
+            shown = getattr(self.reader.usable_images, place)
+            if shown is None:
+                written(competition, is_checked=False, **{place.value: None})
+            elif self.parts[shown].file != getattr(competition, place):
+                ask(place=place, file=self.parts[shown].file)
         before = Existing(competition.images.all(), "name")
         for name, path in images.items():
             image = before.take(name, PageImage(competition=competition, name=name))
-            written(image, is_checked=False, file=self.parts[path].file)
+            if not image.pk or image.file_id != self.parts[path].file.pk:
+                ask(place=ImageUpload.Place.PAGE, file=self.parts[path].file, name=name)
         before.remove_others()
         if images:
             self.report.created.append(f"{_counted(list(images), 'image')} for pages")

@@ -1,4 +1,4 @@
-"""The images of a bundle: its logo, and those that its pages show."""
+"""The images of a bundle: its logo, its cover, and those that its pages show."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -14,7 +14,7 @@ from core.refusals import InvalidFile
 
 
 class BundleImages:
-    """`logo` is the path of one that can be shown; `files` maps names of images to paths; `notes` say what is left out and why."""
+    """`logo` and `cover` are paths of what can be shown; `files` maps names of images to paths; `notes` say what is left out and why."""
 
     def __init__(self, spec: CompetitionSpec, files: BundleFiles, document: Document) -> None:
         self._bundle, self._document = files, document
@@ -25,12 +25,16 @@ class BundleImages:
         self._named = {image.name for image in spec.podium.images}
         for where, page in _texts(spec):
             self._of_page(where, page)
-        self.logo = spec.image if spec.image and self._is_usable(spec.image, ("image",)) else None
+        self.logo = self._shown(spec.image, ("image",))
+        self.cover = self._shown(spec.podium.cover, ("podium", "cover"))
 
     @property
     def paths(self) -> list[str]:
         """Every file that is an image."""
-        return [*([self.logo] if self.logo else []), *self.files.values()]
+        return [*(path for path in (self.logo, self.cover) if path), *self.files.values()]
+
+    def _shown(self, path: str | None, where: Where) -> str | None:
+        return path if path and self._is_usable(path, where) else None
 
     def _of_page(self, where: Where, page: str) -> None:
         path = self._bundle.path(page)

@@ -42,6 +42,7 @@ NAMED: Final = {
     "tasks": TASK_FILES,
     "phases": PHASE_FILES,
     "images": ("file",),
+    "podium": ("cover",),
 }
 Part = tuple[str, Where, Mapping[str, Any]]  # kind, place, values by key
 # Where the parts of version 2 come from in the old shape.
@@ -218,7 +219,7 @@ class BundleReader:
             return self._fault_of_part(relative) or self._no_archive(relative)
         if kind == "phases":
             return self._fault_of_part(relative)
-        if name == "image" or kind == "images":
+        if name in ("image", "cover") or kind == "images":
             return self._file_fault(relative)
         return self._terms_fault(relative) if name == "terms" else self._page_fault(relative)
 
@@ -387,6 +388,7 @@ def _place(spec: CompetitionSpec) -> None:
 def _parts_of(spec: CompetitionSpec) -> Iterator[Part]:
     """What names files, and where it stands. The files of a task that is known by its key are on the site."""
     yield "", (), dict(spec)
+    yield "podium", ("podium",), dict(spec.podium)
     for page in spec.pages:
         yield "pages", page.where, dict(page)
     for image in spec.podium.images:

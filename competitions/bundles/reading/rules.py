@@ -10,6 +10,8 @@ from competitions.bundles.reading.schema import ColumnSpec, CompetitionSpec, Lea
 
 # The names of `competitions.catalog.presets.PRESETS`, which cannot be read without a site; a test compares them.
 PRESET_NAMES: Final = ("pcqm4mv2-test-dev", "pcqm4mv2-test-challenge")
+# Those of `competitions.catalog`, for the same reason.
+MAX_TABS, MAX_TAB_TITLE = 5, 24
 
 
 def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
@@ -24,11 +26,27 @@ def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
 
 def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
     """Every contradiction between parts that are well formed by themselves."""
-    found = [*_tasks(spec), *_phases(spec, legacy=legacy), *_boards(spec), *_sealing(spec), *_questions(spec)]
+    found = [
+        *_tasks(spec),
+        *_phases(spec, legacy=legacy),
+        *_boards(spec),
+        *_sealing(spec),
+        *_questions(spec),
+        *_tabs(spec),
+    ]
     return [document.note(where, message) for where, message in found]
 
 
 Found = Iterator[tuple[Where, str]]
+
+
+def _tabs(spec: CompetitionSpec) -> Found:
+    tabs = [page for page in spec.pages if page.podium.tab == "own"]
+    for page in tabs:
+        if len(page.title) > MAX_TAB_TITLE:
+            yield (*page.where, "title"), f"the title of a tab has at most {MAX_TAB_TITLE} characters; shorten it"
+    for page in tabs[MAX_TABS:]:
+        yield page.where, f"a competition has at most {MAX_TABS} tabs of its own; show this page on another tab"
 
 
 def _tasks(spec: CompetitionSpec) -> Found:

@@ -92,7 +92,7 @@ Image = Annotated[str, Field(max_length=200), AfterValidator(_image)]
 
 
 class PageExtra(Spec):
-    tab: Literal["overview", "data"] | None = None
+    tab: Literal["overview", "data", "own"] | None = None
 
 
 class PageSpec(Spec):
@@ -280,6 +280,8 @@ class CompetitionExtra(Spec):
     max_team_size: int = Field(10, ge=1, le=1000)
     registration_closes: OptionalInstant = None
     merges_close: OptionalInstant = None
+    cover: str | None = None
+    tags: list[Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[^,\p{C}]+$")]] = Field([], max_length=8)
     registration_questions: list[AskedQuestionSpec] = []
     fact_sheet: list[FactQuestionSpec] = []
     images: list[ImageSpec] = []

@@ -1,12 +1,12 @@
 """The competition with its pages, news, organizers, rules and warnings, and the series it may belong to."""
 
-from typing import Any, ClassVar
-from urllib.parse import quote
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminFileWidget
 from django.core.files.uploadedfile import TemporaryUploadedFile
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -14,43 +14,26 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from accounts.models import User
-from competitions.catalog.admin.image_forms import IMAGE_HELP, ImageUploadField, PageImageForm, Shown, store_upload
+from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, Shown, store_upload
 from competitions.catalog.models import (
     Announcement,
     Competition,
     CompetitionOrganizer,
     Format,
+    ImageUpload,
     Page,
-    PageImage,
     RulesVersion,
     Series,
 )
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules, rules_publish
+from competitions.catalog.texts.images import image_request
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
     model = Page
     extra = 0
-
-
-class PageImageInline(OwnCompetitions, admin.StackedInline[PageImage, Competition]):
-    """The images that pages, rules and announcements show."""
-
-    model = PageImage
-    form = PageImageForm
-    extra = 0
-    verbose_name_plural = "Images on pages"
-    fields: ClassVar[Any] = ["upload", "name", "shown"]
-    readonly_fields: ClassVar[Any] = ["shown"]
-
-    @admin.display(description="To show it, write")
-    def shown(self, image: PageImage) -> SafeString | str:
-        if not image.pk:
-            return "It can be shown once the competition is saved."
-        url = reverse("web:image", args=[image.competition.slug, image.name])
-        return format_html('<code>![What it shows]({})</code><br><a href="{}">See it</a>', quote(image.name), url)
 
 
 class AnnouncementInline(OwnCompetitions, admin.StackedInline[Announcement, Competition]):
@@ -69,14 +52,17 @@ class OrganizerInline(OwnCompetitions, admin.StackedInline[CompetitionOrganizer,
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "user":
-            kwargs["queryset"] = User.objects.filter(is_staff=True, is_active=True)
+            mine = Competition.objects.managed_by(request.user)
+            organizers = CompetitionOrganizer.objects.filter(competition__in=mine)  # who need not be staff
+            people = Q(is_staff=True, is_active=True) | Q(pk__in=organizers.values("user"))
+            kwargs["queryset"] = User.objects.filter(people)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
 class CompetitionForm(forms.ModelForm[Competition]):
     """The competition with its logo and the text of its rules, which is published as a new version when it changed."""
 
-    new_logo = ImageUploadField(label="Logo", required=False, help_text=IMAGE_HELP)
+    new_logo = ImageUploadField(label="Logo", required=False, widget=AdminFileWidget, help_text=IMAGE_HELP)
 
     rules_text = forms.CharField(
         label="Rules",
@@ -89,7 +75,7 @@ class CompetitionForm(forms.ModelForm[Competition]):
 
     class Meta:
         model = Competition
-        exclude = ("logo",)
+        exclude = ("logo", "cover")
         labels = {"slug": "Address"}
         help_texts = {"slug": "The last part of its address: /competitions/…/"}
 
@@ -102,10 +88,9 @@ class CompetitionForm(forms.ModelForm[Competition]):
             self.fields["new_logo"].initial = Shown(reverse("web:logo", args=[self.instance.slug]))
 
     def save(self, commit: bool = True) -> Competition:
-        """With the logo that was uploaded, or without the one that was cleared."""
-        chosen = self.cleaned_data["new_logo"]
-        if chosen is False or isinstance(chosen, TemporaryUploadedFile):
-            self.instance.logo = store_upload(chosen) if chosen else None
+        """Without the logo that was cleared; one that was uploaded is shown once it is written anew."""
+        if self.cleaned_data["new_logo"] is False:
+            self.instance.logo = None
         return super().save(commit)
 
 
@@ -120,7 +105,7 @@ class CompetitionAdmin(OrganizerAdmin):
     list_select_related = ["queue"]
     search_fields = ["title", "slug"]
     prepopulated_fields = {"slug": ["title"]}
-    inlines = [PageInline, PageImageInline, AnnouncementInline, OrganizerInline]
+    inlines = [PageInline, AnnouncementInline, OrganizerInline]
     readonly_fields = ["warnings"]
     fieldsets = [
         (None, {"fields": ["warnings", "title", "slug", "subtitle", "host", "new_logo", "series", "is_published"]}),
@@ -186,6 +171,9 @@ class CompetitionAdmin(OrganizerAdmin):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
+        if isinstance(logo := form.cleaned_data["new_logo"], TemporaryUploadedFile):
+            place, file = ImageUpload.Place.LOGO, store_upload(logo)
+            image_request(competition=form.instance, place=place, file=file, now=timezone.now())
         self._publish_rules(request, form.instance, form.cleaned_data)
         for warning in competition_warnings(form.instance):
             self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)

@@ -7,11 +7,12 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
+from competitions.catalog.form_fields.prediction_format import PredictionFormatField
+from competitions.catalog.form_fields.sizes import SizeField
 from competitions.catalog.impact import phase_impact
-from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.models import Phase, Task
+from competitions.catalog.phase_rules import faults_of_change
 from competitions.catalog.presets import PRESETS
-from competitions.catalog.sealed_keys import published_by
-from competitions.catalog.sizes import SizeField
 from core.numbers import is_number
 
 
@@ -31,14 +32,18 @@ class PhaseForm(forms.ModelForm[Phase]):
     class Meta:
         model = Phase
         fields = "__all__"
-        field_classes = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), SizeField)
+        field_classes = dict.fromkeys(("memory_bytes", "output_bytes", "scoring_memory_bytes"), SizeField) | {
+            "prediction_format": PredictionFormatField
+        }
         help_texts = {
+            "prediction_format": "Uploads are checked against it before they are queued.",
             "slug": "Its name in addresses: ?phase=…",
             "index": "Phases are listed by it, the lowest first.",
             "pids": "Processes and threads that may be there at once.",
         }
         labels = {
             "slug": "Address",
+            "prediction_format": "Prediction files",
             "memory_bytes": "Memory",
             "output_bytes": "Output",
             "scoring_memory_bytes": "Scoring memory",
@@ -49,6 +54,8 @@ class PhaseForm(forms.ModelForm[Phase]):
         super().__init__(*args, **kwargs)
         if not self.instance.pk:
             self._keep_the_named_competition()
+        if isinstance(field := self.fields.get("prediction_format"), PredictionFormatField):
+            field.stored = self.instance.prediction_format
         for name in ("tasks", "dataset_check"):
             field = self.fields.get(name)
             if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:
@@ -91,14 +98,9 @@ class PhaseForm(forms.ModelForm[Phase]):
         cleaned = super().clean() or {}
         if self.instance.pk and not cleaned.get("impact_read"):
             self._show_impact(cleaned)
-        competition = cleaned.get("competition")
         check = cleaned.get("dataset_check")
-        for field, task in [*(("tasks", task) for task in cleaned.get("tasks") or []), ("dataset_check", check)]:
-            if competition and task and self._is_foreign(task, competition):
-                self.add_error(field, f"The task “{task}” belongs to another competition.")
-        self._keep_sealed_tasks(cleaned)
-        if check is not None and check in (cleaned.get("tasks") or []):
-            self.add_error("dataset_check", "The check is run on datasets alone: take it out of the phase's tasks.")
+        for field, sentence in faults_of_change(self.instance, cleaned.get("competition"), cleaned):
+            self.add_error(field, sentence)
         if check is not None and cleaned.get("preset"):
             self.add_error(
                 "preset", "A known challenge has a fixed dataset, so its board does not grow. Choose one of the two."
@@ -106,21 +108,6 @@ class PhaseForm(forms.ModelForm[Phase]):
         if self.instance.pk and self.instance.submissions.exists():
             self._keep_what_submissions_rest_on(cleaned)
         return cleaned
-
-    def _keep_sealed_tasks(self, cleaned: dict[str, Any]) -> None:
-        """What another phase keeps sealed on a task must not be scored in the open here."""
-        if not self.instance.pk or cleaned.get("visibility") == Phase.Visibility.SEALED:
-            return
-        for key, other in published_by(self.instance, cleaned.get("tasks") or []).items():
-            self.add_error(
-                "tasks",
-                f"“{other.name}” keeps the score {key!r} sealed on one of these tasks; here everybody would see it.",
-            )
-
-    def _is_foreign(self, task: Task, competition: Competition) -> bool:
-        """Of another competition, and neither for everybody nor in this phase already, as a bundle may have put it there."""
-        elsewhere = task.competition_id is not None and task.competition_id != competition.pk
-        return elsewhere and not task.is_public and not (self.instance.pk and task.phases.contains(self.instance))
 
     def _show_impact(self, cleaned: dict[str, Any]) -> None:
         """Before anything is saved: what it would do to teams and their submissions."""
@@ -142,13 +129,8 @@ class PhaseForm(forms.ModelForm[Phase]):
             )
 
     def _keep_what_submissions_rest_on(self, cleaned: dict[str, Any]) -> None:
-        """Teams submitted under these: a form must not unseal their scores, nor hand them to another competition."""
+        """Teams submitted under these: a preset must not unseal their scores, nor a form hand them to another competition."""
         phase = self.instance  # as stored; the form writes into it after this
-        if phase.is_sealed and cleaned.get("visibility") == Phase.Visibility.PUBLIC:
-            self.add_error(
-                "visibility",
-                "This phase has submissions whose scores are sealed. To show them, use the action Reveal in the list of phases.",
-            )
         preset = PRESETS.get(cleaned.get("preset") or "")
         if preset is not None and preset.visibility != phase.visibility:
             self.add_error(

@@ -1,6 +1,6 @@
 """Phases, and who saw the sealed scores of one."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
@@ -22,6 +22,16 @@ from competitions.catalog.organizer_admin import (
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.readiness import competition_warnings
 
+EXPLAINED: Final = {
+    "Dates": "In UTC. A change of a phase that has begun is listed first, and saved once you have read it.",
+    "What is submitted": "Which kinds of files teams send, what they are checked against, and on which tasks they are run.",
+    "A board that grows by datasets": "Leave it empty unless teams submit datasets, too.",
+    "Quota of a team": "What fails by a fault of the site or of the organizers is not counted.",
+    "Budget of a code submission": "What one run may use at most; prediction files need none of it.",
+    "Scoring and queue": "What the scoring program may use, and whose turn comes first.",
+    "Outputs and network": "What teams read of their runs, and what programs may reach.",
+}
+
 
 @admin.register(Phase)
 class PhaseAdmin(OrganizerAdmin):
@@ -38,7 +48,11 @@ class PhaseAdmin(OrganizerAdmin):
     fieldsets: ClassVar[Any] = [
         (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
         ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
-        *((heading, {"fields": list(names)}) for section in SECTIONS for heading, names in section.form.items()),
+        *(
+            (heading, {"fields": list(names), "description": EXPLAINED[heading]})
+            for section in SECTIONS
+            for heading, names in section.form.items()
+        ),
         ("Files for participants", {"fields": ["public_data", "starting_kit", "sample_submission"]}),
     ]
 
@@ -68,7 +82,7 @@ class PhaseAdmin(OrganizerAdmin):
         left_out |= {"revealed_at"} if obj is None else set()
         left_out |= set() if obj is not None and obj.grows else {"cost"}
         return [
-            (heading, {"fields": [name for name in options["fields"] if name not in left_out]})
+            (heading, options | {"fields": [name for name in options["fields"] if name not in left_out]})
             for heading, options in self.fieldsets
         ]
 

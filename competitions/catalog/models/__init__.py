@@ -1,14 +1,21 @@
 """What an organizer defines: the competition, its pages and rules, its phases with their tasks and boards."""
 
 from competitions.catalog.models.board import Column, Leaderboard, SealedKey
-from competitions.catalog.models.competition import Competition, CompetitionOrganizer, CompetitionQuerySet, Series
+from competitions.catalog.models.competition import (
+    MOST_TAGS,
+    TAG_LENGTH,
+    Competition,
+    CompetitionOrganizer,
+    CompetitionQuerySet,
+    Series,
+)
 from competitions.catalog.models.phase import Phase, PhaseQuerySet, SealedUse
 from competitions.catalog.models.sections import GIB, MIB, SECTIONS, Budget, Quota, Week, validate_prediction_format
 from competitions.catalog.models.task import Check, Task, TaskQuerySet
-from competitions.catalog.models.texts import Announcement, Format, Page, PageImage, RulesVersion
+from competitions.catalog.models.texts import Announcement, Format, ImageUpload, Page, PageImage, RulesVersion
 
 __all__ = [
-    "GIB", "MIB", "SECTIONS", "Announcement", "Budget", "Check", "Column", "Competition", "CompetitionOrganizer", "CompetitionQuerySet",
-    "Format", "Leaderboard", "Page", "PageImage", "Phase", "PhaseQuerySet", "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series",
-    "Task", "TaskQuerySet", "Week", "validate_prediction_format",
+    "GIB", "MIB", "MOST_TAGS", "SECTIONS", "TAG_LENGTH", "Announcement", "Budget", "Check", "Column", "Competition",
+    "CompetitionOrganizer", "CompetitionQuerySet", "Format", "ImageUpload", "Leaderboard", "Page", "PageImage", "Phase", "PhaseQuerySet",
+    "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task", "TaskQuerySet", "Week", "validate_prediction_format",
 ]  # fmt: skip

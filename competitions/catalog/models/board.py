@@ -158,9 +158,7 @@ class Column(models.Model):
         max_length=36, help_text="For a score its key in scores.json; for a measurement its name, for instance wall_s."
     )
     computation = models.CharField(max_length=10, choices=Computation, blank=True)
-    sources = models.JSONField(
-        default=list, blank=True, help_text='Keys of the columns it is computed from: ["acc", "f1"].'
-    )
+    sources = models.JSONField(default=list, blank=True, help_text="Keys of the columns it is computed from.")
     spread_key = models.CharField(
         "standard deviation", max_length=36, blank=True,
         help_text="Key of the score that holds it, as for results over several seeds; shown as value ± deviation.",
@@ -207,7 +205,7 @@ class Column(models.Model):
             or not self.sources
             or not all(isinstance(key, str) for key in self.sources)
         ):
-            raise ValidationError({"sources": 'Give the keys of other columns as a list, for instance ["acc", "f1"].'})
+            raise ValidationError({"sources": "Give the keys of the columns that it is computed from."})
         if self.key in self.sources:
             raise ValidationError({"sources": f"The column {self.key!r} cannot be computed from itself."})
 

@@ -1,6 +1,6 @@
 """Competitions, the series that they are tracks of, and who organizes them."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -14,6 +14,9 @@ from competitions.resources.models import StoredFile
 
 if TYPE_CHECKING:
     from accounts.models import User
+
+MOST_TAGS: Final = 8  # of one competition
+TAG_LENGTH: Final = 30
 
 
 class CompetitionQuerySet(models.QuerySet["Competition"]):
@@ -33,6 +36,10 @@ class CompetitionQuerySet(models.QuerySet["Competition"]):
         if not user.is_authenticated:
             return self.none()
         return self.filter(pk__in=CompetitionOrganizer.objects.filter(user=user).values("competition"))
+
+    def tagged(self, tag: str) -> "CompetitionQuerySet":
+        """Those with this tag, as `clean_tag` writes it."""
+        return self.filter(tag_line__contains=f",{tag},")
 
 
 class Series(models.Model):
@@ -71,6 +78,11 @@ class Competition(models.Model):
     subtitle = models.CharField(max_length=256, blank=True)
     host = models.CharField(max_length=200, blank=True, help_text="Who organizes it, as shown under the title.")
     logo = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    cover = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    tag_line = models.CharField(
+        max_length=MOST_TAGS * (TAG_LENGTH + 1) + 1, blank=True, editable=False,
+        help_text="The tags with a comma before and after each; written by `tags_set` alone.",
+    )  # fmt: skip
     is_published = models.BooleanField(default=False, help_text="Drafts are seen by their organizers alone.")
     is_trial = models.BooleanField(
         default=False, editable=False,
@@ -133,11 +145,20 @@ class Competition(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="competition_no_trial_once_published", condition=~Q(is_trial=True, is_published=True)
-            )
+            ),
+            models.CheckConstraint(
+                name="competition_tags_between_commas",
+                condition=Q(tag_line="") | Q(tag_line__startswith=",", tag_line__endswith=","),
+            ),
         ]
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def tags(self) -> list[str]:
+        """Words by which people look for competitions."""
+        return [tag for tag in self.tag_line.split(",") if tag]
 
     def admits_at_once(self, user: "User") -> bool:
         """Accepting the rules is enough for this person or service account; else an organizer decides."""

@@ -1,11 +1,18 @@
 """What people read: rules in versions, pages with images, announcements."""
 
+from datetime import datetime
+from typing import Final
+
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
 
 from competitions.catalog.models.competition import Competition
 from competitions.resources.images import NAME
 from competitions.resources.models import StoredFile
+from core.background.rows import ClaimedRow
 
 IMAGE_NAME = RegexValidator(rf"\A{NAME.pattern}\Z", "Letters, digits, blanks and the characters _ - . ( ) and /.")
 
@@ -37,15 +44,20 @@ class RulesVersion(models.Model):
         return f"{self.competition}: rules, version {self.number}"
 
 
+MAX_TAB_TITLE: Final = 24
+
+
 class Page(models.Model):
-    """A page of the competition's overview, in Markdown."""
+    """A text of the competition: part of its overview or of its page Data, or a page with a tab of its own."""
 
     class Tab(models.TextChoices):
         OVERVIEW = "overview", "Overview"
         DATA = "data", "Data"
+        OWN = "own", "A tab of its own"
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="pages")
-    tab = models.CharField(max_length=10, choices=Tab, default=Tab.OVERVIEW)
+    tab = models.CharField("shown on", max_length=10, choices=Tab, default=Tab.OVERVIEW)
+    slug = models.SlugField(max_length=40, blank=True, editable=False, help_text="Its address, where it has a tab.")
     title = models.CharField(max_length=256)
     body = models.TextField()
     format = models.CharField(max_length=10, choices=Format, default=Format.MARKDOWN)
@@ -53,6 +65,19 @@ class Page(models.Model):
 
     class Meta:
         ordering = ["tab", "index", "pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="page_address_iff_own_tab", condition=(Q(tab="own") & ~Q(slug="")) | (~Q(tab="own") & Q(slug=""))
+            ),
+            models.CheckConstraint(
+                name="page_tab_has_short_title",
+                condition=~Q(tab="own") | Q(LessThanOrEqual(Length("title"), MAX_TAB_TITLE)),
+                violation_error_message=f"The title of a tab has at most {MAX_TAB_TITLE} characters. Shorten it.",
+            ),
+            models.UniqueConstraint(
+                fields=["competition", "slug"], condition=Q(tab="own"), name="page_address_once_per_competition"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title
@@ -64,6 +89,11 @@ class PageImage(models.Model):
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="images")
     name = models.CharField(max_length=200, validators=[IMAGE_NAME])
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+    small = models.ForeignKey(
+        StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+", help_text="For phones."
+    )
+    width = models.PositiveIntegerField(null=True, blank=True)
+    height = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         ordering = ["name"]
@@ -73,16 +103,60 @@ class PageImage(models.Model):
         return self.name
 
 
+class ImageUpload(ClaimedRow):
+    """An image that was uploaded and is not shown yet: a background process writes it anew, which the row asks for."""
+
+    class Place(models.TextChoices):
+        PAGE = "page", "Pages"
+        LOGO = "logo", "Logo"
+        COVER = "cover", "Cover"
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="image_uploads")
+    place = models.CharField(max_length=10, choices=Place)
+    name = models.CharField(max_length=200, blank=True, validators=[IMAGE_NAME])
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+    fault = models.TextField(blank=True, help_text="Why it cannot be shown, for the organizers.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["competition", "place", "name"], name="image_upload_once_per_name")
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.get_place_display()
+
+
+class AnnouncementQuerySet(models.QuerySet["Announcement"]):
+    def published(self, now: datetime) -> "AnnouncementQuerySet":
+        """Those that readers see."""
+        return self.filter(published_at__lte=now, withdrawn_at=None)
+
+
 class Announcement(models.Model):
-    """News from the organizers, shown on the competition's first page."""
+    """News from the organizers, shown on the competition's first page from `published_at` on."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="announcements")
     title = models.CharField(max_length=200)
     body = models.TextField(help_text="Markdown.")
-    published_at = models.DateTimeField()
+    published_at = models.DateTimeField(help_text="From this instant on it is shown.")
+    withdrawn_at = models.DateTimeField(null=True, blank=True, editable=False)
+    announced_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When `announcement_published` was sent, which is once."
+    )
+
+    objects = AnnouncementQuerySet.as_manager()
 
     class Meta:
         ordering = ["-published_at"]
+        indexes = [
+            models.Index(
+                fields=["published_at"],
+                condition=Q(announced_at=None, withdrawn_at=None),
+                name="announcement_waiting",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.title

@@ -10,20 +10,13 @@ from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.ranking.fact_columns import VERIFIED, FactColumn
 from competitions.leaderboards.reading.board import all_rows
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, page_columns
-from core.spreadsheets import safe_cell
-
-
-class _Echo:
-    """A file that hands back what is written, so that `csv` can be streamed."""
-
-    def write(self, text: str) -> str:
-        return text
+from core.spreadsheets import Echo, safe_cell
 
 
 def csv_lines(board: Leaderboard) -> Iterator[str]:
     """Header and rows. Values are as shown on the page; a baseline has no rank."""
     columns = page_columns(board, board.visible_columns)
-    writer: Any = csv.writer(_Echo())
+    writer: Any = csv.writer(Echo())
     yield writer.writerow(
         [
             "rank",

@@ -119,7 +119,7 @@ def _shake_up(board: Leaderboard) -> None:
     compared = compared_board(board)
     if compared is None:
         return
-    before, after = _ranks(compared), _ranks(board)
+    before, after = ranks_of(compared), ranks_of(board)
     RankChange.objects.filter(leaderboard=board).delete()
     RankChange.objects.bulk_create(
         (
@@ -132,7 +132,7 @@ def _shake_up(board: Leaderboard) -> None:
     )
 
 
-def _ranks(board: Leaderboard) -> dict[int, int]:
+def ranks_of(board: Leaderboard) -> dict[int, int]:
     """Each team's best rank."""
     ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).annotate(
         rank=Window(Rank(), order_by=[F("rank_value").asc(), F("tie_key").asc()])

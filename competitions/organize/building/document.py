@@ -66,7 +66,7 @@ def document(
         **({"reward": about["reward"]} if about["reward"] else {}),
         "podium": {
             "subtitle": about["subtitle"], "host": about["host"], "max_team_size": schedule["max_team_size"],
-            "merges_close": instant(schedule["closes_at"]),
+            "merges_close": instant(schedule["closes_at"]), "tags": [tag for tag in about["tags"].split(", ") if tag],
         },
         "pages": [
             {"title": title, "file": f"pages/{name}.md", "podium": {"tab": "data" if name == "data" else "overview"}}

@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import ProtectedError
 
 from competitions.catalog.models import Competition, Phase, SealedKey, Task
-from competitions.organize.refusals import AlreadyPublished, HasSubmissions, TrialRuns
+from competitions.organize.refusals import AlreadyPublished, HasSubmissions, OnRecord, StillPublished, TrialRuns
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.versions import uses_of
@@ -30,12 +31,40 @@ def competition_remove(competition: Competition, *, now: datetime) -> None:
         raise HasSubmissions
     if Run.objects.filter(submission__in=submissions, state__in=HELD).exists():
         raise TrialRuns
-    resources = _resources_of(locked)
     submissions.delete()
     SealedKey.objects.filter(phase__competition=locked).delete()
-    Registration.objects.filter(competition=locked).delete()
-    Team.objects.filter(competition=locked).delete()
-    locked.delete()
+    _remove(locked, now)
+
+
+@transaction.atomic
+def competition_delete(competition: Competition, *, now: datetime) -> None:
+    """Delete a competition to which nobody has submitted, with its registrations and teams.
+
+    Raises `StillPublished`, `HasSubmissions`, `TrialRuns` or `OnRecord`; then nothing is deleted.
+    """
+    locked = Competition.objects.select_for_update().get(pk=competition.pk)
+    if locked.is_published:
+        raise StillPublished
+    if locked.is_trial:
+        competition_remove(locked, now=now)
+        return
+    if Submission.objects.filter(phase__competition=locked).exists():
+        raise HasSubmissions
+    try:
+        _remove(locked, now)
+    except ProtectedError as error:
+        raise OnRecord(sorted({str(row._meta.verbose_name) for row in error.protected_objects})) from error
+
+
+def _remove(competition: Competition, now: datetime) -> None:
+    """What protects others of its own rows goes before them."""
+    resources = _resources_of(competition)
+    competition.phases.all().delete()
+    Registration.objects.filter(competition=competition).delete()
+    teams = Team.objects.filter(competition=competition)
+    teams.update(merged_into=None)
+    teams.delete()
+    competition.delete()
     _remove_unused(resources, now)
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django import forms
 from django.utils import timezone
 
+from competitions.catalog.models import MOST_TAGS
+from competitions.catalog.tags import TagsInvalid, clean_tags
 from competitions.organize.building.texts import default_texts
 from competitions.organize.steps.step import Step, StepForm
 
@@ -17,6 +19,23 @@ MOMENT: Final = "%Y-%m-%dT%H:%M"
 OPEN_FOR: Final = timedelta(weeks=8)
 
 
+class TagsField(forms.CharField):
+    """Tags as one line with commas."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            required=False,
+            max_length=400,
+            help_text=f"Separated by commas, at most {MOST_TAGS}: people filter the list by them.",
+        )
+
+    def clean(self, value: Any) -> str:
+        try:
+            return ", ".join(clean_tags(super().clean(value).split(",")))
+        except TagsInvalid as refusal:
+            raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
+
+
 class AboutForm(StepForm):
     title = forms.CharField(max_length=256, help_text="The address of its pages is made of it.")
     subtitle = forms.CharField(
@@ -24,6 +43,7 @@ class AboutForm(StepForm):
     )
     host = forms.CharField(label="Who hosts it", max_length=200, required=False)
     reward = forms.CharField(label="Prize", max_length=256, required=False)
+    tags = TagsField()
 
     def prepare(self) -> None:
         owner = self.draft.owner

@@ -1,11 +1,15 @@
-"""Who may see which draft: its owner, and nobody else."""
+"""Who may see which draft: its owner, and nobody else; and which upload a form names: one of the asker's own."""
 
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 
 from competitions.organize.models import CompetitionDraft
+from competitions.resources.models import Upload
+from competitions.resources.uploads import upload_whole
+from competitions.web.views.submissions import NoFile
 from competitions.web.views.teams import person
 
 
@@ -13,3 +17,24 @@ def draft_of(request: HttpRequest, key: UUID) -> CompetitionDraft:
     """The asker's own draft with its files. That of somebody else does not exist: 404."""
     drafts = CompetitionDraft.objects.filter(owner=person(request)).select_related("owner", "competition", "trial")
     return get_object_or_404(drafts.prefetch_related("files__file"), key=key)
+
+
+def upload_of(request: HttpRequest) -> Upload:
+    """What was uploaded: by the page's script, which names it, or with the form itself. Raises `NoFile`."""
+    named, file = request.POST.get("upload"), request.FILES.get("file")
+    if named:
+        return upload_named(request, named)
+    if file is None:
+        raise NoFile
+    return upload_whole(
+        user=person(request), file_name=file.name or "upload", size_bytes=file.size or 0, chunks=file.chunks(), now=timezone.now()
+    )  # fmt: skip
+
+
+def upload_named(request: HttpRequest, text: str) -> Upload:
+    """The asker's upload of this key; 404 for any other."""
+    try:
+        key = UUID(text)
+    except ValueError as error:
+        raise Http404 from error
+    return get_object_or_404(Upload.objects.select_related("file"), key=key, user=person(request))

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -18,12 +18,8 @@ from competitions.organize.previews import preview_of
 from competitions.organize.refusals import DraftChangedElsewhere, FilesMissing
 from competitions.organize.steps.paths import first_open, is_done, path_of, slot_of, step_of
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
-from competitions.organize.views.access import draft_of
+from competitions.organize.views.access import draft_of, upload_of
 from competitions.organize.views.rail import rail_of
-from competitions.resources.models import Upload
-from competitions.resources.uploads import upload_whole
-from competitions.web.views.submissions import NoFile
-from competitions.web.views.teams import person
 from core.numbers import is_number
 from core.refusals import Refusal
 
@@ -137,31 +133,13 @@ def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     slot = _slot(draft, role)
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        drafts.draft_attach(draft=draft, slot=slot, upload=_upload(request), now=timezone.now())
+        drafts.draft_attach(draft=draft, slot=slot, upload=upload_of(request), now=timezone.now())
     except Refusal as refusal:
         if not wants_json:
             raise
         return JsonResponse({"code": refusal.stable_code, "detail": refusal.detail}, status=refusal.http_status)
     url = _step_url_of(draft, slot)
     return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
-
-
-def _upload(request: HttpRequest) -> Upload:
-    user, said, file = person(request), request.POST.get("upload"), request.FILES.get("file")
-    if said:
-        return get_object_or_404(Upload, key=_uuid(said), user=user)
-    if file is None:
-        raise NoFile
-    return upload_whole(
-        user=user, file_name=file.name or "upload", size_bytes=file.size or 0, chunks=file.chunks(), now=timezone.now()
-    )
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise Http404 from error
 
 
 def _step_url_of(draft: CompetitionDraft, slot: FileSlot) -> str:

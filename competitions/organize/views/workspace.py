@@ -33,8 +33,7 @@ def competition_of(request: HttpRequest, slug: str) -> Competition:
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     """What needs attention, numbers, and charts of the last weeks."""
     competition = competition_of(request, slug)
-    user = person(request)
-    context = overview_of(competition, reader_of(user, timezone.now()), is_staff=user.is_staff)
+    context = overview_of(competition, reader_of(person(request), timezone.now()))
     return render(request, "organize/overview.html", {"competition": competition, "tab": "overview"} | context)
 
 

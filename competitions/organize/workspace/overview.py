@@ -11,13 +11,13 @@ from django.urls import reverse
 
 from competitions.catalog.models import Competition
 from competitions.catalog.readiness import competition_warnings
-from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_board
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.board import baselines_of, best_over_time
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.organize.models import CompetitionDay
+from competitions.organize.workspace.queue import queue_state
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
@@ -39,11 +39,11 @@ class Attention:
     action: str = ""
 
 
-def attention_of(competition: Competition, *, is_staff: bool, now: datetime) -> list[Attention]:
+def attention_of(competition: Competition, *, now: datetime) -> list[Attention]:
     """What keeps teams waiting, most urgent first."""
     return [
         *_failed_by_us(competition, now),
-        *_registrations(competition, is_staff=is_staff),
+        *_registrations(competition),
         *(Attention(f"{warning.where}: {warning.text}") for warning in competition_warnings(competition)),
     ]
 
@@ -59,18 +59,14 @@ def _failed_by_us(competition: Competition, now: datetime) -> list[Attention]:
     return [Attention(text, url, "See them")]
 
 
-def _registrations(competition: Competition, *, is_staff: bool) -> list[Attention]:
+def _registrations(competition: Competition) -> list[Attention]:
     waiting = Registration.objects.filter(competition=competition, state=Registration.State.PENDING)
     count = waiting[:MOST_COUNTED].count()
     if not count:
         return []
-    url = reverse("admin:teams_registration_changelist") + f"?competition={competition.pk}&state__exact=pending"
+    url = reverse("organize:registrations", args=[competition.slug]) + "?state=pending"
     return [
-        Attention(
-            f"{_counted(count, 'person', 'people')} wait for you to approve their registration.",
-            url if is_staff else "",
-            "Decide",
-        )
+        Attention(f"{_counted(count, 'person', 'people')} wait for you to approve their registration.", url, "Decide")
     ]
 
 
@@ -89,18 +85,12 @@ def numbers_of(competition: Competition, days: Sequence[CompetitionDay], now: da
     waiting = Run.objects.filter(submission__phase__competition=competition, state=State.QUEUED)[
         : 10 * MOST_COUNTED
     ].count()
-    seen = ComputeWorker.objects.filter(queue=competition.queue, quarantined_at=None).order_by("-last_seen_at").first()
-    minutes = (now - seen.last_seen_at).total_seconds() / 60 if seen else None
     return [
         ("Teams", f"{teams:,}"),
         ("Submissions", f"{total['submitted'] or 0:,}"),
         ("in the last 7 days", f"{week:,}"),
         ("Scored", f"{total['scored'] or 0:,}"),
         ("Runs waiting", f"{waiting:,}"),
-        (
-            "A worker answered",
-            "never" if minutes is None else "just now" if minutes < 2 else f"{minutes:,.0f} minutes ago",
-        ),
     ]
 
 
@@ -233,12 +223,13 @@ def _best(competition: Competition, reader: Reader) -> Chart | None:
     return score_chart(best, [], column, until=reader.now, levels=levels_of(baselines_of(board), column))
 
 
-def overview_of(competition: Competition, reader: Reader, *, is_staff: bool) -> dict[str, Any]:
+def overview_of(competition: Competition, reader: Reader) -> dict[str, Any]:
     """All that the page shows."""
     days, now = days_of(competition, reader.now), reader.now
     best, counted = _best(competition, reader), charts_of(days)
     return {
-        "attention": attention_of(competition, is_staff=is_staff, now=now),
+        "attention": attention_of(competition, now=now),
+        "queue": queue_state(competition.queue, now),
         "numbers": numbers_of(competition, days, now),
         "charts": [*counted[:1], *([best] if best is not None else []), *counted[1:]],
     }

@@ -103,12 +103,17 @@ def _count(runs: QuerySet[Run]) -> Coalesce:
 
 
 def expected_start(run: Run, place: int, *, now: datetime) -> tuple[float, float] | None:
-    """Seconds until a run at this place starts, as a 90 % interval; None while there is too little to go by."""
-    slots = sum(worker.slots for worker in able_workers(run.queue_id, now=now))
-    times = _recent_times(run.queue_id)
-    if run.queue.is_paused or not slots or len(times) < ENOUGH:
+    """Seconds until a run at this place starts; see `queue_wait`."""
+    return queue_wait(run.queue, place, now=now)
+
+
+def queue_wait(queue: Queue, place: int, *, now: datetime) -> tuple[float, float] | None:
+    """Seconds until what is at this place of the queue starts, as a 90 % interval; None while there is too little to go by."""
+    slots = sum(worker.slots for worker in able_workers(queue.pk, now=now))
+    times = _recent_times(queue.pk)
+    if queue.is_paused or not slots or len(times) < ENOUGH:
         return None
-    held = Run.objects.filter(queue=run.queue_id, state__in=HELD).count()
+    held = Run.objects.filter(queue=queue, state__in=HELD).count()
     return expected_wait(place=place, slots=slots, held=held, times=times)
 
 

@@ -10,8 +10,10 @@ from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySe
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
+from competitions.catalog.tags import clean_tag
 from competitions.teams.models import Registration
 from competitions.teams.services import team_count
+from competitions.web.presentation.best_scores import BestScore, best_scores
 from competitions.web.presentation.timeline import Deadline, next_deadline
 
 OWN, RUNNING, COMING, OTHERS = range(4)
@@ -30,6 +32,7 @@ class Card:
     team_count: int
     is_open: bool
     deadline: Deadline | None
+    best: BestScore | None
 
 
 def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competition]:
@@ -47,10 +50,12 @@ def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competitio
     return seen.annotate(group=group, team_count=team_count()).order_by(F("group"), "-created_at")
 
 
-def narrowed(rows: QuerySet[Any], now: datetime, *, words: str, show: str, order: str) -> QuerySet[Any]:
-    """Of `listed_for`, those in which every word occurs in title, subtitle or host; of one group, and in another order within it."""
+def narrowed(rows: Any, now: datetime, *, words: str, show: str, order: str, tag: str = "") -> Any:
+    """Of `listed_for`, those in which every word occurs in title, subtitle or host; of one group or tag, and in another order."""
     for word in words.split()[:MAX_WORDS]:
         rows = rows.filter(Q(title__icontains=word) | Q(subtitle__icontains=word) | Q(host__icontains=word))
+    if tag:
+        rows = rows.tagged(clean_tag(tag))
     if show:
         rows = rows.filter(group=SHOWN[show])
     if order == "closing":
@@ -66,12 +71,15 @@ def _takes_part(user: User) -> Exists:
 
 def cards_of(competitions: Iterable[Competition], now: datetime) -> list[Card]:
     """Cards of competitions that `listed_for` chose."""
-    return [_card(competition, now) for competition in competitions]
+    listed = list(competitions)
+    best = best_scores(listed, now)
+    return [_card(competition, best.get(competition.pk), now) for competition in listed]
 
 
-def _card(competition: Any, now: datetime) -> Card:
+def _card(competition: Any, best: BestScore | None, now: datetime) -> Card:
     phases = list(competition.phases.all())
     return Card(
         competition=competition, group=GROUPS[competition.group], team_count=competition.team_count,
         is_open=any(phase.is_open(now) for phase in phases), deadline=next_deadline(phases, now),
+        best=best,
     )  # fmt: skip

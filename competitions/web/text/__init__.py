@@ -13,9 +13,9 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from competitions.web.text.code import highlighted
 from competitions.web.text.formulas import mathml
-from competitions.web.text.sanitizing import HTML_TAGS, TAGS, ImageUrl, harmless, no_images
+from competitions.web.text.sanitizing import HTML_TAGS, TAGS, ImageUrl, ShownImage, harmless, no_images
 
-__all__ = ["ImageUrl", "html", "markdown", "mixed", "no_images"]
+__all__ = ["ImageUrl", "ShownImage", "html", "markdown", "mixed", "no_images"]
 
 
 def _formula(source: str, options: dict[str, Any]) -> str:

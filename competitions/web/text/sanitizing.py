@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
 
+from competitions.catalog.texts.images import SMALL_WIDTH
 from competitions.web.text import formulas
 
 TAGS: Final = formulas.TAGS | {
@@ -31,10 +33,32 @@ _ID: Final = re.compile(r"fn(ref)?-[0-9a-f]{8}-\d+(:\d+)?")
 _VIDEO_HOSTS: Final = frozenset(("youtube.com", "www.youtube.com", "youtu.be", "vimeo.com"))
 _LINK_ALONE: Final = re.compile(r'<p><a href="([^"]+)"')
 
-ImageUrl = Callable[[str], str | None]
+_IMAGE: Final = re.compile(r'(<img [^>]*?src=")([^"]+)"')
+TEXT_WIDTH: Final = "(max-width: 46rem) 100vw, 44rem"  # how wide a text is shown
 
 
-def no_images(source: str) -> str | None:
+@dataclass(frozen=True)
+class ShownImage:
+    """An image of this site: its address, that of a smaller one for phones, and its size in pixels where that is known."""
+
+    url: str
+    small_url: str = ""
+    width: int | None = None
+    height: int | None = None
+
+    @property
+    def attributes(self) -> str:
+        """So that the page keeps its place while the image is loaded, and phones load the small one."""
+        size = f' width="{self.width}" height="{self.height}"' if self.width and self.height else ""
+        if not (self.small_url and self.width):
+            return size
+        return f'{size} srcset="{self.small_url} {SMALL_WIDTH}w, {self.url} {self.width}w" sizes="{TEXT_WIDTH}"'
+
+
+ImageUrl = Callable[[str], ShownImage | None]
+
+
+def no_images(source: str) -> ShownImage | None:
     """For texts that belong to no competition."""
     return None
 
@@ -42,9 +66,13 @@ def no_images(source: str) -> str | None:
 def harmless(source: str, tags: set[str], image_url: ImageUrl) -> SafeString:
     """The part of `source` that is made of these tags, with headings one level lower."""
 
+    shown: dict[str, ShownImage] = {}
+
     def kept(tag: str, name: str, value: str) -> str | None:
         if (tag, name) == ("img", "src"):
-            return image_url(value)
+            if (image := image_url(value)) is not None:
+                shown[image.url] = image
+            return image.url if image else None
         if name in ("class", "id"):
             return value if (_CLASS if name == "class" else _ID).fullmatch(value) else None
         return value
@@ -56,6 +84,7 @@ def harmless(source: str, tags: set[str], image_url: ImageUrl) -> SafeString:
     for level in range(5, 0, -1):
         html = html.replace(f"<h{level}>", f"<h{level + 1}>").replace(f"</h{level}>", f"</h{level + 1}>")
     html = html.replace("<pre>", '<pre tabindex="0">')  # it scrolls sideways, by keyboard too
+    html = _IMAGE.sub(lambda match: match[0] + (shown[match[2]].attributes if match[2] in shown else ""), html)
     return mark_safe(_LINK_ALONE.sub(_marked_video, html))  # nh3 has just made it so
 
 

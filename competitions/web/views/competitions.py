@@ -44,7 +44,7 @@ def index(request: HttpRequest) -> HttpResponse:
     form, listed = SearchForm(request.GET), listed_for(request.user, now)
     if form.is_valid():
         asked = form.cleaned_data
-        listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"])
+        listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"], tag=asked["tag"])
     page = Paginator(listed, 24).get_page(request.GET.get("page"))
     context = {
         "page": page,
@@ -69,7 +69,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = Page.objects.filter(competition=visited.competition, tab=Page.Tab.OVERVIEW)
-    news = Announcement.objects.filter(competition=visited.competition)[:5]
+    news = Announcement.objects.published(visited.now).filter(competition=visited.competition)[:5]
     warnings = competition_warnings(visited.competition) if visited.is_organizer else []
     steps = checklist(visited.competition, warnings) if warnings else []
     return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "steps": steps})
@@ -90,6 +90,14 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
         "heads": [pair for pair in heads if pair[1] is not None],
     }
     return render_tab(request, visited, "data", context)
+
+
+@require_safe
+def page(request: HttpRequest, slug: str, page_slug: str) -> HttpResponse:
+    """A page with a tab of its own."""
+    visited = visit(request, slug)
+    found = get_object_or_404(visited.competition.pages, tab=Page.Tab.OWN, slug=page_slug)
+    return render_tab(request, visited, "page", {"page": found})
 
 
 @require_safe
@@ -116,10 +124,20 @@ def logo(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 @require_safe
+def cover(request: HttpRequest, slug: str) -> HttpResponseBase:
+    visited = visit(request, slug)
+    if visited.competition.cover is None:
+        raise Http404
+    return _image_response(request, visited.competition, visited.competition.cover)
+
+
+@require_safe
 def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """An image that a page of the competition shows, for whoever sees the competition."""
     competition = visit(request, slug).competition
-    return _image_response(request, competition, get_object_or_404(competition.images, name=name).file)
+    found = get_object_or_404(competition.images.select_related("file", "small"), name=name)
+    stored = found.small if request.GET.get("size") == "small" and found.small else found.file
+    return _image_response(request, competition, stored)
 
 
 def _image_response(request: HttpRequest, competition: Competition, stored: StoredFile) -> HttpResponseBase:
@@ -142,22 +160,20 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInvalid | None = None) -> HttpResponse:
     """The rules and, for those who can accept them, the questions with what was answered before or is refused now."""
-    answers = answers_of_form(request.POST) if refusal else _answers_before(request, visited)
+    user = request.user
+    registration = registration_of(user, visited.competition) if isinstance(user, User) else None
+    before: dict[str, Any] = registration.answers if registration else {}
+    answers = answers_of_form(request.POST) if refusal else before
     context = {
         "rules": current_rules(visited.competition),
         "questions": [(one, answers.get(one.key)) for one in visited.competition.registration_questions.all()],
         "refusal": refusal,
+        "registration": registration,
         "is_closed": _is_closed(visited),
     }
     response = render_tab(request, visited, "rules", context)
     response.status_code = refusal.http_status if refusal else 200
     return response
-
-
-def _answers_before(request: HttpRequest, visited: Visit) -> dict[str, Any]:
-    user = request.user
-    registration = registration_of(user, visited.competition) if isinstance(user, User) else None
-    return registration.answers if registration else {}
 
 
 def _is_closed(visited: Visit) -> bool:

@@ -2,8 +2,9 @@
 (() => {
   "use strict";
   document.addEventListener("DOMContentLoaded", () => {
-    for (const current of document.querySelectorAll(".tabs [aria-current], .subtabs [aria-current]")) {
-      const strip = current.parentElement;
+    for (const strip of document.querySelectorAll(".tabs, .subtabs, .workspace-rail .guide-steps")) {
+      const current = strip.querySelector("[aria-current]");
+      if (!current) continue;
       strip.scrollLeft = current.offsetLeft - strip.offsetLeft - (strip.clientWidth - current.offsetWidth) / 2;
     }
   });

@@ -21,8 +21,11 @@ from tests.scenario import NOON, Scenario
 
 pytestmark = pytest.mark.django_db
 SET: dict[type[Model], dict[str, Any]] = {
-    Competition: {"registration_policy": "approval", "competition_type": "benchmark", "logo": None, "docker_image": "podium/r:1"},
-    Page: {"tab": "data", "format": "markdown", "index": 0},
+    Competition: {
+        "registration_policy": "approval", "competition_type": "benchmark", "logo": None, "docker_image": "podium/r:1",
+        "tag_line": ",graphs,in vitro,",
+    },
+    Page: {"tab": "own", "title": "How to begin", "slug": "how-to-begin", "format": "markdown", "index": 0},
     Phase: {
         "as_on_codabench": False, "accepts_predictions": False, "accepts_code": False, "accepts_datasets": True, "visibility": "sealed",
         "prediction_format": None, "index": 0, "slug": "only", "docker_image": "podium/r:2", "gpus": 1, "auto_migrate_to_this_phase": False,

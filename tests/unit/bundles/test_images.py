@@ -10,10 +10,12 @@ import pytest
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.writer import bundle_write
-from competitions.catalog.models import Competition, PageImage
+from competitions.catalog.models import Competition, ImageUpload, PageImage
+from competitions.catalog.texts.images import image_request
 from competitions.resources.storage import open_stored, store_bytes
+from tests.background import run_background
 from tests.bundle_files import FILES, changed, second, write
-from tests.images import gif_of, png_of
+from tests.images import png_of
 from tests.scenario import NOON, Scenario
 
 BOMB = png_of(announced=(50_000, 20_000))
@@ -21,7 +23,10 @@ BOMB = png_of(announced=(50_000, 20_000))
 
 def imported(site: Scenario, folder: Path, files: dict[str, Any], data: dict[str, Any] | None = None) -> Imported:
     source = write(folder / "b", data or changed("pages.0.file", "pages/one.md"), FILES | files)
-    return bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON)
+    made = bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON)
+    run_background()
+    made.competition.refresh_from_db()
+    return made
 
 
 def images_of(competition: Competition) -> dict[str, bytes]:
@@ -46,13 +51,14 @@ def test_an_image_that_a_page_shows_comes_with_it(
     site: Scenario, tmp_path: Path, source: str, path: str, name: str
 ) -> None:
     made = imported(site, tmp_path, {"pages/one.md": f"![Loss]({source})", path: png_of(9, 9)})
-    assert images_of(made.competition) == {name: png_of(9, 9)}
+    shown = made.competition.images.get()
+    assert (shown.name, shown.width, shown.height) == (name, 9, 9)
     assert "1 image for pages" in made.report.created
     assert not made.report.warnings
 
 
 def test_the_rules_show_images_too(site: Scenario, tmp_path: Path) -> None:
-    files = {"terms.md": '<img src="plot.gif">', "pages/one.md": "Words.", "plot.gif": gif_of(2, 2)}
+    files = {"terms.md": '<img src="plot.gif">', "pages/one.md": "Words.", "plot.gif": png_of(2, 2)}
     assert list(images_of(imported(site, tmp_path, files).competition)) == ["plot.gif"]
 
 
@@ -74,6 +80,7 @@ def test_an_image_that_cannot_be_shown_is_left_out_with_a_warning(
     assert words in warning.message
     assert warning.path == "pages[0]"
     assert not PageImage.objects.exists()
+    assert not ImageUpload.objects.exists()
 
 
 def test_two_files_of_one_name_are_said(site: Scenario, tmp_path: Path) -> None:
@@ -98,12 +105,28 @@ def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_pa
     made = imported(
         site, tmp_path, {"pages/one.md": "![Loss](../plots/a.png)", "plots/a.png": png_of(7, 7)}
     ).competition
-    PageImage.objects.create(competition=made, name="page-0.md", file=store_bytes(png_of(8, 8)))
-    made.logo = store_bytes(gif_of(3, 3))
-    made.save()
+    image_request(competition=made, place=ImageUpload.Place.LOGO, file=store_bytes(png_of(600, 3)), now=NOON)
+    image_request(competition=made, place=ImageUpload.Place.COVER, file=store_bytes(png_of(60, 30)), now=NOON)
+    image_request(
+        competition=made, place=ImageUpload.Place.PAGE, file=store_bytes(png_of(8, 8)), name="page-0.md", now=NOON
+    )
+    run_background()
+    made.refresh_from_db()
     copy = competition_clone(competition=made, by=site.organizer, now=NOON)
+    assert not copy.image_uploads.exists()
     assert images_of(copy) == images_of(made)
     assert len(images_of(copy)) == 2
-    assert copy.logo == made.logo
+    run_background()
+    copy.refresh_from_db()
+    assert copy.logo == made.logo is not None  # written anew twice, it is the same
+    assert copy.cover is not None
     bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True, by=site.organizer)
-    assert b"logo.gif" in (tmp_path / "out.zip").read_bytes()
+    assert b"logo.webp" in (tmp_path / "out.zip").read_bytes()
+
+
+def test_what_was_never_written_anew_is_in_a_copy(site: Scenario, tmp_path: Path) -> None:
+    made = imported(site, tmp_path, {"pages/one.md": "Words."}).competition
+    PageImage.objects.create(competition=made, name="old.png", file=store_bytes(png_of(8, 8)))
+    copy = competition_clone(competition=made, by=site.organizer, now=NOON)
+    run_background()
+    assert copy.images.get(name="old.png").width == 8

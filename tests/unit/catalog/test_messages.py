@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
+from competitions.catalog.form_fields.sizes import size_read, size_written
 from competitions.catalog.models import GIB, MIB, Competition, Phase, Task
-from competitions.catalog.sizes import size_read, size_written
 from competitions.runs.records.logs import append_logs, log_text, readable
 from competitions.submissions.states import Kind
 from tests.admin_forms import errors_of, save_form

@@ -16,7 +16,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Leade
 from competitions.submissions.services import submission_disqualify
 from tests.admin_forms import fields_of, save_form
 from tests.permissions import client_of
-from tests.scenario import Scenario, scenario
+from tests.scenario import Scenario, person, scenario
 
 ADD = "/admin/catalog/phase/add/"
 UNNAMED = re.compile(r"<(?:input|select|textarea)\b[^>]*>")
@@ -66,14 +66,16 @@ def test_a_phase_is_added_from_the_form_as_it_is_offered(site: Scenario) -> None
     assert (made.competition, list(made.tasks.all()), made.prediction_format) == (site.competition, [task], None)
 
 
-def test_an_empty_format_is_an_empty_field(site: Scenario) -> None:
+def test_a_format_is_fields_and_none_is_any_zip(site: Scenario) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(prediction_format=None)
     organizer = client_of(site.organizer)
     for url in (
         f"{ADD}?competition={site.competition.pk}",
         reverse("admin:catalog_phase_change", args=[site.phase.pk]),
     ):
-        assert fields_of(organizer.get(url))["prediction_format"] == [""]
+        page = organizer.get(url)
+        assert fields_of(page)["prediction_format_kind"] == ["any"]
+        assert "null" not in page.content.decode()
 
 
 @pytest.mark.parametrize(("begins_in", "asks"), [(timedelta(days=1), False), (timedelta(days=-1), True)])
@@ -127,24 +129,29 @@ def test_links_of_the_checklist_lead_to_the_competition(site: Scenario, second: 
     organizer = client_of(site.organizer)
     page = html_of(organizer, reverse("web:overview", args=[site.competition.slug]))
     links = [unescape(link) for link in re.findall(r'href="([^"]+)">Change it', page)]
-    assert f"/admin/catalog/leaderboard/?competition={site.competition.pk}" in links
-    assert all(f"competition={site.competition.pk}" in link or f"/{site.competition.pk}/" in link for link in links)
+    assert f"/host/competitions/{site.competition.slug}/boards/" in links
+    own = (f"competition={site.competition.pk}", f"/{site.competition.pk}/", f"/{site.competition.slug}/")
+    assert all(any(part in link for part in own) for link in links)
     assert all(organizer.get(link).status_code == 200 for link in links)
     second.phases.all().delete()
     page = html_of(organizer, reverse("web:overview", args=["second"]))
-    assert f'href="{ADD}?competition={second.pk}"' in page
+    assert 'href="/host/competitions/second/phases/new/"' in page
+    host = person()
+    CompetitionOrganizer.objects.create(competition=second, user=host)
+    page = html_of(client_of(host), reverse("web:overview", args=["second"]))
+    assert ("/admin/" in page, 'href="/host/competitions/second/phases/new/">Change it' in page) == (False, True)
 
 
-def test_the_link_to_all_teams_submissions_narrows_the_list(site: Scenario, second: Competition) -> None:
-    site.score(site.submit(), 0.5)
+def test_lists_of_all_teams_submissions_are_of_one_competition(site: Scenario, second: Competition) -> None:
+    scored = site.score(site.submit(), 0.5)
     organizer = client_of(site.organizer)
     page = html_of(organizer, reverse("web:submissions", args=[site.competition.slug]))
-    found = re.search(r'href="(/admin/submissions/[^"]+)"', page)
-    assert found is not None
-    assert "1 submission" in html_of(organizer, unescape(found[1]))
-    assert "0 submissions" in html_of(
-        organizer, reverse("admin:submissions_submission_changelist"), competition=second.pk
-    )
+    link = reverse("organize:submissions", args=[site.competition.slug])
+    assert f'<a href="{link}">your workspace</a>' in page
+    assert f"#{scored.pk}</a>" in html_of(organizer, link)
+    assert f"#{scored.pk}</a>" not in html_of(organizer, reverse("organize:submissions", args=["second"]))
+    for competition, words in ((site.competition, "1 submission"), (second, "0 submissions")):
+        assert words in html_of(organizer, SUBMISSIONS, competition=competition.pk)
 
 
 SUBMISSIONS = "/admin/submissions/submission/"

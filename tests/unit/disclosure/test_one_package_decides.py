@@ -22,8 +22,10 @@ MAY_READ_STATES = {
     "competitions/catalog/sealed_keys.py": "keeps the record",
     "competitions/catalog/services.py": "reveals",
     "competitions/catalog/admin/competitions.py": "lets administrators alone give the right",
-    "competitions/catalog/admin/phase_form.py": "refuses what would open a seal",
-    "competitions/leaderboards/admin.py": "refuses what would open a seal",
+    "competitions/catalog/organizers.py": "lets administrators alone give the right",
+    "competitions/catalog/phase_rules.py": "refuses what would open a seal",
+    "competitions/leaderboards/forms.py": "refuses what would open a seal",
+    "competitions/leaderboards/admin.py": "keeps a board with sealed scores in its phase",
     "competitions/bundles/pushing/guards.py": "refuses what would open a seal",
     "competitions/leaderboards/reading/submission_scores.py": "reads the record ahead",
     "competitions/leaderboards/commitment/amendments.py": "publishes what changes after that",
@@ -40,11 +42,14 @@ SETTINGS = {
 MAY_READ_SETTINGS = {
     "competitions/catalog/models/": "defines them",
     "competitions/catalog/admin/": "configures them",
+    "competitions/organize/editing/phases.py": "configures them",
     "competitions/bundles/": "carries them in bundles",
     "competitions/codabench_api/shapes.py": "publishes one as Codabench does",
     "competitions/codabench_api/editing.py": "configures them",
 }
-TEMPLATES_THAT_SAY_SEALED = {"_phase_card.html", "_phase_tabs.html", "leaderboard.html"}
+TEMPLATES_THAT_SAY_SEALED = {
+    "_phase_card.html", "_phase_tabs.html", "board.html", "boards.html", "leaderboard.html", "phases.html",
+}  # fmt: skip
 
 
 def modules() -> Iterator[Path]:

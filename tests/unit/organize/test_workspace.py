@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -63,6 +64,17 @@ def test_the_overview_shows_numbers_charts_and_what_waits_for_somebody(site: Sce
         "Failures by reason",
         "MAE over time",
     ):
+        assert words in text, words
+
+
+def test_the_queue_is_named_with_its_workers_and_how_long_a_run_waits(site: Scenario, organizer: Client) -> None:
+    assert "No worker takes runs at this moment" in shown(site, organizer)
+    for _ in range(3):
+        site.score(site.submit(), 0.5)
+    site.submit()
+    with time_machine.travel(site.now, tick=False):
+        text = shown(site, organizer)
+    for words in (f"The queue “{site.queue.name}”", "1 run waits and 0 are in progress", ">answers</span>", "1 slot,"):
         assert words in text, words
 
 

@@ -64,6 +64,15 @@ def test_creating_or_renaming_it_gives_it_a_name_and_makes_it_a_team_like_others
         services.team_create(user=user, competition=site.competition, name="Others", now=site.now)
 
 
+def test_whoever_an_organizer_approves_has_one_at_once(site: Scenario) -> None:
+    site.competition.registration_policy = "approval"
+    site.competition.save()
+    user = person()
+    made = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    services.registration_decide(registration=made, approve=True, by=site.organizer, now=site.now)
+    assert team_of(site, user).is_personal
+
+
 def test_whoever_was_invited_is_asked_first(site: Scenario) -> None:
     user = person()
     services.register(user=user, competition=site.competition, rules_version=1, now=site.now)

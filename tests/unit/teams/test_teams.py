@@ -52,10 +52,10 @@ def test_an_organizer_approves_or_denies_where_the_policy_says_so(site: Scenario
     made = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
     with pytest.raises(refusals.RegistrationPending):
         services.team_create(user=user, competition=site.competition, name="Too early", now=site.now)
-    assert services.registration_decide(registration=made, approve=True, by=site.organizer)
-    assert not services.registration_decide(registration=made, approve=True, by=site.organizer)
+    assert services.registration_decide(registration=made, approve=True, by=site.organizer, now=site.now)
+    assert not services.registration_decide(registration=made, approve=True, by=site.organizer, now=site.now)
     services.team_create(user=user, competition=site.competition, name="In time", now=site.now)
-    services.registration_decide(registration=made, approve=False, by=site.organizer)
+    services.registration_decide(registration=made, approve=False, by=site.organizer, now=site.now)
     with pytest.raises(refusals.RegistrationDenied):
         services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
 
@@ -161,7 +161,7 @@ def test_decisions_and_invitations_are_told_by_mail_after_the_commit(
     made = services.registration_of(registered(site), site.competition)
     assert made is not None
     with django_capture_on_commit_callbacks(execute=True):
-        services.registration_decide(registration=made, approve=False, by=site.organizer)
+        services.registration_decide(registration=made, approve=False, by=site.organizer, now=site.now)
         invited(site)
         assert mailoutbox == []
     denied, invitation = mailoutbox

@@ -1,19 +1,23 @@
-"""Organizers put images on pages: uploaded in the admin, served under their own type, shown by their name."""
+"""Organizers put images on pages: uploaded, written anew, served under their own type, shown by their name."""
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from PIL import ExifTags, Image
 
-from competitions.catalog.models import Announcement, Competition, Page, PageImage
+from competitions.catalog.models import Announcement, Competition, ImageUpload, Page, PageImage
 from competitions.catalog.services import rules_publish
-from competitions.resources.storage import store_bytes
+from competitions.catalog.texts import images
+from competitions.resources.storage import open_stored, store_bytes
 from tests.admin_forms import fields_of
-from tests.images import gif_of, jpeg_head, png_of
+from tests.background import run_background
+from tests.images import jpeg_head, png_of
 from tests.permissions import body_of, client_of
 from tests.scenario import Scenario
 
@@ -31,23 +35,72 @@ def save(site: Scenario, **changed: Any) -> Any:
     return organizer.post(change_url(site), fields_of(organizer.get(change_url(site))) | changed)
 
 
+def images_url(site: Scenario) -> str:
+    return reverse("organize:images", args=[site.competition.slug])
+
+
 def add_image(site: Scenario, content: bytes, file_name: str = "A plot.png", name: str = "") -> Any:
-    upload = SimpleUploadedFile(file_name, content)
-    return save(site, **{"images-TOTAL_FORMS": "1", "images-0-name": name, "images-0-upload": upload})
+    form = {"upload": SimpleUploadedFile(file_name, content), "name": name}
+    answer = client_of(site.organizer).post(images_url(site), form)
+    run_background()
+    return answer
 
 
-@pytest.mark.parametrize(
-    ("content", "content_type"), [(png_of(), "image/png"), (gif_of(3, 3), "image/gif"), (jpeg_head(3, 3), "image/jpeg")]
-)
-def test_an_uploaded_image_is_served_as_what_it_is_whatever_it_is_called(
-    site: Scenario, content: bytes, content_type: str
-) -> None:
+def photo(width: int, height: int) -> bytes:
+    """A JPEG that says who made it, lying on its side."""
+    exif = Image.Exif()
+    exif[ExifTags.Base.Make], exif[ExifTags.Base.Orientation] = "A camera of somebody", 6
+    sink = io.BytesIO()
+    Image.linear_gradient("L").convert("RGB").resize((width, height)).save(sink, "JPEG", exif=exif)
+    return sink.getvalue()
+
+
+def served(site: Scenario, path: str) -> Any:
+    return Client().get(f"/competitions/{site.competition.slug}/{path}")
+
+
+@pytest.mark.parametrize("content", [png_of(), photo(30, 20)], ids=["png", "jpeg"])
+def test_an_uploaded_image_is_served_as_an_image_whatever_it_is_called(site: Scenario, content: bytes) -> None:
     assert add_image(site, content, "A plot.html").status_code == 302
-    answer = Client().get(f"/competitions/{site.competition.slug}/images/A%20plot.html")
-    assert (answer.status_code, answer["Content-Type"]) == (200, content_type)
+    answer = served(site, "images/A%20plot.html")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/webp")
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert "default-src 'none'" in answer["Content-Security-Policy"]
     body_of(answer)
+
+
+def test_a_photo_is_written_anew_upright_without_metadata_and_smaller_for_phones(site: Scenario) -> None:
+    content = photo(2400, 1800)
+    assert b"A camera of somebody" in content
+    add_image(site, content, "photo.jpg")
+    shown = PageImage.objects.select_related("file", "small").get()
+    assert (shown.width, shown.height) == (1600, 2133)
+    assert shown.small is not None
+    widths = []
+    for stored in (shown.file, shown.small):
+        with open_stored(stored) as file:
+            content = file.read()
+        assert b"A camera of somebody" not in content
+        widths.append(Image.open(io.BytesIO(content)).width)
+    assert widths == [1600, 720]
+    Page.objects.create(competition=site.competition, title="One", body="![A photo](photo.jpg)")
+    page = body_of(Client().get(reverse("web:overview", args=[site.competition.slug])))
+    url = f"/competitions/{site.competition.slug}/images/photo.jpg"
+    assert f'width="1600" height="2133" srcset="{url}?size=small 720w, {url} 1600w"' in page
+    answer = served(site, "images/photo.jpg?size=small")
+    assert int(answer["Content-Length"]) == shown.small.size_bytes
+    body_of(answer)
+
+
+def test_an_image_that_cannot_be_decoded_is_said_and_the_one_before_stays(site: Scenario) -> None:
+    add_image(site, png_of(9, 9))
+    add_image(site, jpeg_head(640, 480))
+    page = client_of(site.organizer).get(images_url(site)).content.decode()
+    assert "It is damaged" in page
+    assert PageImage.objects.get().width == 9
+    add_image(site, png_of(5, 5))
+    assert "It is damaged" not in client_of(site.organizer).get(images_url(site)).content.decode()
+    assert PageImage.objects.get().width == 5
 
 
 @pytest.mark.parametrize(
@@ -55,32 +108,39 @@ def test_an_uploaded_image_is_served_as_what_it_is_whatever_it_is_called(
     [(BOMB, "50,000 by 20,000 pixels"), (SVG, "is no PNG, JPEG, GIF or WebP image"), (b"", "empty")],
 )
 def test_what_cannot_be_shown_is_refused_and_nothing_is_stored(site: Scenario, content: bytes, words: str) -> None:
-    for answer in (add_image(site, content), save(site, new_logo=SimpleUploadedFile("logo.png", content))):
-        assert answer.status_code == 200
+    refused = {200: save(site, new_logo=SimpleUploadedFile("logo.png", content)), 422: add_image(site, content)}
+    for status, answer in refused.items():
+        assert answer.status_code == status
         assert words in answer.content.decode()
-    assert not PageImage.objects.exists()
+    assert not ImageUpload.objects.exists()
     assert Competition.objects.get(pk=site.competition.pk).logo is None
 
 
-def test_a_name_that_is_given_is_kept_and_given_once(site: Scenario) -> None:
+def test_a_name_that_is_given_is_kept_and_another_upload_takes_its_place(site: Scenario) -> None:
     add_image(site, png_of(), name="plots/loss.png")
-    assert PageImage.objects.get().name == "plots/loss.png"
-    twice = {
-        "images-TOTAL_FORMS": "2", "images-1-name": "plots/loss.png", "images-1-upload": SimpleUploadedFile("x.png", png_of()),
-    }  # fmt: skip
-    assert save(site, **twice).status_code == 200
-    assert "images-0-name" in fields_of(client_of(site.organizer).get(change_url(site)))
-    assert PageImage.objects.count() == 1
-    assert add_image(site, png_of(), name="../up.png").status_code == 200
-
-
-def test_another_upload_takes_the_place_of_an_image(site: Scenario) -> None:
-    add_image(site, png_of())
     before = PageImage.objects.get()
-    assert save(site, **{"images-0-upload": SimpleUploadedFile("new.png", png_of(5, 5))}).status_code == 302
+    assert before.name == "plots/loss.png"
+    add_image(site, png_of(5, 5), name="plots/loss.png")
     after = PageImage.objects.get()
-    assert (after.pk, after.name) == (before.pk, "A plot.png")
-    assert after.file_id != before.file_id
+    assert (after.pk, after.width) == (before.pk, 5)
+    assert add_image(site, png_of(), name="../up.png").status_code == 422
+
+
+def test_a_competition_has_so_much_room_for_images(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images, "MAX_IMAGES", 1)
+    add_image(site, png_of(), name="a.png")
+    assert add_image(site, png_of(3, 3), name="a.png").status_code == 302  # in its place
+    headers = {"Accept": "application/json", "Referer": f"http://testserver{images_url(site)}"}
+    form = {"upload": SimpleUploadedFile("b.png", png_of())}
+    answer = client_of(site.organizer).post(images_url(site), form, headers=headers, follow=True)
+    assert "at most 1 images" in answer.content.decode()
+    assert PageImage.objects.count() == 1
+
+
+def test_an_image_is_deleted(site: Scenario) -> None:
+    add_image(site, png_of(), name="a.png")
+    client_of(site.organizer).post(reverse("organize:image-delete", args=[site.competition.slug]), {"name": "a.png"})
+    assert not PageImage.objects.exists()
 
 
 def test_every_text_of_the_competition_shows_it_by_its_name(site: Scenario) -> None:
@@ -121,12 +181,14 @@ def test_a_logo_is_uploaded_kept_replaced_and_cleared(site: Scenario) -> None:
         return Competition.objects.get(pk=site.competition.pk).logo_id
 
     save(site, new_logo=SimpleUploadedFile("logo.png", png_of(4, 2)))
+    run_background()
     first = logo()
     assert first is not None
     assert body_of(Client().get(f"/competitions/{site.competition.slug}/logo/"))
     assert save(site, subtitle="New").status_code == 302
     assert logo() == first
     save(site, new_logo=SimpleUploadedFile("logo.png", png_of(4, 4)))
+    run_background()
     assert logo() not in (None, first)
     save(site, **{"new_logo-clear": "on"})
     assert logo() is None

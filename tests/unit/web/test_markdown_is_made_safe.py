@@ -5,7 +5,7 @@ import re
 import pytest
 
 from competitions.web.templatetags.podium import has_heading
-from competitions.web.text import markdown
+from competitions.web.text import ShownImage, markdown
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -66,7 +66,7 @@ def test_links_leave_without_telling_where_from() -> None:
 
 def attributes_of_image(text: str) -> set[str]:
     """Of the one image that the text becomes; their order is the sanitizer's."""
-    found = re.fullmatch(r"<p><img ([^>]*)></p>\s*", markdown(text, {"p.png": "/here/p.png"}.get))
+    found = re.fullmatch(r"<p><img ([^>]*)></p>\s*", markdown(text, {"p.png": ShownImage("/here/p.png")}.get))
     assert found is not None
     return set(re.findall(r'\w+="[^"]*"', found[1]))
 

@@ -51,9 +51,7 @@ class IntakeSection(Section):
         null=True,
         blank=True,
         validators=[validate_prediction_format],
-        help_text="What uploads are checked against before they are queued: an official file, for instance "
-        '{"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 147037}, or a table, for instance '
-        '{"table": {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}}. Empty: any zip.',
+        help_text="What uploads are checked against before they are queued: an official file, or a table. Empty: any zip.",
     )
 
     text_files = models.CharField(

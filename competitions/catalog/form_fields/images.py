@@ -1,14 +1,12 @@
-"""Uploads of images in the admin: checked by their headers before anything is stored, and never decoded here."""
+"""Form fields for images: checked by their headers before anything is stored, and never decoded here."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from django import forms
-from django.contrib.admin.widgets import AdminFileWidget
 from django.core.files.uploadedfile import TemporaryUploadedFile
 
-from competitions.catalog.models import PageImage
 from competitions.resources.images import MAX_BYTES, MAX_PIXELS, NAME, check_image
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import spooled, store_path
@@ -16,7 +14,8 @@ from competitions.resources.uploads import clean_file_name
 from core.refusals import InvalidFile
 
 IMAGE_HELP: Final = (
-    f"PNG, JPEG, GIF or WebP, at most {MAX_BYTES // 1024**2} MiB and {MAX_PIXELS // 1_000_000} million pixels."
+    f"PNG, JPEG, GIF or WebP, at most {MAX_BYTES // 1024**2} MiB and {MAX_PIXELS // 1_000_000} million pixels. It is shown in a few "
+    "seconds, in sizes that suit pages and without metadata."
 )
 
 
@@ -32,8 +31,6 @@ class Shown:
 
 class ImageUploadField(forms.FileField):
     """An upload that is an image which pages can show."""
-
-    widget = AdminFileWidget
 
     def clean(self, data: Any, initial: Any = None) -> Any:
         upload = super().clean(data, initial)
@@ -51,35 +48,7 @@ def store_upload(upload: TemporaryUploadedFile) -> StoredFile:
         return store_path(path)
 
 
-class PageImageForm(forms.ModelForm[PageImage]):
-    """An image with its name, by default that of its file; another upload takes its place under the same name."""
-
-    upload = ImageUploadField(label="File", required=False, help_text=IMAGE_HELP)
-
-    class Meta:
-        model = PageImage
-        fields = ("name",)
-        help_texts = {"name": "Texts show it by this name. Empty: the name of the file."}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["name"].required = bool(self.instance.pk)
-        self.fields["upload"].required = not self.instance.pk
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        if upload := cleaned.get("upload"):
-            cleaned["name"] = cleaned.get("name") or _name_of(upload)
-        return cleaned
-
-    def save(self, commit: bool = True) -> PageImage:
-        upload = self.cleaned_data.get("upload")
-        if isinstance(upload, TemporaryUploadedFile):
-            self.instance.file = store_upload(upload)
-        return super().save(commit)
-
-
-def _name_of(upload: TemporaryUploadedFile) -> str:
+def image_name_of(upload: TemporaryUploadedFile) -> str:
     """The file's own name, with `_` for what cannot stand in a name here."""
     name = clean_file_name(upload.name or "image")[-200:]
     return "".join(sign if NAME.fullmatch(f"x{sign}") else "_" for sign in name).lstrip(".") or "image"

@@ -1,0 +1,43 @@
+"""Announcements: written now or for later, told once to whoever listens, and withdrawn."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.dispatch import Signal
+
+from competitions.catalog.models import Announcement
+
+# Sent with `announcement`, once, inside the transaction that records it: readers see it from now on.
+announcement_published = Signal()
+
+
+@transaction.atomic
+def announcement_save(*, announcement: Announcement, now: datetime) -> Announcement:
+    """Store it. One that was withdrawn is shown again; when its time has come, listeners hear of it at once."""
+    announcement.withdrawn_at = None
+    announcement.save()
+    _announce(announcement.pk, now)
+    return announcement
+
+
+@transaction.atomic
+def announcement_withdraw(*, announcement: Announcement, now: datetime) -> bool:
+    """Take it off the page, or keep a planned one from it. False when it was withdrawn already."""
+    return bool(Announcement.objects.filter(pk=announcement.pk, withdrawn_at=None).update(withdrawn_at=now))
+
+
+def announce_due(*, now: datetime) -> int:
+    """For the reconciler: tell of those whose time has come. Returns how many."""
+    due = Announcement.objects.published(now).filter(announced_at=None).values_list("pk", flat=True)
+    return sum(_announce(pk, now) for pk in list(due))
+
+
+@transaction.atomic
+def _announce(pk: int, now: datetime) -> bool:
+    """Tell of it, if it is shown and nobody has told; the row's update makes sure of that."""
+    untold = Announcement.objects.published(now).filter(pk=pk, announced_at=None)
+    if not untold.update(announced_at=now):
+        return False
+    announcement = Announcement.objects.select_related("competition").get(pk=pk)
+    announcement_published.send(sender=Announcement, announcement=announcement)
+    return True

@@ -1,0 +1,43 @@
+"""What a phase may be changed to: said by field, whichever form changes it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.sealed_keys import published_by
+
+Fault = tuple[str, str]
+
+
+def faults_of_change(phase: Phase, competition: Competition | None, entered: Mapping[str, Any]) -> Iterator[Fault]:
+    """Fields and what is wrong with them. `phase` is as it is stored, or new; `entered` has the values of its form by field."""
+    tasks, check = list(entered.get("tasks") or []), entered.get("dataset_check")
+    for field, task in [*(("tasks", task) for task in tasks), ("dataset_check", check)]:
+        if competition is not None and task is not None and _is_foreign(task, phase, competition):
+            yield field, f"The task “{task}” belongs to another competition."
+    if check is not None and check in tasks:
+        yield "dataset_check", "The check is run on datasets alone: take it out of the phase's tasks."
+    if phase.pk:
+        yield from _sealed_tasks(phase, entered.get("visibility"), tasks)
+        if phase.is_sealed and entered.get("visibility") == Phase.Visibility.PUBLIC and phase.submissions.exists():
+            yield (
+                "visibility",
+                "This phase has submissions whose scores are sealed. To show them, use the action Reveal in the list of phases.",
+            )
+
+
+def _sealed_tasks(phase: Phase, visibility: str | None, tasks: Iterable[Task]) -> Iterator[Fault]:
+    """What another phase keeps sealed on a task must not be scored in the open here."""
+    if visibility == Phase.Visibility.SEALED:
+        return
+    for key, other in published_by(phase, tasks).items():
+        yield (
+            "tasks",
+            f"“{other.name}” keeps the score {key!r} sealed on one of these tasks; here everybody would see it.",
+        )
+
+
+def _is_foreign(task: Task, phase: Phase, competition: Competition) -> bool:
+    """Of another competition, and neither for everybody nor in this phase already, as a bundle may have put it there."""
+    elsewhere = task.competition_id is not None and task.competition_id != competition.pk
+    return elsewhere and not task.is_public and not (phase.pk and task.phases.contains(phase))

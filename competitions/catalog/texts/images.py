@@ -1,0 +1,168 @@
+"""Images of a competition: what organizers upload is written anew in the background, and only that is ever shown."""
+
+import tempfile
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet, Sum
+from django.utils import timezone
+
+from competitions.catalog.models import Competition, ImageUpload, PageImage
+from competitions.resources.models import StoredFile
+from competitions.resources.storage import local_copy, store_path
+from core.background import jobs
+from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
+from core.background.rows import RENEWALS, claim, renew
+from core.refusals import Refusal
+
+log = structlog.get_logger(__name__)
+IMAGE_JOB: Final = "image"
+ENCODE: Final = "competitions.resources.image_encoding:encode"
+SMALL_WIDTH: Final = 720
+SIZES: Final = {  # widths, at most; phones are shown a second image on pages
+    ImageUpload.Place.PAGE: {"large": 1600, "small": SMALL_WIDTH, "is_lossless": False},
+    ImageUpload.Place.LOGO: {"large": 512, "small": 0, "is_lossless": True},
+    ImageUpload.Place.COVER: {"large": 1920, "small": 0, "is_lossless": False},
+}
+MAX_IMAGES: Final = 200
+MAX_TOTAL_BYTES: Final = 200 * 1024**2
+OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
+
+
+class ImagesFull(Refusal):
+    code, http_status = "images_full", 413
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"A competition has at most {MAX_IMAGES} images of {MAX_TOTAL_BYTES // 1024**2} MiB together. Delete some that no page shows."
+        )
+
+
+@transaction.atomic
+def image_request(
+    *, competition: Competition, place: ImageUpload.Place, file: StoredFile, now: datetime, name: str = ""
+) -> None:
+    """Have an image that was checked shown once it is written anew, in place of one of the same name. Raises `ImagesFull`.
+
+    What this site wrote anew already, as in a copy of a competition, is shown at once.
+    """
+    Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # those that come at once take turns
+    if place == ImageUpload.Place.PAGE:
+        _require_room(competition, file, name)
+    if _shown_at_once(competition, place, file, name):
+        return
+    asked, _ = ImageUpload.objects.update_or_create(
+        competition=competition, place=place, name=name,
+        defaults={"file": file, "fault": "", "created_at": now, "attempts": 0, "claim_id": None, "claimed_until": None, "sent_at": None},
+    )  # fmt: skip
+    jobs.send_after_commit(IMAGE_JOB, asked.pk)
+
+
+def _require_room(competition: Competition, file: StoredFile, name: str) -> None:
+    shown, asked = (
+        competition.images.exclude(name=name),
+        competition.image_uploads.filter(place=ImageUpload.Place.PAGE).exclude(name=name),
+    )
+    used = [rows.aggregate(total=Sum("file__size_bytes"))["total"] or 0 for rows in (shown, asked)]
+    if shown.count() + asked.count() >= MAX_IMAGES or sum(used) + file.size_bytes > MAX_TOTAL_BYTES:
+        raise ImagesFull
+
+
+def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
+    """Whether the file is what this site wrote: such an image of a page has its size on record. Logos and covers bear another time."""
+    twin = PageImage.objects.filter(file=file, width__isnull=False).first() if place == ImageUpload.Place.PAGE else None
+    if twin is not None:
+        _show(competition, place, name, {key: getattr(twin, key) for key in ("file", "small", "width", "height")})
+    return twin is not None
+
+
+def _show(competition: Competition, place: str, name: str, image: dict[str, Any]) -> None:
+    if place == ImageUpload.Place.PAGE:
+        PageImage.objects.update_or_create(competition=competition, name=name, defaults=image)
+    else:  # the field of the competition has the place's name
+        setattr(competition, place, image["file"])
+        Competition.objects.filter(pk=competition.pk).update(**{place: image["file"]})
+    ImageUpload.objects.filter(competition=competition, place=place, name=name).delete()
+
+
+def waiting_images() -> QuerySet[ImageUpload]:
+    """Images that somebody must write anew, or is writing."""
+    return ImageUpload.objects.filter(fault="")
+
+
+def image_perform(pk: int) -> None:
+    """Write one image anew and show it, or say why not; nothing when nobody asks for that any more."""
+    claim_id = claim(waiting_images(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+    if claim_id is None:
+        return
+    asked = ImageUpload.objects.select_related("file", "competition").get(pk=pk)
+    mine = waiting_images().filter(pk=pk, claim_id=claim_id)
+    try:
+        fault = OURS if asked.attempts > settings.BACKGROUND_ATTEMPTS else _encode(asked, mine)
+    except Stopped:
+        log.info("image_stopped", image=pk)
+        return
+    if fault:
+        mine.update(fault=fault, claimed_until=None)
+
+
+IMAGE: Final = jobs.Job(IMAGE_JOB, waiting=waiting_images, perform=image_perform)
+
+
+def _encode(asked: ImageUpload, mine: QuerySet[ImageUpload]) -> str:
+    """What is wrong with it; empty: it is shown now."""
+    image, fault = _anew(asked.file, asked.place, wanted=partial(_is_wanted, mine))
+    with transaction.atomic():
+        if image and mine.select_for_update().exists():  # else another image took its place meanwhile
+            _show(asked.competition, asked.place, asked.name, image)
+    return fault
+
+
+def _anew(file: StoredFile, place: str, *, wanted: Callable[[], bool]) -> tuple[dict[str, Any], str]:
+    """The image written anew, as the fields of `PageImage`, and what is wrong with it."""
+    bounds = Bounds(wall_s=60, cpu_s=60, memory_bytes=settings.CHECK_MEMORY_BYTES)
+    every_s = settings.BACKGROUND_LEASE_S / RENEWALS
+    with tempfile.TemporaryDirectory(prefix="image-") as folder, local_copy(file) as path:
+        work = Call(ENCODE, {"source": str(path), "folder": folder, **SIZES[ImageUpload.Place(place)]})
+        try:
+            made = run_bounded(work, bounds, wanted=wanted, every_s=every_s)
+        except OverBounds as error:
+            return {}, f"It took more {error.what} to read than this site gives. Save it smaller."
+        if "fault" in made:
+            return {}, str(made["fault"])
+        large = store_path(Path(folder) / "large.webp")
+        small = store_path(Path(folder) / "small.webp") if made["has_small"] else None
+    return {"file": large, "small": small, "width": made["width"], "height": made["height"]}, ""
+
+
+def image_import(
+    *, competition: Competition, place: ImageUpload.Place, file: StoredFile, now: datetime, name: str = ""
+) -> None:
+    """As `image_request`, for background processes: it is written anew here and now, so that what they compare is final.
+
+    One that cannot be shown stands among the images of the workspace, with the reason. Raises `ImagesFull`.
+    """
+    if place == ImageUpload.Place.PAGE:
+        _require_room(competition, file, name)
+    if _shown_at_once(competition, place, file, name):
+        return
+    image, fault = _anew(file, place, wanted=lambda: True)
+    if image:
+        _show(competition, place, name, image)
+        return
+    asked = {"file": file, "fault": fault, "created_at": now}
+    ImageUpload.objects.update_or_create(competition=competition, place=place, name=name, defaults=asked)
+
+
+def _is_wanted(mine: QuerySet[ImageUpload]) -> bool:
+    """Keep the claim while the image is written."""
+    row = mine.first()
+    return row is not None and row.claim_id is not None and renew(
+        mine.all(), row.claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S
+    )  # fmt: skip

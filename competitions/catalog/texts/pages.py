@@ -1,0 +1,62 @@
+"""Pages of a competition: kept in order, some with a tab of their own."""
+
+from itertools import chain, count
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils.text import slugify
+
+from competitions.catalog.models import Competition, Page
+from core.refusals import Refusal
+
+MAX_TABS: Final = 5
+
+
+class TooManyTabs(Refusal):
+    code, http_status = "too_many_tabs", 422
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"A competition has at most {MAX_TABS} tabs of its own. Show this page on the overview, or another one."
+        )
+
+
+@transaction.atomic
+def page_save(page: Page) -> Page:
+    """Save a new or changed page; a new one is the last of its tab. Raises `TooManyTabs`."""
+    Competition.objects.select_for_update(no_key=True).get(pk=page.competition_id)  # pages are counted and numbered
+    others = Page.objects.filter(competition=page.competition_id, tab=page.tab).exclude(pk=page.pk)
+    before = Page.objects.filter(pk=page.pk).first()
+    is_moved = before is None or before.tab != page.tab
+    if page.tab == Page.Tab.OWN and is_moved and others.count() >= MAX_TABS:
+        raise TooManyTabs
+    page.slug = address_of(page, Page.Tab(page.tab))
+    if is_moved:
+        highest = others.aggregate(highest=Max("index"))["highest"]
+        page.index = 0 if highest is None else highest + 1
+    page.save()
+    return page
+
+
+def address_of(page: Page, tab: Page.Tab) -> str:
+    """The last part of its address on this tab: what it has, else one made of its title that is free; empty without a tab of its own."""
+    if tab != Page.Tab.OWN or page.slug:
+        return page.slug if tab == Page.Tab.OWN else ""
+    tabs = Page.objects.filter(competition=page.competition_id, tab=Page.Tab.OWN)
+    taken, base = set(tabs.values_list("slug", flat=True)), slugify(page.title)[:30].strip("-") or "page"
+    return next(slug for slug in chain([base], (f"{base}-{number}" for number in count(2))) if slug not in taken)
+
+
+@transaction.atomic
+def page_move(page: Page, *, up: bool) -> None:
+    """Change places with the page before or after it on the same tab; the first and the last stay where they are."""
+    Competition.objects.select_for_update(no_key=True).get(pk=page.competition_id)
+    pages = list(Page.objects.filter(competition=page.competition_id, tab=page.tab))
+    place = pages.index(page)
+    other = place + (-1 if up else 1)
+    if 0 <= other < len(pages):
+        pages[place], pages[other] = pages[other], pages[place]
+    for index, each in enumerate(pages):
+        each.index = index
+    Page.objects.bulk_update(pages, ["index"])

@@ -1,0 +1,74 @@
+"""Forms whose changes concern teams: what a change does is said before it is saved."""
+
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.db.models import Model
+from django.forms.models import model_to_dict
+from django.http import QueryDict
+
+from competitions.catalog.models import Competition
+from competitions.organize.workspace.editing import EditForm, digest_of
+
+CONFIRMED: Final = "confirmed"
+
+
+class ChangeForm(EditForm[Any]):
+    """What saving does to teams (`consequences`) is shown first, and saved once exactly that was confirmed.
+
+    Call `submit` in a transaction, with an instance that is locked.
+    """
+
+    groups: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
+
+    def __init__(
+        self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None, **options: Any
+    ) -> None:
+        self.competition, self.impact = competition, list[str]()
+        self.row = model_to_dict(instance, fields=self._meta.fields) if instance is not None and instance.pk else {}
+        super().__init__(data, instance=instance, **options)
+
+    def shared_values(self) -> dict[str, Any]:
+        """What the stored row says, by field; of a new row there is nothing that others could change."""
+        return self.row
+
+    def consequences(self, now: datetime) -> list[str]:
+        """Sentences on what saving would do to teams."""
+        return []
+
+    def write(self, now: datetime) -> Model:
+        """Save what was entered."""
+        saved: Model = self.save()
+        return saved
+
+    def submit(self, now: datetime) -> Model | None:
+        """Save, or None: then errors or `impact` say why, and the form asks again."""
+        if not self.is_valid():
+            return None
+        if sentences := self.consequences(now):
+            self.impact = sentences
+            if self.data.get(CONFIRMED) != self.confirmation:
+                return None
+        return self.write(now)
+
+    @property
+    def is_refused(self) -> bool:
+        """Something that was entered is wrong, or somebody else changed the same."""
+        return bool(self.errors)
+
+    @property
+    def is_late(self) -> bool:
+        """Somebody else changed the same meanwhile."""
+        return self.has_error(NON_FIELD_ERRORS, "changed_meanwhile")
+
+    @property
+    def confirmation(self) -> str:
+        """What the button to confirm sends: these consequences, for the row as it is now."""
+        return digest_of([*self.impact, *map(str, sorted(self.stored.items()))])
+
+    @property
+    def grouped(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The visible fields under their headings."""
+        return [(title, [self[name] for name in names if name in self.fields]) for title, names in self.groups]

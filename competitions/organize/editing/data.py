@@ -1,0 +1,139 @@
+"""Files of tasks and phases: which there are, and new versions of them, with what has to be scored again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import transaction
+
+from accounts.models import User
+from competitions.catalog.models import Competition, Phase, Task
+from competitions.organize.refusals import FileChangedElsewhere, WrongKindOfFile
+from competitions.organize.steps.step import TABLES
+from competitions.organize.workspace.editing import digest_of
+from competitions.resources.archives import check_directory
+from competitions.resources.models import Resource, Upload
+from competitions.resources.storage import local_copy
+from competitions.resources.uploads import UploadIncomplete
+from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, require_room, resource_replace
+from competitions.runs.models import Run
+from competitions.submissions.states import FINAL, State
+
+OF_TASKS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
+OF_PHASES: Final = ("public_data", "starting_kit", "sample_submission")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for a file: of a task or a phase."""
+
+    row: Task | Phase
+    name: str
+
+    @property
+    def owner(self) -> str:
+        """Whose place it is, as addresses say it."""
+        return "task" if isinstance(self.row, Task) else "phase"
+
+    @property
+    def label(self) -> str:
+        return str(Resource.Kind(self.name).label).capitalize()
+
+    @property
+    def resource(self) -> Resource | None:
+        found: Resource | None = getattr(self.row, self.name)
+        return found
+
+    @property
+    def is_unpacked(self) -> bool:
+        """A compute worker unpacks it."""
+        return self.name in UNPACKED_KINDS
+
+    @property
+    def is_table(self) -> bool:
+        return (
+            isinstance(self.row, Phase)
+            and self.name == "sample_submission"
+            and "table" in (self.row.prediction_format or {})
+        )
+
+
+def slots_of(row: Task | Phase) -> list[Slot]:
+    """Every place for a file that it has."""
+    return [Slot(row, name) for name in (OF_TASKS if isinstance(row, Task) else OF_PHASES)]
+
+
+def upload_check(slot: Slot, upload: Upload, by: User) -> None:
+    """Refuse what cannot stand there, as far as names and headers tell.
+
+    Raises `UploadIncomplete`, `StorageQuotaUsed`, `WrongKindOfFile` or `InvalidFile`.
+    """
+    if upload.file is None:
+        raise UploadIncomplete(upload)
+    require_room(by, upload.file.size_bytes)
+    if slot.is_table and not upload.file_name.lower().endswith(TABLES):
+        raise WrongKindOfFile(upload.file_name, ", ".join(TABLES))
+    if slot.is_unpacked:
+        with local_copy(upload.file) as path:
+            check_directory(path, limits=RESOURCE_LIMITS, what=f"The file {upload.file_name!r}")
+
+
+def consequences(slot: Slot, competition: Competition) -> list[str]:
+    """Sentences on what a new version does; empty where it does nothing to anybody."""
+    also = [str(row.name) for row in _users_of(slot, competition) if row != slot.row]
+    sentences = [f"It takes the place of the same file in {', '.join(also)}, too."] if also else []
+    if isinstance(slot.row, Task):
+        return [*sentences, *_of_runs(slot.row)]
+    if slot.resource is not None and competition.is_published:
+        sentences.append("Teams that have the former file are not told by themselves: write an announcement.")
+    if slot.is_table and slot.row.submissions.exists():
+        sentences.append(
+            "Ids of tables are compared with the new file from now on; submissions that were made keep their scores."
+        )
+    return sentences
+
+
+def _of_runs(task: Task) -> Iterator[str]:
+    runs = Run.objects.filter(task=task)
+    if scored := runs.filter(state=State.FINISHED).values("submission").distinct().count():
+        were = "submission was" if scored == 1 else "submissions were"
+        yield f"{scored} {were} scored with the present version and keep the score. This page then offers to run them again."
+    if waiting := runs.exclude(state__in=FINAL).count():
+        yield f"{waiting} {'run' if waiting == 1 else 'runs'} not started yet will use the new version."
+
+
+def _users_of(slot: Slot, competition: Competition) -> list[Task | Phase]:
+    """What in the competition names the same version at the same place."""
+    if slot.resource is None:
+        return [slot.row]
+    rows = competition.tasks if isinstance(slot.row, Task) else competition.phases
+    return list(rows.filter(**{slot.name: slot.resource}))
+
+
+def confirmation_of(slot: Slot, competition: Competition) -> str:
+    """What confirms these consequences, for the version that is there now."""
+    return digest_of([slot.resource, *consequences(slot, competition)])
+
+
+@transaction.atomic
+def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: User, confirmed: str) -> Resource:
+    """Put an upload there; what else in the competition names the former version gets it, too.
+
+    Raises `FileChangedElsewhere` where something else is there than when it was confirmed, and as `upload_check`.
+    """
+    locked = Slot(type(slot.row).objects.select_for_update(of=("self",)).get(pk=slot.row.pk), slot.name)
+    if confirmed != confirmation_of(locked, competition):
+        raise FileChangedElsewhere
+    upload_check(locked, upload, by)
+    assert upload.file is not None, "checked"
+    users = _users_of(locked, competition)
+    if (before := locked.resource) is not None:
+        return resource_replace(
+            resource=before, file=upload.file, file_name=upload.file_name, owner=by, may_change=lambda row: row in users
+        )
+    made = Resource.objects.create(
+        owner=by, kind=slot.name, name=f"{competition.title}: {slot.label.lower()}"[:200], file=upload.file, file_name=upload.file_name
+    )  # fmt: skip
+    setattr(locked.row, slot.name, made)
+    locked.row.save(update_fields=[slot.name])
+    return made

@@ -1,0 +1,70 @@
+"""The rules: a change is a new version, which everybody who takes part accepts again."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from difflib import SequenceMatcher
+from typing import Any, ClassVar
+
+from django import forms
+from django.db.models import Model
+from django.template.loader import render_to_string
+
+from competitions.catalog.models import Competition, Format, RulesVersion
+from competitions.catalog.services import rules_publish, same_text
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.texts import MAX_CHARS
+from competitions.teams.models import Registration
+
+CONTEXT_LINES = 2
+
+
+class RulesForm(ChangeForm):
+    """The text that is in force; saving publishes it as the next version."""
+
+    class Meta:
+        model = RulesVersion
+        fields = ("text", "format")
+        labels: ClassVar[dict[str, str]] = {"text": "Rules", "format": "Written in"}
+        widgets: ClassVar[dict[str, Any]] = {"text": forms.Textarea(attrs={"rows": 24, "maxlength": MAX_CHARS})}
+
+    def consequences(self, now: datetime) -> list[str]:
+        if self.is_unchanged:
+            return []
+        people = Registration.objects.filter(competition=self.competition, state=Registration.State.APPROVED).count()
+        if not people:
+            return []
+        everybody = "The one person who takes part" if people == 1 else f"All {people} people who take part"
+        return [
+            f"{everybody} must accept the new version before they submit, download data or change their team again.",
+            "What they submitted stays, and is scored. Say in an announcement what changed and why.",
+        ]
+
+    @property
+    def is_unchanged(self) -> bool:
+        """What was entered is in force already."""
+        before, after = self.row, self.cleaned_data
+        return bool(before) and before["format"] == after["format"] and same_text(before["text"], after["text"])
+
+    def write(self, now: datetime) -> Model:
+        text, written = self.cleaned_data["text"].replace("\r\n", "\n"), Format(self.cleaned_data["format"])
+        return rules_publish(competition=self.competition, text=text, form=written, now=now)
+
+
+def template_of(competition: Competition) -> str:
+    """Rules to begin with."""
+    context = {"schedule": {"max_team_size": competition.max_team_size}}
+    return render_to_string("organize/texts/rules.md", context).strip() + "\n"
+
+
+def difference(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Lines that differ, as `ins` or `del`, with a few around them as `same`; `gap` stands for lines that are left out."""
+    old, new = before.splitlines(), after.splitlines()
+    for number, group in enumerate(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)):
+        if number:
+            yield "gap", "…"
+        for kind, old_from, old_to, new_from, new_to in group:
+            if kind == "equal":
+                yield from (("same", line) for line in old[old_from:old_to])
+                continue
+            yield from (("del", line) for line in old[old_from:old_to])
+            yield from (("ins", line) for line in new[new_from:new_to])

@@ -1,0 +1,107 @@
+"""Announcements and mail in the organizer's workspace."""
+
+import uuid
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from competitions.catalog.announcements import announcement_withdraw
+from competitions.catalog.models import Announcement, Competition
+from competitions.organize.models import OrganizersMail
+from competitions.organize.views.workspace import competition_of
+from competitions.organize.workspace.announcements import AnnouncementForm
+from competitions.organize.workspace.mails import MAILS_A_DAY, MailForm, mail_send, recipients
+from competitions.web.views.teams import person
+from competitions.web.visit import visit
+
+SHOWN_MAILS = 20
+
+
+@require_safe
+@login_required
+def announcements(request: HttpRequest, slug: str) -> HttpResponse:
+    """All of them: shown, planned and withdrawn."""
+    competition = competition_of(request, slug)
+    rows = Announcement.objects.filter(competition=competition)
+    context = {"competition": competition, "tab": "announcements", "announcements": rows, "now": timezone.now()}
+    return render(request, "organize/announcements.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def announcement(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
+    """Write or change one; a preview shows it as readers will see it and stores nothing."""
+    competition = competition_of(request, slug)
+    with transaction.atomic():
+        row = _row(competition, number, for_update=request.method == "POST")
+        if row.pk and request.POST.get("action") == "withdraw":
+            announcement_withdraw(announcement=row, now=timezone.now())
+            messages.success(request, f"“{row.title}” is withdrawn.")
+            return redirect("organize:announcements", slug)
+        form = AnnouncementForm(request.POST or None, instance=row)
+        if request.method == "POST" and form.is_valid() and request.POST.get("action") != "preview":
+            saved = form.publish(timezone.now())
+            shown = "is published" if saved.published_at <= timezone.now() else "is planned"
+            messages.success(request, f"“{saved.title}” {shown}.")
+            return redirect("organize:announcements", slug)
+    context = {"competition": competition, "tab": "announcements", "form": form, "announcement": row}
+    if request.method == "POST" and form.is_valid():
+        context |= {"preview": form.cleaned_data, "visit": visit(request, slug)}
+    return render(
+        request, "organize/announcement.html", context, status=200 if form.is_valid() or not form.is_bound else 422
+    )
+
+
+def _row(competition: Competition, number: int | None, *, for_update: bool) -> Announcement:
+    if number is None:
+        return Announcement(competition=competition)
+    rows = Announcement.objects.filter(competition=competition)
+    return get_object_or_404(rows.select_for_update() if for_update else rows, pk=number)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def mail(request: HttpRequest, slug: str) -> HttpResponse:
+    """Write a mail, see to how many people it goes, and send it; what was sent is below."""
+    competition = competition_of(request, slug)
+    form = MailForm(competition, request.POST or None, request.GET.getlist("team"))
+    if request.method == "POST" and form.is_valid() and request.POST.get("action") != "change":
+        return _send(request, competition, form)
+    context: dict[str, Any] = {
+        "competition": competition,
+        "tab": "mail",
+        "form": form,
+        "limit": MAILS_A_DAY,
+        "mails": OrganizersMail.objects.filter(competition=competition).select_related("author", "phase")[:SHOWN_MAILS],
+    }
+    return render(request, "organize/mail.html", context, status=422 if form.errors else 200)
+
+
+def _send(request: HttpRequest, competition: Competition, form: MailForm) -> HttpResponse:
+    """Show what goes to how many people; the second time, send it."""
+    values = form.cleaned_data
+    try:
+        key = uuid.UUID(request.POST.get("key", ""))
+    except ValueError:
+        key = None
+    if request.POST.get("action") == "send" and key is not None:
+        mail_send(competition=competition, author=person(request), key=key, values=dict(values), now=timezone.now())
+        messages.success(request, "The mail is on its way.")
+        return redirect("organize:mail", competition.slug)
+    people = recipients(competition, values["audience"], values["phase"], values["teams"])
+    context = {
+        "competition": competition,
+        "tab": "mail",
+        "form": form,
+        "mail": values,
+        "count": people.count(),
+        "audience": dict(OrganizersMail.Audience.choices)[values["audience"]],
+        "key": uuid.uuid4(),
+    }
+    return render(request, "organize/mail_confirm.html", context)

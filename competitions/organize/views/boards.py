@@ -1,0 +1,62 @@
+"""Boards in the workspace: by phase, changed with their columns once it was read what that does to ranks."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.organize.editing.boards import BoardForm
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.views.changes import change_page
+from competitions.organize.views.workspace import competition_of
+
+
+@require_safe
+@login_required
+def boards(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every board with its columns, by phase."""
+    competition = competition_of(request, slug)
+    phases = competition.phases.prefetch_related("leaderboards__columns", "leaderboards__phase").order_by("index", "pk")
+    return render(request, "organize/boards.html", {"competition": competition, "tab": "boards", "phases": phases})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Change a board and its columns."""
+    competition = competition_of(request, slug)
+    before = get_object_or_404(Leaderboard.objects.select_related("phase"), pk=pk, phase__competition=competition)
+
+    def make(data: QueryDict | None) -> BoardForm:
+        if data:  # ranking again may need the phase, and it comes first
+            Phase.objects.select_for_update(no_key=True).get(pk=before.phase_id)
+        rows = Leaderboard.objects.select_for_update(of=("self",)) if data else Leaderboard.objects.all()
+        instance = get_object_or_404(rows.select_related("phase"), pk=before.pk)
+        return BoardForm(competition, data, phase=instance.phase, instance=instance)
+
+    return _page(request, make, f"Board “{before.title}”", before.phase)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def new_board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """A further board of a phase, or its first one."""
+    phase = get_object_or_404(competition_of(request, slug).phases.select_related("competition"), pk=pk)
+
+    def make(data: QueryDict | None) -> BoardForm:
+        if data:
+            Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
+        return BoardForm(phase.competition, data, phase=phase)
+
+    return _page(request, make, f"New board of “{phase.name}”", phase)
+
+
+def _page(request: HttpRequest, make: Any, title: str, phase: Phase) -> HttpResponse:
+    def context(form: ChangeForm) -> dict[str, Any]:
+        assert isinstance(form, BoardForm)
+        return {"phase": phase, "columns": form.columns, "board": form.instance if form.instance.pk else None}
+
+    return change_page(request, make, tab="boards", title=title, template="organize/board.html", context=context)

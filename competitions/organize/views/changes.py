@@ -1,0 +1,67 @@
+"""What the workspace's forms share: saved, asked again with what stands against it, or previewed."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from competitions.catalog.models import Competition, Format, Page, RulesVersion
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.web.visit import visit
+
+
+def change_page(
+    request: HttpRequest,
+    make: Callable[[QueryDict | None], ChangeForm],
+    *,
+    tab: str,
+    title: str,
+    back: str = "",
+    template: str = "organize/change.html",
+    context: Callable[[ChangeForm], Mapping[str, Any]] = lambda form: {},
+) -> HttpResponse:
+    """Save what was posted and go back to the list, `back` or that of the tab; else show the form, with what stands against it.
+
+    `make` gives the form, with a locked row where there are data to save.
+    """
+    back = back or f"organize:{tab}"
+    form, is_saved = _submitted(request, make)
+    if is_saved:
+        messages.success(request, f"{title} was saved.")
+        return redirect(back, form.competition.slug)
+    status = 409 if form.is_late else 422 if _saves(request) and form.is_refused else 200
+    shared = {"competition": form.competition, "tab": tab, "form": form, "title": title, "back": back}
+    return render(request, template, shared | dict(context(form)), status=status)
+
+
+def _saves(request: HttpRequest) -> bool:
+    return request.method == "POST" and "preview" not in request.POST
+
+
+def _submitted(request: HttpRequest, make: Callable[[QueryDict | None], ChangeForm]) -> tuple[ChangeForm, bool]:
+    """The form, and whether it was saved; what it tried is undone where it was not."""
+    with transaction.atomic():
+        form = make(request.POST or None)
+        is_saved = _saves(request) and form.submit(timezone.now()) is not None
+        transaction.set_rollback(not is_saved)
+    return form, is_saved
+
+
+def wants_preview(request: HttpRequest) -> bool:
+    """A text is previewed alone, while somebody types."""
+    return request.method == "POST" and "preview" in request.POST and bool(request.headers.get("HX-Request"))
+
+
+def show_preview(request: HttpRequest, competition: Competition, text: Page | RulesVersion) -> HttpResponse:
+    """The text as people will read it, served alone."""
+    return render(request, "organize/_text.html", {"shown": text, "visit": visit(request, competition.slug)})
+
+
+def format_of(request: HttpRequest) -> Format:
+    """How the text of the form is written."""
+    written = request.POST.get("format", "")
+    return Format(written) if written in Format.values else Format.MARKDOWN

@@ -1,0 +1,114 @@
+"""Pages and images of the workspace: written with a preview beside them, kept in order, deleted."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from competitions.catalog.form_fields.images import store_upload
+from competitions.catalog.models import Competition, Format, ImageUpload, Page
+from competitions.catalog.texts.images import MAX_IMAGES, MAX_TOTAL_BYTES, image_request
+from competitions.catalog.texts.pages import page_move
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.texts import ImageForm, PageForm
+from competitions.organize.views.changes import change_page, format_of, show_preview, wants_preview
+from competitions.organize.views.workspace import competition_of
+from competitions.web.visit import visit
+
+
+@require_http_methods(["GET", "HEAD"])
+@login_required
+def pages(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every page by the tab that shows it, in order."""
+    competition = competition_of(request, slug)
+    by_tab = [
+        (label, [page for page in competition.pages.all() if page.tab == tab])
+        for tab, label in (
+            ("overview", "On the overview"),
+            ("data", "On the page Data"),
+            ("own", "With tabs of their own"),
+        )
+    ]
+    context = {
+        "competition": competition,
+        "tab": "pages",
+        "by_tab": by_tab,
+        "has_pages": any(found for _, found in by_tab),
+    }
+    return render(request, "organize/pages.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
+    """Write a page, or a new one; while one types the preview is asked for alone."""
+    competition = competition_of(request, slug)
+    if wants_preview(request):
+        return show_preview(request, competition, Page(body=request.POST.get("body", ""), format=format_of(request)))
+    before = None if pk is None else get_object_or_404(competition.pages, pk=pk)
+
+    def make(data: QueryDict | None) -> PageForm:
+        rows = competition.pages.select_for_update() if data else competition.pages.all()
+        return PageForm(competition, data, instance=None if pk is None else get_object_or_404(rows, pk=pk))
+
+    def context(form: ChangeForm) -> dict[str, Any]:
+        shown = Page(body=str(form["body"].value() or ""), format=str(form["format"].value() or Format.MARKDOWN))
+        return {"page": before, "shown": shown, "visit": visit(request, slug), "images": competition.images.all()}
+
+    title = f"Page “{before.title}”" if before else "New page"
+    return change_page(request, make, tab="pages", title=title, template="organize/page.html", context=context)
+
+
+@require_POST
+@login_required
+def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
+    """Move a page up or down, or delete it."""
+    chosen = get_object_or_404(competition_of(request, slug).pages, pk=pk)
+    if action == "delete":
+        chosen.delete()
+        messages.success(request, f"The page “{chosen.title}” was deleted.")
+    else:
+        page_move(chosen, up=action == "up")
+    return redirect("organize:pages", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def images(request: HttpRequest, slug: str) -> HttpResponse:
+    """Images that pages show: what to write for each, and a form for another one."""
+    competition = competition_of(request, slug)
+    form = ImageForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        upload, name = form.cleaned_data["upload"], form.cleaned_data["name"]
+        page_place, now = ImageUpload.Place.PAGE, timezone.now()
+        image_request(competition=competition, place=page_place, file=store_upload(upload), name=name, now=now)
+        messages.success(request, f"“{name}” was uploaded. It can be shown in a few seconds.")
+        return redirect("organize:images", slug)
+    context = {"competition": competition, "tab": "images", "form": form} | _images_of(competition)
+    return render(request, "organize/images.html", context, status=422 if form.errors else 200)
+
+
+def _images_of(competition: Competition) -> dict[str, Any]:
+    shown = list(competition.images.select_related("file", "small"))
+    return {
+        "images": shown,
+        "asked": competition.image_uploads.filter(place=ImageUpload.Place.PAGE),
+        "used": sum(image.file.size_bytes for image in shown),
+        "max_bytes": MAX_TOTAL_BYTES,
+        "max_images": MAX_IMAGES,
+    }
+
+
+@require_POST
+@login_required
+def image_delete(request: HttpRequest, slug: str) -> HttpResponse:
+    """Delete an image, and what was uploaded in its place and is not shown yet."""
+    competition, name = competition_of(request, slug), request.POST.get("name", "")
+    competition.image_uploads.filter(place=ImageUpload.Place.PAGE, name=name).delete()
+    competition.images.filter(name=name).delete()
+    messages.success(request, f"The image “{name}” was deleted. Texts that name it show its description.")
+    return redirect("organize:images", slug)

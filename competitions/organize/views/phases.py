@@ -1,0 +1,66 @@
+"""Phases in the workspace: in order with their dates, changed by a form that says what a change does, added, deleted."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from competitions.catalog.models import Competition
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.phases import PhaseForm, new_phase_values, phase_delete
+from competitions.organize.views.changes import change_page
+from competitions.organize.views.workspace import competition_of
+from competitions.web.presentation.timeline import timeline
+
+
+@require_safe
+@login_required
+def phases(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every phase in order, with how far it is, what it takes, and how much came in."""
+    competition, now = competition_of(request, slug), timezone.now()
+    found = list(
+        competition.phases.prefetch_related("leaderboards").annotate(made=Count("submissions")).order_by("index", "pk")
+    )
+    context = {
+        "competition": competition,
+        "tab": "phases",
+        "phases": list(zip(found, timeline(found, now), strict=True)),
+    }
+    return render(request, "organize/phases.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
+    """Change a phase, or add one."""
+    competition = competition_of(request, slug)
+    before = None if pk is None else get_object_or_404(competition.phases, pk=pk)
+
+    def make(data: QueryDict | None) -> PhaseForm:
+        if before is None:
+            if data:  # phases are numbered one after the other
+                Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
+            return PhaseForm(competition, data, initial=new_phase_values(competition, timezone.now()))
+        rows = competition.phases.select_for_update(no_key=True, of=("self",)) if data else competition.phases.all()
+        return PhaseForm(competition, data, instance=get_object_or_404(rows, pk=before.pk))
+
+    def context(form: ChangeForm) -> dict[str, Any]:
+        return {"phase": before, "made": before.submissions.count() if before else 0}
+
+    title = f"Phase “{before.name}”" if before else "New phase"
+    return change_page(request, make, tab="phases", title=title, template="organize/phase.html", context=context)
+
+
+@require_POST
+@login_required
+def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Delete a phase to which nobody submitted."""
+    chosen = get_object_or_404(competition_of(request, slug).phases, pk=pk)
+    phase_delete(chosen)
+    messages.success(request, f"The phase “{chosen.name}” was deleted.")
+    return redirect("organize:phases", slug)

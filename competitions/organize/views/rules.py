@@ -1,0 +1,56 @@
+"""The rules in the workspace: written with a preview, compared with what is in force, published as a new version."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.views.decorators.http import require_http_methods
+
+from competitions.catalog.models import Competition, Format, RulesVersion
+from competitions.catalog.services import current_rules
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.rules import RulesForm, difference, template_of
+from competitions.organize.views.changes import change_page, format_of, show_preview, wants_preview
+from competitions.organize.views.workspace import competition_of
+from competitions.web.visit import visit
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change the rules; what everybody must do then is said first. `?template=yes` begins with rules that suit most."""
+    competition = competition_of(request, slug)
+    if wants_preview(request):
+        text = RulesVersion(text=request.POST.get("text", ""), format=format_of(request))
+        return show_preview(request, competition, text)
+    before = current_rules(competition)
+
+    def make(data: QueryDict | None) -> RulesForm:
+        if data:  # versions are numbered one after the other
+            Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
+        start = {"text": template_of(competition)} if before is None or "template" in request.GET else {}
+        return RulesForm(competition, data, instance=current_rules(competition), initial=start)
+
+    def context(form: ChangeForm) -> dict[str, Any]:
+        text = str(form["text"].value() or "")
+        shown = RulesVersion(text=text, format=str(form["format"].value() or Format.MARKDOWN))
+        compared = list(difference(before.text, text.replace("\r\n", "\n"))) if before else []
+        images = competition.images.all()
+        return {
+            "rules": before,
+            "shown": shown,
+            "difference": compared,
+            "visit": visit(request, slug),
+            "images": images,
+        }
+
+    title = "The rules"
+    return change_page(
+        request,
+        make,
+        tab="rules",
+        title=title,
+        back="organize:overview",
+        template="organize/rules.html",
+        context=context,
+    )

@@ -1,0 +1,106 @@
+"""Settings in the organizer's workspace."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from competitions.catalog.models import Competition, CompetitionOrganizer
+from competitions.catalog.organizers import organizer_add, organizer_remove, organizer_sees_sealed, organizers_of
+from competitions.catalog.readiness import competition_warnings
+from competitions.catalog.services import competition_withdraw
+from competitions.organize.building.removal import competition_delete
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.refusals import NotConfirmed
+from competitions.organize.views.workspace import competition_of
+from competitions.organize.workspace import settings as sections
+from competitions.organize.workspace.editing import EditForm
+from competitions.submissions.models import Submission
+from competitions.web.views.teams import person
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def settings(request: HttpRequest, slug: str) -> HttpResponse:
+    """All sections; the one that was sent is saved, or comes back with what is wrong."""
+    competition = competition_of(request, slug)
+    if request.method != "POST":
+        return _page(request, competition, {})
+    section = request.POST.get("section", "")
+    if section not in sections.SECTIONS:
+        raise Http404
+    form = sections.section_save(competition, section, request.POST, request.FILES)
+    if not form.is_valid():
+        return _page(request, competition, {section: form}, status=422)
+    messages.success(request, f"{sections.SECTIONS[section][0]}: saved.")
+    return redirect("organize:settings", slug)
+
+
+def _page(
+    request: HttpRequest, competition: Competition, sent: dict[str, EditForm[Competition]], status: int = 200
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        "competition": competition,
+        "tab": "settings",
+        "sections": [
+            (name, title, sent.get(name) or form(instance=competition, auto_id=f"{name}-%s"))
+            for name, (title, form) in sections.SECTIONS.items()
+        ],
+        "organizers": organizers_of(competition),
+        "draft": CompetitionDraft.objects.filter(competition=competition).first(),
+        "warnings": [one for one in competition_warnings(competition) if one.code != "not_published"],
+        "may_delete": not Submission.objects.filter(phase__competition=competition, team__is_baseline=False).exists(),
+    }
+    return render(request, "organize/settings.html", context, status=status)
+
+
+@require_POST
+@login_required
+def organizers(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add an organizer, remove one, or give and take the right to see sealed scores."""
+    competition, user = competition_of(request, slug), person(request)
+    action = request.POST.get("action")
+    if action == "add":
+        added = organizer_add(competition=competition, person=request.POST.get("person", ""), by=user)
+        messages.success(request, f"{added.user} organizes this competition now, and is told by mail.")
+        return redirect("organize:settings", slug)
+    name = request.POST.get("organizer", "")
+    organizer = get_object_or_404(CompetitionOrganizer, competition=competition, user__username=name)
+    if action == "remove":
+        organizer_remove(organizer=organizer)
+        messages.success(request, f"{organizer.user} no longer organizes this competition.")
+        if organizer.user_id == user.pk and not user.is_superuser:
+            return redirect("organize:start")
+    elif action in ("show_sealed", "hide_sealed"):
+        organizer_sees_sealed(organizer=organizer, sees=action == "show_sealed", by=user)
+        messages.success(request, "Saved.")
+    else:
+        raise Http404
+    return redirect("organize:settings", slug)
+
+
+@require_POST
+@login_required
+def visibility(request: HttpRequest, slug: str) -> HttpResponse:
+    """Publish, withdraw or delete the competition."""
+    competition = competition_of(request, slug)
+    action = request.POST.get("action")
+    if action == "publish":
+        sections.publish(competition)
+        messages.success(request, f"“{competition}” is published. Everybody sees it now.")
+    elif action == "withdraw":
+        competition_withdraw(competition)
+        messages.success(request, f"“{competition}” is withdrawn. Only its organizers see it.")
+    elif action == "delete":
+        if request.POST.get("confirm", "").strip() != competition.slug:
+            raise NotConfirmed(competition.slug)
+        competition_delete(competition, now=timezone.now())
+        messages.success(request, f"“{competition}” is deleted.")
+        return redirect("organize:start")
+    else:
+        raise Http404
+    return redirect("organize:settings", slug)

@@ -1,0 +1,166 @@
+"""Teams and registrations in the organizer's workspace."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_safe
+
+from competitions.catalog.models import Competition
+from competitions.disclosure.readers import Reader, reader_of
+from competitions.organize.views.workspace import competition_of
+from competitions.organize.workspace import registrations as registration_list
+from competitions.organize.workspace import teams as team_list
+from competitions.organize.workspace.submissions import rows_of
+from competitions.submissions.models import Submission
+from competitions.teams.export import registrations_csv
+from competitions.teams.models import Registration, Team
+from competitions.web.views.teams import person
+
+SHOWN_SUBMISSIONS = 10  # the newest, on a team's page
+
+
+def _reader(request: HttpRequest) -> Reader:
+    return reader_of(person(request), timezone.now())
+
+
+def page_of(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[list[Any], str]:
+    """The first rows, and the query of the address at which the list goes on; empty at its end."""
+    shown = list(rows[: size + 1])
+    if len(shown) <= size:
+        return shown, ""
+    query = request.GET.copy()
+    query["before"] = str(shown[size - 1].pk)
+    return shown[:size], query.urlencode()
+
+
+def _action(request: HttpRequest, actions: Any) -> str:
+    action = request.POST.get("action", "")
+    if action not in actions:
+        raise Http404
+    return action
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def teams(request: HttpRequest, slug: str) -> HttpResponse:
+    """The competition's teams, narrowed by the address; those that are ticked are disqualified or reinstated."""
+    competition = competition_of(request, slug)
+    if request.method == "POST":
+        return _act_on_teams(request, competition)
+    form, best = _asked(request, competition)
+    shown, following = page_of(request, form.narrowed(best), team_list.PAGE_SIZE)
+    context = {
+        "competition": competition,
+        "tab": "teams",
+        "form": form,
+        "best": best,
+        "rows": [(team, team_list.best_of(team, best)) for team in shown],
+        "actions": [
+            *((name, words) for name, (words, _) in team_list.ACTIONS.items()),
+            (team_list.MAIL, "Write a mail"),
+        ],
+        "following": following,
+    }
+    return render(request, "organize/teams.html", context)
+
+
+def _asked(request: HttpRequest, competition: Competition) -> tuple[team_list.TeamFilter, team_list.BestColumn | None]:
+    form = team_list.TeamFilter(competition, request.GET)
+    return form, team_list.best_column(competition, form.cleaned_data.get("phase"), _reader(request))
+
+
+def _act_on_teams(request: HttpRequest, competition: Competition) -> HttpResponse:
+    action = _action(request, (*team_list.ACTIONS, team_list.MAIL))
+    chosen = team_list.chosen_teams(competition, request.POST.getlist("team"))
+    if action == team_list.MAIL:
+        query = urlencode({"team": [team.pk for team in chosen]}, doseq=True)
+        return redirect(f"{reverse('organize:mail', args=[competition.slug])}?{query}")
+    count = team_list.act_on_teams(chosen, action, reason=request.POST.get("reason", ""), now=timezone.now())
+    messages.success(request, f"{count} of {len(chosen)} {team_list.ACTIONS[action][1]}.")
+    return redirect("organize:teams", competition.slug)
+
+
+@require_safe
+@login_required
+def teams_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """The teams that the address asks for, all of them, as a file."""
+    competition = competition_of(request, slug)
+    form, best = _asked(request, competition)
+    return StreamingHttpResponse(
+        team_list.team_lines(form.narrowed(best), best),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{slug}-teams.csv"'},
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
+    """One team: its people with what they answered, what it sent in, and what became of it."""
+    competition = competition_of(request, slug)
+    shown = get_object_or_404(Team.objects.select_related("captain", "merged_into"), competition=competition, key=team)
+    if request.method == "POST":
+        chosen = team_list.chosen_teams(competition, [str(shown.pk)])
+        action = _action(request, team_list.ACTIONS)
+        team_list.act_on_teams(chosen, action, reason=request.POST.get("reason", ""), now=timezone.now())
+        messages.success(request, f"“{shown}” is {team_list.ACTIONS[action][1]}.")
+        return redirect("organize:team", slug, team)
+    sent = Submission.objects.filter(team=shown).select_related("team", "phase__competition", "submitted_by")
+    people = Registration.objects.filter(competition=competition, user__memberships__team=shown)
+    context = {
+        "competition": competition,
+        "tab": "teams",
+        "team": shown,
+        "people": registration_list.registration_rows(
+            competition, list(people.select_related("user", "rules_version", "decided_by"))
+        ),
+        "submissions": rows_of(list(sent.order_by("-pk")[:SHOWN_SUBMISSIONS]), _reader(request)),
+        "history": team_list.team_history(shown),
+    }
+    return render(request, "organize/team.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def registrations(request: HttpRequest, slug: str) -> HttpResponse:
+    """Who registered, narrowed by the address; those that are ticked are approved or denied."""
+    competition = competition_of(request, slug)
+    if request.method == "POST":
+        _decide(request, competition)
+        return redirect("organize:registrations", slug)
+    form = registration_list.RegistrationFilter(request.GET)
+    shown, following = page_of(request, form.narrowed(competition), registration_list.PAGE_SIZE)
+    context = {
+        "competition": competition,
+        "tab": "registrations",
+        "form": form,
+        "rows": registration_list.registration_rows(competition, shown),
+        "actions": [(name, words) for name, (words, _) in registration_list.ACTIONS.items()],
+        "following": following,
+    }
+    return render(request, "organize/registrations.html", context)
+
+
+def _decide(request: HttpRequest, competition: Competition) -> None:
+    action = _action(request, registration_list.ACTIONS)
+    chosen = registration_list.chosen_registrations(competition, request.POST.getlist("registration"))
+    count = registration_list.decide(
+        chosen, action, reason=request.POST.get("reason", ""), by=person(request), now=timezone.now()
+    )
+    messages.success(request, f"{count} of {len(chosen)} {registration_list.ACTIONS[action][1]}, and told by mail.")
+
+
+@require_safe
+@login_required
+def registrations_file(request: HttpRequest, slug: str) -> HttpResponse:
+    """The registrations that the address asks for, with their answers, as a file."""
+    competition = competition_of(request, slug)
+    return registrations_csv(registration_list.RegistrationFilter(request.GET).narrowed(competition))

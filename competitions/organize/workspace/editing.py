@@ -1,0 +1,104 @@
+"""Forms over what several organizers may edit at once: who saves second is told what changed, and nothing of either is lost."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from django import forms
+from django.db.models import Model
+from django.http import QueryDict
+
+Row = TypeVar("Row", bound=Model)
+
+
+def digest_of(value: Any) -> str:
+    """A short digest that tells values apart, and not the ways in which a row and its form hold one."""
+    return hashlib.sha256(repr(_plain(value)).encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    if value in (None, "", False) or value == []:
+        return ""
+    if isinstance(value, datetime):
+        return value.replace(second=0, microsecond=0).isoformat()
+    if isinstance(value, Model):
+        return str(value.pk)
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n").strip()
+    if isinstance(value, Mapping):
+        return sorted((key, repr(item)) for key, item in value.items())
+    if isinstance(value, Iterable):
+        return sorted(str(_plain(one)) for one in value)  # a choice of rows has no order
+    return str(value)
+
+
+class EditForm(forms.ModelForm[Row]):
+    """A form that knows the values its reader saw. Give it the row as it is now, read under a lock."""
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stored = {name: digest_of(value) for name, value in self.shared_values().items()}
+        self.fields["seen"].initial = json.dumps(self.stored)
+
+    def shared_values(self) -> Mapping[str, Any]:
+        """The values that others may change meanwhile, by field."""
+        return {name: self.get_initial_for_field(field, name) for name, field in self.fields.items() if name != "seen"}
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        cleaned |= {
+            name: at for name, at in self._instants() if at.replace(second=0, microsecond=0) == cleaned.get(name)
+        }
+        seen = self._seen()
+        changed = [name for name, digest in self.stored.items() if seen.get(name, digest) != digest]
+        if changed:
+            news = ", ".join(self.news_of(name) for name in changed)
+            self.take_over([name for name in changed if digest_of(cleaned.get(name)) == seen[name]])
+            raise forms.ValidationError(
+                f"Somebody else has changed this meanwhile: {news}. Nothing is saved yet. The form shows their values, but what you "
+                "entered yourself is still here: check it, then save again.",
+                code="changed_meanwhile",
+            )
+        return cleaned
+
+    def news_of(self, name: str) -> str:
+        """A field with the value that it has now, as far as a sentence can say it."""
+        value = self.get_initial_for_field(self.fields[name], name)
+        text = str(value)[:80] if isinstance(value, str | int | datetime) and not isinstance(value, bool) else ""
+        return f"{self[name].label}, now “{text}”" if text else str(self[name].label)
+
+    def _instants(self) -> Iterator[tuple[str, datetime]]:
+        """Stored dates, which browsers send back without their seconds."""
+        for name, field in self.fields.items():
+            value = self.get_initial_for_field(field, name)
+            if isinstance(value, datetime):
+                yield name, value
+
+    def _seen(self) -> dict[str, str]:
+        """The digests that came with the form; none where they are not what the page sent."""
+        try:
+            seen = json.loads(self.cleaned_data.get("seen") or "{}")
+        except ValueError:
+            return {}
+        return seen if isinstance(seen, dict) else {}
+
+    def take_over(self, names: list[str]) -> None:
+        """Show what is stored in these fields, which the reader left as they were, and from now on know that it was seen."""
+        data = cast("QueryDict", self.data).copy()
+        data["seen"] = json.dumps(self.stored)
+        for name in names:
+            data.setlist(name, self._texts(name))
+        self.data = data
+
+    def _texts(self, name: str) -> list[str]:
+        """The stored value as a browser would send it."""
+        field = self.fields[name]
+        value = self.get_initial_for_field(field, name)
+        if isinstance(field.widget, forms.CheckboxInput):
+            return ["on"] if value else []
+        text = field.widget.format_value(field.prepare_value(value))
+        return [str(one) for one in (text if isinstance(text, list) else [text]) if one is not None]

@@ -1,0 +1,85 @@
+"""The organizer's list of registrations, and the decisions on those that are chosen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django import forms
+from django.db.models import Q, QuerySet
+
+from accounts.models import User
+from competitions.catalog.models import Competition
+from competitions.catalog.questions import shown_answer
+from competitions.organize.refusals import NothingChosen, ReasonMissing
+from competitions.teams.models import Membership, Registration, Team
+from competitions.teams.services import registration_decide
+from core.numbers import is_number
+
+PAGE_SIZE: Final = 50
+ACTIONS: Final[Mapping[str, tuple[str, str]]] = {"approve": ("Approve", "approved"), "deny": ("Deny", "denied")}
+
+
+class RegistrationFilter(forms.Form):
+    """What stands in the address; what is not right there narrows nothing, and the page says so."""
+
+    person = forms.CharField(label="Name or e-mail", required=False, max_length=150)
+    state = forms.ChoiceField(choices=[("", "All"), *Registration.State.choices], required=False)
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
+
+    def narrowed(self, competition: Competition) -> QuerySet[Registration]:
+        """The competition's registrations that the address asks for, the newest first."""
+        self.is_valid()
+        values = self.cleaned_data
+        rows = Registration.objects.filter(competition=competition)
+        if text := values.get("person"):
+            names = ("username", "email", "first_name", "last_name")
+            matches = [Q(**{f"user__{name}__icontains": text}) for name in names]
+            rows = rows.filter(matches[0] | matches[1] | matches[2] | matches[3])
+        given = {"state": values.get("state"), "pk__lt": values.get("before")}
+        rows = rows.filter(**{name: value for name, value in given.items() if value})
+        return rows.select_related("user", "rules_version", "decided_by", "competition").order_by("-pk")
+
+
+@dataclass(frozen=True)
+class RegistrationRow:
+    """A registration with the answers as their questions ask for them, and the person's team."""
+
+    registration: Registration
+    answers: list[tuple[str, str]]
+    team: Team | None
+
+
+def registration_rows(competition: Competition, registrations: Sequence[Registration]) -> list[RegistrationRow]:
+    """Rows of these registrations, in a few queries for any number of them."""
+    titles = dict(competition.registration_questions.values_list("key", "title"))
+    people = [one.user_id for one in registrations]
+    memberships = Membership.objects.filter(competition=competition, user__in=people).select_related("team")
+    teams = {membership.user_id: membership.team for membership in memberships}
+    return [
+        RegistrationRow(
+            one,
+            [(titles.get(key, key), shown_answer(answer)) for key, answer in one.answers.items()],
+            teams.get(one.user_id),
+        )
+        for one in registrations
+    ]
+
+
+def chosen_registrations(competition: Competition, numbers: Sequence[str]) -> QuerySet[Registration]:
+    """Those of the competition's registrations that were ticked. Raises `NothingChosen`."""
+    ticked = [int(number) for number in numbers if is_number(number)][:PAGE_SIZE]
+    rows = Registration.objects.filter(competition=competition, pk__in=ticked).select_related("user", "competition")
+    if not rows.exists():
+        raise NothingChosen("registration")
+    return rows.order_by("pk")
+
+
+def decide(registrations: QuerySet[Registration], action: str, *, reason: str, by: User, now: datetime) -> int:
+    """Approve or deny each; returns how many were not so before. Raises `ReasonMissing`."""
+    if action == "deny" and not reason.strip():
+        raise ReasonMissing
+    approve = action == "approve"
+    return sum(
+        registration_decide(registration=one, approve=approve, by=by, now=now, reason=reason) for one in registrations
+    )

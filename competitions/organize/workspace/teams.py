@@ -1,0 +1,173 @@
+"""The organizer's list of teams, what a team's page shows, and what is done to teams that are chosen."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django import forms
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import visible_columns
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.organize.refusals import NothingChosen, ReasonMissing
+from competitions.submissions.models import Submission
+from competitions.submissions.services import team_disqualify, team_reinstate
+from competitions.teams.models import Membership, MergeProposal, OfferState, Team
+from core.numbers import is_number
+from core.spreadsheets import Echo, safe_cell
+
+PAGE_SIZE: Final = 50
+CHUNK: Final = 500  # teams that a download reads at once
+SHOWN: Final[Mapping[str, tuple[str, Q]]] = {
+    "active": ("Taking part", Q(disqualified_at=None, is_baseline=False)),
+    "idle": ("Without submissions", Q(submission_count=0)),
+    "disqualified": ("Disqualified", Q(disqualified_at__isnull=False)),
+    "baseline": ("Baselines", Q(is_baseline=True)),
+}
+ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "disqualify": ("Disqualify", "disqualified"),
+    "reinstate": ("Undo a disqualification", "reinstated"),
+}
+MAIL: Final = "mail"  # an action of the list that changes nothing: it leads to the form
+
+
+class TeamFilter(forms.Form):
+    """What stands in the address; what is not right there narrows nothing, and the page says so."""
+
+    team = forms.CharField(label="Name or member", required=False, max_length=60)
+    show = forms.ChoiceField(
+        required=False, choices=[("", "All teams"), *((name, words) for name, (words, _) in SHOWN.items())]
+    )
+    phase = forms.ModelChoiceField(
+        Phase.objects.none(), label="Best score in", required=False, empty_label="The phase that is open"
+    )
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
+
+    def __init__(self, competition: Competition, data: Mapping[str, Any]) -> None:
+        super().__init__(data)
+        self.competition = competition
+        phases: Any = self.fields["phase"]
+        phases.queryset = competition.phases.all()
+        self.is_valid()
+
+    def narrowed(self, best: "BestColumn | None") -> QuerySet[Any]:
+        """The competition's teams that the address asks for, the newest first."""
+        rows = teams_of(self.competition, best)
+        values = self.cleaned_data
+        if text := values.get("team"):
+            member = Q(user__username__iexact=text) | Q(user__email__iexact=text)
+            teams = Membership.objects.filter(member, competition=self.competition).values("team")
+            rows = rows.filter(Q(searched_name__contains=text.lower()) | Q(pk__in=teams))
+        if show := values.get("show"):
+            rows = rows.filter(SHOWN[show][1])
+        if before := values.get("before"):
+            rows = rows.filter(pk__lt=before)
+        return rows.order_by("-pk")
+
+
+@dataclass(frozen=True)
+class BestColumn:
+    """The board whose scores stand in the list, and the column that decides there."""
+
+    board: Leaderboard
+    column: Column
+
+    @property
+    def title(self) -> str:
+        return f"{self.column.title}, {self.board.phase.name}"
+
+
+def best_column(competition: Competition, chosen: Phase | None, reader: Reader) -> BestColumn | None:
+    """Of the phase that was chosen, else of the one that is open, else of the last; None where this person sees no scores."""
+    phases = list(competition.phases.all())
+    load_boards(phases)
+    is_meant = [one for one in phases if chosen is not None and one.pk == chosen.pk]
+    phase = next(iter([*is_meant, *(one for one in phases if one.is_open(reader.now)), *phases[-1:]]), None)
+    board = phase.main_board if phase is not None else None
+    column = primary_column(list(board.columns.all())) if board is not None else None
+    if board is None or column is None or column not in visible_columns(reader, board):
+        return None
+    return BestColumn(board, column)
+
+
+def teams_of(competition: Competition, best: BestColumn | None) -> QuerySet[Any]:
+    """Teams with their people, how often and when last they submitted, and the values of their best row on a board."""
+    sent = Submission.objects.filter(team=OuterRef("pk"), is_check=False).order_by()
+    counted = sent.values("team").annotate(number=Count("pk")).values("number")
+    rows = Team.objects.filter(competition=competition, merged_into=None).annotate(
+        submission_count=Coalesce(Subquery(counted), 0),
+        last_at=Subquery(sent.order_by("-pk").values("created_at")[:1]),
+    )
+    if best is not None:
+        entries = Entry.objects.filter(leaderboard=best.board, team=OuterRef("pk")).order_by(*Entry.IN_ORDER)
+        rows = rows.annotate(best_values=Subquery(entries.values("values")[:1]))
+    return rows.select_related("captain").prefetch_related("memberships__user")
+
+
+def best_of(team: Any, best: BestColumn | None) -> str:
+    """The team's best score as the board shows it; `team` comes from `teams_of`."""
+    values = team.best_values if best is not None else None
+    return (best.column.shown_in(values) or "") if best is not None and values else ""
+
+
+def team_history(team: Team) -> list[tuple[datetime, str]]:
+    """What became of the team and its people, newest first."""
+    merges = MergeProposal.objects.filter(team=team, state=OfferState.ACCEPTED).select_related("other")
+    events = [(team.created_at, "The team was created.")]
+    events += [(one.joined_at, f"{one.user} joined.") for one in team.memberships.select_related("user")]
+    events += [(one.answered_at, f"The team “{one.other}” became part of it.") for one in merges if one.answered_at]
+    if team.disqualified_at is not None:
+        events.append((team.disqualified_at, f"Disqualified: {team.disqualified_reason}"))
+    return sorted(events, reverse=True)
+
+
+def chosen_teams(competition: Competition, numbers: Sequence[str]) -> QuerySet[Team]:
+    """Those of the competition's teams that were ticked. Raises `NothingChosen`."""
+    ticked = [int(number) for number in numbers if is_number(number)][:PAGE_SIZE]
+    teams = Team.objects.filter(competition=competition, merged_into=None, pk__in=ticked).order_by("pk")
+    if not teams.exists():
+        raise NothingChosen("team")
+    return teams
+
+
+def act_on_teams(teams: QuerySet[Team], action: str, *, reason: str, now: datetime) -> int:
+    """Disqualify or reinstate each; returns how many were not so before. Raises `ReasonMissing`."""
+    if action == "disqualify" and not reason.strip():
+        raise ReasonMissing
+    if action == "disqualify":
+        return sum(team_disqualify(team=team, reason=reason.strip(), now=now) for team in teams)
+    return sum(team_reinstate(team=team, now=now) for team in teams)
+
+
+def team_lines(teams: QuerySet[Any], best: BestColumn | None) -> Iterator[str]:
+    """Teams as CSV, with the best score where this person may see it."""
+    writer: Any = csv.writer(Echo())
+    yield writer.writerow(
+        [
+            "team",
+            "state",
+            "members",
+            "emails",
+            "submissions",
+            "last_submission",
+            *([best.column.key] if best else []),
+        ]
+    )
+    for team in teams.iterator(chunk_size=CHUNK):
+        users = [membership.user for membership in team.memberships.all()]
+        cells = [team.name, state_of(team), " ".join(user.username for user in users), " ".join(u.email for u in users)]
+        last = team.last_at.isoformat() if team.last_at else ""
+        score = [best_of(team, best)] if best else []
+        yield writer.writerow([*(safe_cell(cell) for cell in cells), team.submission_count, last, *score])
+
+
+def state_of(team: Team) -> str:
+    """One word for a table."""
+    return "disqualified" if team.disqualified_at else "baseline" if team.is_baseline else "active"

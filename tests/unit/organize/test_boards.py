@@ -1,0 +1,141 @@
+"""Boards in the workspace: a change says what it does to ranks; what is under seal stays there and is not told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import Entry
+from tests.admin_forms import fields_of
+from tests.permissions import client_of
+from tests.scenario import Scenario
+
+
+@pytest.fixture
+def organizer(site: Scenario) -> Client:
+    return client_of(site.organizer)
+
+
+@pytest.fixture
+def ranked(site: Scenario) -> Leaderboard:
+    """Two teams: the first has the lower error, the second the higher."""
+    site.score(site.submit(), 0.25)
+    site.score(site.submit(team=site.join("Second")), 0.5)
+    return site.phase.leaderboard
+
+
+def url_of(board: Leaderboard) -> str:
+    return reverse("organize:board", args=[board.phase.competition.slug, board.pk])
+
+
+def send(client: Client, url: str, **changed: Any) -> Any:
+    """Open the form, change these fields, send it."""
+    return client.post(url, fields_of(client.get(url)) | changed)
+
+
+def scores(board: Leaderboard) -> list[tuple[int, float]]:
+    return list(Entry.objects.filter(leaderboard=board).order_by("pk").values_list("team", "rank_value"))
+
+
+def test_a_board_that_nobody_touched_is_saved_as_it_is(ranked: Leaderboard, organizer: Client) -> None:
+    before = list(Column.objects.values()), Leaderboard.objects.values("rule", "freeze_at", "title").get(pk=ranked.pk)
+    assert send(organizer, url_of(ranked)).status_code == 302
+    after = list(Column.objects.values()), Leaderboard.objects.values("rule", "freeze_at", "title").get(pk=ranked.pk)
+    assert before == after
+
+
+def test_ranks_that_a_change_turns_over_are_said_first(site: Scenario, ranked: Leaderboard, organizer: Client) -> None:
+    before = scores(ranked)
+    form = fields_of(organizer.get(url_of(ranked))) | {"columns-0-sorting": "desc"}
+    asked = organizer.post(url_of(ranked), form)
+    text = asked.content.decode()
+    assert "2 of 2 teams change their rank." in text
+    assert f"First is Second; it was {site.team.name}." in text
+    assert scores(ranked) == before
+    assert ranked.columns.get(key="mae").sorting == "asc"
+    confirmed = asked.context["form"].confirmation
+    assert organizer.post(url_of(ranked), form | {"confirmed": confirmed}).status_code == 302
+    assert scores(ranked) != before
+    assert ranked.columns.get(key="mae").sorting == "desc"
+
+
+def test_a_column_is_added_and_taken_off_in_one_change(ranked: Leaderboard, organizer: Client) -> None:
+    number = ranked.columns.count()
+    added = {f"columns-{number}-title": "Time", f"columns-{number}-kind": "meter", f"columns-{number}-key": "wall_s"}
+    assert send(organizer, url_of(ranked), **added).status_code == 302
+    assert ranked.columns.get(key="wall_s").title == "Time"
+    place = list(ranked.columns.values_list("key", flat=True)).index("wall_s")
+    asked = send(organizer, url_of(ranked), **{f"columns-{place}-DELETE": "on"})
+    assert "The column “Time” leaves the board." in asked.content.decode()
+    confirmed = {"confirmed": asked.context["form"].confirmation}
+    assert send(organizer, url_of(ranked), **{f"columns-{place}-DELETE": "on"} | confirmed).status_code == 302
+    assert not ranked.columns.filter(key="wall_s").exists()
+
+
+def test_what_a_column_is_computed_from_is_typed_as_keys(ranked: Leaderboard, organizer: Client) -> None:
+    number = ranked.columns.count()
+    added = {
+        f"columns-{number}-{name}": value
+        for name, value in {
+            "title": "All",
+            "kind": "computed",
+            "key": "all",
+            "computation": "avg",
+            "sources": "mae , f1",
+        }.items()
+    }
+    assert send(organizer, url_of(ranked), **added).status_code == 302
+    assert ranked.columns.get(key="all").sources == ["mae", "f1"]
+    assert 'value="mae, f1"' in organizer.get(url_of(ranked)).content.decode()
+    wrong = send(organizer, url_of(ranked), **{"columns-0-precision": "99"})
+    assert wrong.status_code == 422
+    assert "less than or equal to 15" in wrong.content.decode()
+
+
+def test_a_sealed_board_stays_sealed_and_tells_no_ranks(site: Scenario, organizer: Client) -> None:
+    site.score(site.submit(phase=site.sealed), 0.123456)
+    board = site.sealed.leaderboard
+    assert "It is sealed" in organizer.get(url_of(board)).content.decode()
+    asked = send(organizer, url_of(board), **{"columns-0-sorting": "desc"})
+    assert "what changes in the ranks is not told" in asked.content.decode()
+    assert site.team.name not in asked.content.decode()
+    gone = send(organizer, url_of(board), **{"columns-0-DELETE": "on"})
+    assert gone.status_code == 422
+    assert "has sealed scores" in gone.content.decode()
+    opened = send(organizer, url_of(site.phase.leaderboard), visibility="sealed")
+    assert opened.status_code == 302
+    assert site.phase.leaderboard.is_set_sealed
+
+
+def test_a_freeze_says_what_stays_off(site: Scenario, ranked: Leaderboard, organizer: Client) -> None:
+    asked = send(organizer, url_of(ranked), freeze_at=f"{site.now:%Y-%m-%dT%H:%M}")
+    assert "stays off the board: 2 submissions so far." in asked.content.decode()
+    confirmed = {"confirmed": asked.context["form"].confirmation}
+    assert send(organizer, url_of(ranked), freeze_at=f"{site.now:%Y-%m-%dT%H:%M}", **confirmed).status_code == 302
+    assert not scores(ranked)
+
+
+def test_somebody_who_changed_the_columns_meanwhile_is_said(ranked: Leaderboard, organizer: Client) -> None:
+    form = fields_of(organizer.get(url_of(ranked))) | {"title": "Mine"}
+    Column.objects.filter(leaderboard=ranked).update(unit="meV")
+    told = organizer.post(url_of(ranked), form)
+    assert told.status_code == 409
+    assert "Somebody else has changed this meanwhile: Columns." in told.content.decode()
+
+
+def test_a_phase_gets_a_further_board(site: Scenario, organizer: Client) -> None:
+    url = reverse("organize:board-new", args=[site.competition.slug, site.phase.pk])
+    column = {
+        "columns-0-title": "Time",
+        "columns-0-kind": "meter",
+        "columns-0-key": "wall_s",
+        "columns-0-is_primary": "on",
+    }
+    assert send(organizer, url, title="Fastest", **column).status_code == 302
+    made = site.phase.leaderboards.get(title="Fastest")
+    assert (made.key, made.columns.get().key) == ("fastest", "wall_s")
+    assert site.phase.leaderboards.first() != made

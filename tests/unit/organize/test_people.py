@@ -1,0 +1,143 @@
+"""Teams and registrations in the organizer's workspace."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from competitions.catalog.models import CompetitionOrganizer
+from competitions.teams.models import Registration, RegistrationQuestion, Team
+from competitions.teams.services import register
+from tests.background import run_background
+from tests.permissions import body_of, client_of
+from tests.scenario import Scenario, person, scenario
+
+
+@pytest.fixture
+def organizer(site: Scenario) -> Client:
+    return client_of(site.organizer)
+
+
+def address(site: Scenario, page: str) -> str:
+    return f"/host/competitions/{site.competition.slug}/{page}"
+
+
+def text_of(site: Scenario, client: Client, page: str = "teams/", **asked: Any) -> str:
+    return body_of(client.get(address(site, page), asked))
+
+
+def listed(site: Scenario, client: Client, **asked: Any) -> list[int]:
+    return [int(pk) for pk in re.findall(r'name="team" value="(\d+)"', text_of(site, client, **asked))]
+
+
+def posted(site: Scenario, client: Client, page: str, **values: Any) -> str:
+    url = address(site, page)
+    return client.post(url, values, follow=True, headers={"Referer": f"http://testserver{url}"}).content.decode()
+
+
+def test_teams_are_found_by_name_by_member_and_by_state(site: Scenario, organizer: Client) -> None:
+    site.submit()
+    idle, baseline = site.join("Idle Hands"), site.join("Mean of all", is_baseline=True)
+    assert listed(site, organizer) == [baseline.pk, idle.pk, site.team.pk]
+    assert listed(site, organizer, team="idle") == [idle.pk]
+    assert listed(site, organizer, team=site.member(idle).email) == [idle.pk]
+    assert listed(site, organizer, show="baseline") == [baseline.pk]
+    assert listed(site, organizer, show="idle", before=baseline.pk) == [idle.pk]
+    assert listed(site, organizer, show="nonsense", phase="x", before="-1") == [baseline.pk, idle.pk, site.team.pk]
+
+
+def test_best_scores_are_shown_as_far_as_this_person_may_see_them(site: Scenario, organizer: Client) -> None:
+    site.score(site.submit(), 0.75)
+    site.score(site.submit(), 0.25)
+    site.score(site.submit(phase=site.sealed), 0.123456)
+    assert '<span class="score">0.2500</span>' in text_of(site, organizer)
+    sealed = text_of(site, organizer, phase=site.sealed.pk)
+    assert ("0.1235" in sealed, "MAE" in sealed) == (False, False)
+    assert "0.1235" not in text_of(site, organizer, "teams.csv", phase=site.sealed.pk)
+    assert "0.1235" not in text_of(site, organizer, f"teams/{site.team.key}/")
+    CompetitionOrganizer.objects.update(can_see_sealed=True)
+    assert "0.1235" in text_of(site, organizer, phase=site.sealed.pk)
+
+
+def test_the_file_of_teams_runs_no_formula(site: Scenario, organizer: Client) -> None:
+    site.join("=1+1")
+    assert text_of(site, organizer, "teams.csv").startswith(
+        "team,state,members,emails,submissions,last_submission,mae\r\n'=1+1,active,"
+    )
+
+
+def test_the_list_of_teams_costs_the_same_for_few_and_many(site: Scenario, organizer: Client) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            text_of(site, organizer)
+        return len(captured)
+
+    few = queries()
+    for number in range(4):
+        site.score(site.submit(team=site.join(f"Team of {number}")), 0.5)
+    assert queries() == few
+
+
+def test_a_team_is_disqualified_with_a_reason_and_reinstated(site: Scenario, organizer: Client) -> None:
+    site.score(site.submit(), 0.5)
+    page = f"teams/{site.team.key}/"
+    assert "Give the reason" in posted(site, organizer, page, action="disqualify", reason=" ")
+    assert "Disqualified: Two accounts" in posted(site, organizer, page, action="disqualify", reason="Two accounts")
+    assert listed(site, organizer, show="disqualified") == [site.team.pk]
+    assert "1 of 1 reinstated" in posted(site, organizer, "teams/", action="reinstate", team=[site.team.pk])
+    assert Team.objects.get(pk=site.team.pk).disqualified_at is None
+    assert "No team was chosen" in posted(site, organizer, "teams/", action="reinstate")
+
+
+def test_a_teams_page_has_its_people_with_what_they_answered(site: Scenario, organizer: Client) -> None:
+    RegistrationQuestion.objects.create(competition=site.competition, key="lab", title="Your laboratory")
+    Registration.objects.filter(user=site.member()).update(answers={"lab": "Room 12"})
+    text = text_of(site, organizer, f"teams/{site.team.key}/")
+    for words in (site.member().email, "Your laboratory", "Room 12", "joined."):
+        assert words in text, words
+
+
+def test_registrations_are_decided_with_a_reason_that_the_mail_says(
+    site: Scenario, organizer: Client, django_capture_on_commit_callbacks: Any
+) -> None:
+    site.competition.registration_policy = "approval"
+    site.competition.save()
+    guests = [person() for _ in range(3)]
+    rows = [register(user=guest, competition=site.competition, rules_version=1, now=site.now) for guest in guests]
+    assert "3 people wait" in text_of(site, organizer, "")
+    ticked = [row.pk for row in rows[:2]]
+    assert "Give the reason" in posted(site, organizer, "registrations/", action="deny", registration=ticked)
+    with django_capture_on_commit_callbacks(execute=True):
+        shown = posted(site, organizer, "registrations/", action="deny", registration=ticked, reason="Students only")
+    assert "2 of 2 denied" in shown
+    assert "1 of 1 approved" in posted(
+        site, organizer, "registrations/", action="approve", registration=[rows[2].pk], reason=""
+    )
+    assert [row.state for row in Registration.objects.filter(user__in=guests).order_by("pk")] == ["denied"] * 2 + [
+        "approved"
+    ]
+    run_background()
+    denial = next(one for one in mail.outbox if one.to == [guests[0].email])
+    assert "Students only" in denial.body
+    assert "Students only" in text_of(site, organizer, "registrations/", state="denied")
+    rules = client_of(guests[0]).get(f"/competitions/{site.competition.slug}/rules/").content.decode()
+    assert "denied your registration: Students only" in rules
+    assert "Nobody who registered fits" in text_of(site, organizer, "registrations/", person="nobody at all")
+
+
+def test_another_competitions_rows_are_never_touched(site: Scenario, organizer: Client) -> None:
+    other = scenario()
+    assert "No team was chosen" in posted(
+        site, organizer, "teams/", action="disqualify", reason="x", team=[other.team.pk]
+    )
+    row = Registration.objects.filter(competition=other.competition).earliest("pk")
+    posted(site, organizer, "registrations/", action="deny", reason="x", registration=[row.pk])
+    row.refresh_from_db()
+    assert row.state == "approved"
+    assert organizer.get(address(site, f"teams/{other.team.key}/")).status_code == 404

@@ -1,0 +1,217 @@
+"""Settings in the organizer's workspace: short forms, organizers, who sees the competition, deletion."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from audit.models import AuditEntry
+from competitions.catalog.models import Competition, CompetitionOrganizer, Task
+from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.teams.merging import merge_accept, merge_propose
+from competitions.teams.models import Team
+from tests.admin_forms import save_form
+from tests.background import run_background
+from tests.images import png_of
+from tests.permissions import body_of, client_of
+from tests.scenario import Scenario, person
+
+
+@pytest.fixture
+def organizer(site: Scenario) -> Client:
+    return client_of(site.organizer)
+
+
+def address(site: Scenario, page: str = "") -> str:
+    return f"/host/competitions/{site.competition.slug}/settings/{page}"
+
+
+def seen_by(site: Scenario, client: Client, section: str) -> str:
+    """What a section's form knows of the values that it shows."""
+    text = client.get(address(site)).content.decode()
+    part = text[text.index(f'value="{section}"') :]
+    found = re.search(r'name="seen" value="([^"]*)"', part)
+    assert found
+    return unescape(found[1])
+
+
+def about(site: Scenario, **values: str) -> dict[str, str]:
+    stored = Competition.objects.get(pk=site.competition.pk)
+    return {"section": "about", "title": stored.title, "host": stored.host} | values
+
+
+def saved(site: Scenario, client: Client, data: dict[str, Any], page: str = "") -> str:
+    url = address(site, page)
+    return client.post(
+        url, data, follow=True, headers={"Referer": f"http://testserver{address(site)}"}
+    ).content.decode()
+
+
+def stored(site: Scenario) -> Competition:
+    return Competition.objects.get(pk=site.competition.pk)
+
+
+def test_a_section_is_saved_with_its_tags_and_the_change_is_on_record(site: Scenario, organizer: Client) -> None:
+    text = saved(site, organizer, about(site, title="Renamed", reward="100", tags="Graphs,  Drug DISCOVERY, graphs"))
+    assert "About: saved" in text
+    assert (stored(site).title, stored(site).reward, stored(site).tags) == (
+        "Renamed",
+        "100",
+        ["graphs", "drug discovery"],
+    )
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.view, entry.fields["title"]) == ("organize:settings", "Renamed")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"title": ""}, "This field is required"),
+        ({"contact_email": "nobody"}, "Enter a valid email address"),
+        ({"tags": ",".join("abcdefghi")}, "at most 8"),
+        ({"tags": "x" * 31}, "at most 30 visible characters"),
+    ],
+    ids=["no title", "no address", "nine tags", "a long tag"],
+)
+def test_what_is_wrong_is_said_at_its_field_and_nothing_is_saved(
+    site: Scenario, organizer: Client, values: dict[str, str], words: str
+) -> None:
+    text = saved(site, organizer, about(site, host="Somebody else") | values)
+    assert words in text
+    assert 'value="Somebody else"' in text, "what was typed stays"
+    assert stored(site).host == site.competition.host
+
+
+def test_who_saves_second_is_told_what_changed_and_nothing_of_either_is_lost(site: Scenario, organizer: Client) -> None:
+    seen = seen_by(site, organizer, "about")
+    saved(site, organizer, about(site, title="By the first"))
+    mine = {"section": "about", "title": site.competition.title, "host": "By the second", "seen": seen}
+    text = saved(site, organizer, mine)
+    assert "Somebody else has changed this meanwhile: Title, now “By the first”" in text
+    assert 'value="By the first"' in text
+    assert 'value="By the second"' in text
+    assert stored(site).title == "By the first"
+    again = re.search(r'name="seen" value="([^"]*)"', text)
+    assert again
+    saved(site, organizer, mine | {"title": "By the first", "seen": unescape(again[1])})
+    assert (stored(site).title, stored(site).host) == ("By the first", "By the second")
+
+
+def test_a_date_that_nobody_touched_keeps_its_seconds(site: Scenario, organizer: Client) -> None:
+    closes_at = site.now.replace(second=30)
+    Competition.objects.update(registration_closes_at=closes_at)
+    values = {"section": "entry", "registration_policy": "approval", "max_team_size": "3"}
+    saved(site, organizer, values | {"registration_closes_at": f"{closes_at:%Y-%m-%dT%H:%M}"})
+    assert (stored(site).registration_closes_at, stored(site).max_team_size) == (closes_at, 3)
+    saved(site, organizer, values | {"registration_closes_at": "2031-01-01T00:00"})
+    assert f"{stored(site).registration_closes_at:%Y-%m-%d %H:%M:%S}" == "2031-01-01 00:00:00"
+
+
+def test_pictures_are_shown_and_can_be_cleared_but_only_images_are_taken(site: Scenario, organizer: Client) -> None:
+    wrong = SimpleUploadedFile("cover.png", b"not a picture")
+    assert "errorlist" in saved(site, organizer, {"section": "pictures", "cover_file": wrong})
+    cover = SimpleUploadedFile("cover.png", png_of())
+    assert "is shown in a few seconds" in saved(site, organizer, {"section": "pictures", "cover_file": cover})
+    run_background()
+    url = f"/competitions/{site.competition.slug}/cover/"
+    assert "WEBP" in body_of(Client().get(url))
+    assert url in Client().get("/").content.decode()
+    saved(site, organizer, {"section": "pictures", "cover_file-clear": "on"})
+    assert stored(site).cover is None
+
+
+def test_organizers_come_by_name_or_address_and_the_last_one_stays(site: Scenario, organizer: Client) -> None:
+    guest = person()
+    for wrong, words in [
+        ("nobody", "There is no account"),
+        (site.organizer.username, "organizes this competition already"),
+    ]:
+        assert words in saved(site, organizer, {"action": "add", "person": wrong}, "organizers/")
+    saved(site, organizer, {"action": "add", "person": guest.email.upper()}, "organizers/")
+    assert client_of(guest).get(address(site)).status_code == 200
+    saved(site, client_of(guest), {"action": "remove", "organizer": site.organizer.username}, "organizers/")
+    assert organizer.get(address(site)).status_code == 404
+    assert "at least one organizer" in saved(
+        site, client_of(guest), {"action": "remove", "organizer": guest.username}, "organizers/"
+    )
+
+
+def test_the_admin_saves_a_competition_that_has_organizers_without_staff_status(
+    site: Scenario, organizer: Client
+) -> None:
+    saved(site, organizer, {"action": "add", "person": person().username}, "organizers/")
+    url = f"/admin/catalog/competition/{site.competition.pk}/change/"
+    assert save_form(organizer, url, title=["By the admin"]).status_code == 302
+    assert stored(site).title == "By the admin"
+
+
+def test_only_administrators_let_organizers_see_sealed_scores(site: Scenario, organizer: Client) -> None:
+    show = {"action": "show_sealed", "organizer": site.organizer.username}
+    assert "Only an administrator" in saved(site, organizer, show, "organizers/")
+    saved(site, client_of(person(is_staff=True, is_superuser=True)), show, "organizers/")
+    assert CompetitionOrganizer.objects.get(user=site.organizer).can_see_sealed
+
+
+def test_a_competition_is_withdrawn_published_and_deleted_while_nobody_submitted(
+    site: Scenario, organizer: Client
+) -> None:
+    page, delete = "visibility/", {"action": "delete", "confirm": site.competition.slug}
+    assert "Withdraw it first" in saved(site, organizer, delete, page)
+    saved(site, organizer, {"action": "withdraw"}, page)
+    assert Client().get(f"/competitions/{site.competition.slug}/").status_code == 404
+    saved(site, organizer, {"action": "publish"}, page)
+    assert stored(site).is_published
+    saved(site, organizer, {"action": "withdraw"}, page)
+    assert "Nothing was deleted" in saved(site, organizer, {"action": "delete", "confirm": "x"}, page)
+    saved(site, organizer, delete, page)
+    assert not Competition.objects.filter(pk=site.competition.pk).exists()
+    assert not Team.objects.exists()
+
+
+def test_what_teams_sent_in_is_never_deleted(site: Scenario, organizer: Client) -> None:
+    site.submit()
+    saved(site, organizer, {"action": "withdraw"}, "visibility/")
+    text = saved(site, organizer, {"action": "delete", "confirm": site.competition.slug}, "visibility/")
+    assert "Somebody has submitted" in text
+    assert stored(site) == site.competition
+
+
+def test_a_competition_with_merged_teams_and_checks_can_be_deleted(site: Scenario, organizer: Client) -> None:
+    other = site.join()
+    merge = merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
+    merge_accept(proposal=merge, by=other.captain, now=site.now)
+    task = site.phase.tasks.get()
+    Task.objects.create(
+        competition=site.competition,
+        name="Permuted",
+        scoring_program=task.scoring_program,
+        checks=task,
+        check_kind="permuted",
+    )
+    saved(site, organizer, {"action": "withdraw"}, "visibility/")
+    saved(site, organizer, {"action": "delete", "confirm": site.competition.slug}, "visibility/")
+    assert not Competition.objects.filter(pk=site.competition.pk).exists()
+
+
+def test_a_board_that_was_committed_to_in_public_is_not_deleted(site: Scenario, organizer: Client) -> None:
+    site.sealed.closes_at = site.now - timedelta(days=1)
+    site.sealed.save()
+    assert commit_closed_boards(now=site.now)
+    saved(site, organizer, {"action": "withdraw"}, "visibility/")
+    text = saved(site, organizer, {"action": "delete", "confirm": site.competition.slug}, "visibility/")
+    assert "stays on record: published digest" in text
+    assert stored(site).phases.count() == 2
+
+
+def test_what_nobody_could_join_is_not_published(site: Scenario, organizer: Client) -> None:
+    saved(site, organizer, {"action": "withdraw"}, "visibility/")
+    for phase in site.phases.values():
+        phase.delete()
+    assert "cannot be published yet" in saved(site, organizer, {"action": "publish"}, "visibility/")
+    assert not stored(site).is_published
