@@ -41,7 +41,7 @@ bench: venv ## Speed, by hand: prints ratios, asserts nothing; ONLY=path for one
 	@scripts/system.sh test
 	@$(PYTHON) -m pytest -q -s --timeout=3600 $(or $(ONLY),tests/benchmarks)
 
-pictures: venv ## Take the pictures of README and docs anew, of the demo with its simulated teams; three minutes
+pictures: venv ## Take the pictures of README and docs anew, of the demo with its simulated teams; two minutes
 	@scripts/system.sh test
 	@$(PYTHON) -m tests.browser.pictures
 

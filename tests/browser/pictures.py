@@ -36,7 +36,6 @@ QUALITIES: Final = (85, 70, 50)
 ACCOUNT: Final = re.compile(r"^ +\S+(?: \d)? +(\w+) +(?:password|API token) (\S+)$")
 READY: Final = "They are scored after"
 SCORED_WITHIN_MS: Final = 120_000
-COUNTED_EVERY_MS: Final = 65_000  # the workspace's numbers: once a minute
 
 
 @dataclass
@@ -157,7 +156,6 @@ def take_all(people: dict[str, Visitor], site: str) -> None:
         "leaderboard": (MEMBER, f"/competitions/{SLUG}/leaderboard/"),
         "workspace": ("organizer", f"/host/competitions/{SLUG}/"),
     }
-    people[""].page.wait_for_timeout(COUNTED_EVERY_MS)
     for name, (who, path) in pages.items():
         take(people[who].visit(path), name, on_phone=name == "leaderboard")
     page = people[MEMBER].visit(f"/competitions/{SLUG}/submissions/")
