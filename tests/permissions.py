@@ -334,11 +334,11 @@ BY_PHASE = (
 
 
 def url_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:
-    given = permissions.arguments | _arguments_of(permissions, name)
+    given = permissions.arguments | arguments_of(permissions, name)
     return reverse(name, kwargs={key: given[key] for key in pattern.pattern.converters})
 
 
-def _arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
+def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """What stands in this one address otherwise than in most."""
     site, arguments = permissions.site, permissions.arguments
     kit = site.phase.starting_kit

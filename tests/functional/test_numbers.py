@@ -17,7 +17,7 @@ from django.urls import URLPattern, reverse
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import Kind
 from tests.functional.disclosure.test_admin_walk import admins, name_of, request_of
-from tests.permissions import PAGES, PermissionSite, named_patterns, url_of
+from tests.permissions import PAGES, PermissionSite, arguments_of, named_patterns, url_of
 from tests.scenario import Scenario
 from tests.services import REPOSITORY
 
@@ -74,7 +74,8 @@ def addresses_of(permissions: PermissionSite, name: str, pattern: URLPattern) ->
     plain = url_of(permissions, name, pattern)
     kinds = {key: type(converter).__name__ for key, converter in pattern.pattern.converters.items()}
     for key in (key for key, kind in kinds.items() if kind == "IntConverter"):
-        arguments = {other: permissions.arguments[other] for other in kinds}
+        given = permissions.arguments | arguments_of(permissions, name)
+        arguments = {other: given[other] for other in kinds}
         yield from (reverse(name, kwargs=arguments | {key: number}) for number in HUGE)
     yield plain
 
