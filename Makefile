@@ -9,7 +9,7 @@ TEAMS ?=
 SUITES ?=
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help demo mutants soak test test-unit lint import-graph bench system venv images runtime-torch secret secrets production wheels clean
+.PHONY: help demo mutants soak pictures test test-unit lint import-graph bench system venv images runtime-torch secret secrets production wheels clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ mutants: venv ## Change the core in small ways and see that a unit test fails ea
 bench: venv ## Speed, by hand: prints ratios, asserts nothing; ONLY=path for one file
 	@scripts/system.sh test
 	@$(PYTHON) -m pytest -q -s --timeout=3600 $(or $(ONLY),tests/benchmarks)
+
+pictures: venv ## Take the pictures of README and docs anew, of the demo with its simulated teams; two minutes
+	@scripts/system.sh test
+	@$(PYTHON) -m tests.browser.pictures
 
 system: ## Install the Debian packages that the tests need and this machine lacks
 	@scripts/system.sh test

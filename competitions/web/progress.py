@@ -10,7 +10,7 @@ from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, expected_start
 from competitions.submissions.advice import advice_of
 from competitions.submissions.models import Submission
-from competitions.submissions.states import HELD, REASONS, Reason, State
+from competitions.submissions.states import HELD, REASONS, Kind, Reason, State
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,16 @@ class Progress:
         if self.elapsed_s is None or not self.limit_s:
             return None
         return min(self.elapsed_s / self.limit_s, 1.0)
+
+    @property
+    def percent(self) -> int | None:
+        """The same for a ring of 100 parts."""
+        return None if self.share is None else round(100 * self.share)
+
+    @property
+    def projected_percent(self) -> int | None:
+        """Where the ring will end if the run goes on as it does."""
+        return round(min(100 * self.projected_s / self.limit_s, 100)) if self.projected_s and self.limit_s else None
 
     @property
     def remaining_s(self) -> float | None:
@@ -126,7 +136,13 @@ def _ended(run: Run, submission: Submission) -> Progress:
         return Progress(
             sentence=sentence,
             elapsed_s=elapsed,
+            limit_s=_budget_s(submission),
             blame=info.blame.label,
             advice=advice_of(Reason(run.reason), submission.phase),
         )
-    return Progress(sentence="", elapsed_s=elapsed)  # the status word says it all
+    return Progress(sentence="", elapsed_s=elapsed, limit_s=_budget_s(submission))  # the status word says it all
+
+
+def _budget_s(submission: Submission) -> int | None:
+    """The seconds that a team's program may take; files that are only scored have no budget."""
+    return submission.phase.time_limit_s if submission.kind == Kind.CODE else None

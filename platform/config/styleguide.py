@@ -16,6 +16,7 @@ from competitions.catalog.models import Column, Phase
 from competitions.submissions.states import State
 from competitions.web.presentation.charts import score_chart
 from competitions.web.presentation.timeline import timeline
+from competitions.web.progress import Progress
 from core.design.charts import Chart, Level
 from core.refusals import NotAllowed
 
@@ -48,6 +49,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     context = {
         "colours": COLOURS, "sizes": SIZES, "spaces": SPACES, "icons": icon_names(), "states": list(State),
         "messages_shown": MESSAGES, "teams": TEAMS, "steps": timeline(_phases(now), now), "chart": _chart(now),
+        "progress": Progress(sentence="", elapsed_s=5_400, limit_s=14_400, projected_s=9_000),
         "form": ExampleForm({"name": "A name that is too long", "size": "1"}),
     }  # fmt: skip
     return render(request, "components/styleguide.html", context)

@@ -199,3 +199,51 @@ def test_the_description_of_the_api_opens_under_the_policy(new_visitor: NewVisit
     page = new_visitor().visit("/api/v1/docs/")
     page.get_by_role("button", name="POST /api/v1/submissions/", exact=True).click()
     expect(page.get_by_text("Idempotency-Key").first).to_be_visible()
+
+
+MAIN_PAGES = (
+    "index", "overview", "data", "leaderboard", "history", "board-crowd", "not-found",
+    "index-signed-in", "team", "submissions-scores", "profile", "host", "workspace", "workspace-submissions",
+)  # fmt: skip
+MOST_SHIFT = 0.1  # "good" by Core Web Vitals
+WATCH_SHIFTS = """
+window.shifted = 0;
+window.movers = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) {
+    window.shifted += entry.value;
+    window.movers.push(...entry.sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? "").slice(0, 120)));
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+AUDIT = """async () => {
+  await document.fonts.ready;
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+  return {
+    shifted: window.shifted,
+    movers: window.movers,
+    headings: document.querySelectorAll("h1").length,
+    title: document.title,
+    description: document.querySelector("meta[name=description]")?.content.trim() ?? "",
+    unsized: [...document.querySelectorAll("img:not([width][height], [src*='/images/'])")].map((image) => image.outerHTML.slice(0, 120)),
+  };
+}"""
+
+
+def test_main_pages_stand_still_while_they_load_and_say_what_they_are(new_visitor: NewVisitor) -> None:
+    """Loaded without a cache: nothing moves; one h1, a title of its own, a description, and sizes of all images but the organizers' own."""
+    faults, titles = [], {}
+    for who in sorted({PAGES[name][0] for name in MAIN_PAGES}):
+        visitor = new_visitor(who)
+        visitor.expect_on_console("status of 404")
+        visitor.context.add_init_script(WATCH_SHIFTS)
+        visitor.context.new_cdp_session(visitor.page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+        for name in (name for name in MAIN_PAGES if PAGES[name][0] == who):
+            found = visitor.visit(PAGES[name][1]).evaluate(AUDIT)
+            titles[name] = found["title"]
+            if found["shifted"] >= MOST_SHIFT or found["headings"] != 1 or not found["description"] or found["unsized"]:
+                faults.append(f"{name}: {found}")
+    assert not faults, "\n".join(faults)
+    assert len(set(titles.values())) == len(titles) - 1, (
+        "each page has a title of its own; the home page has one for both"
+    )

@@ -142,6 +142,7 @@ def test_a_code_submission_shows_its_log_and_budget_while_it_runs(
     new_visitor: NewVisitor, site: BrowserSite, folder: Path
 ) -> None:
     visitor = with_team(new_visitor, site, "lena")
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visitor.page
     choose_and_submit(page, code_of(folder, GOOD_PROGRAM), kind="Code", note="ridge")
     page.get_by_role("link", name="code.zip").click()
@@ -152,7 +153,11 @@ def test_a_code_submission_shows_its_log_and_budget_while_it_runs(
     expect(page.locator("#live .badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
     expect(log).to_contain_text("epoch 5 done")
     expect(page.locator(".scores").first).to_contain_text("0.5000 eV")
-    expect(meter).to_have_count(0)
+    expect(page.locator(".budget")).to_contain_text("of the budget used")
+    page.get_by_text("Receipt", exact=True).click()
+    page.get_by_role("button", name="Copy", exact=True).click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert "podium/runtime" in page.evaluate("navigator.clipboard.readText()")
     assert page.locator("details[id^=history]").get_attribute("open") is not None, "what was opened stays open"
     assert page.locator("#live").get_attribute("hx-get") is None
 

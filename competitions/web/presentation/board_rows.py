@@ -8,7 +8,7 @@ from typing import Final
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.reading.board import Row, baselines_of, leader_of
+from competitions.leaderboards.reading.board import Row, leader_of
 from competitions.leaderboards.reading.daily_ranks import earlier_ranks
 from competitions.teams.models import Membership
 
@@ -63,7 +63,9 @@ class RowDetails:
         return -(self.change or 0)
 
 
-def scale_of(board: Leaderboard, column: Column | None, rows: Sequence[Row]) -> ScoreScale | None:
+def scale_of(
+    board: Leaderboard, column: Column | None, rows: Sequence[Row], baselines: Sequence[Entry]
+) -> ScoreScale | None:
     """The axis of the bars of these rows; None where the column that decides is hidden, or no row has a score."""
     if column is None:
         return None
@@ -77,7 +79,7 @@ def scale_of(board: Leaderboard, column: Column | None, rows: Sequence[Row]) -> 
     ordered = sorted(values, key=column.rank_value)
     best = round(leader.values[column.key], column.precision)
     scale = ScoreScale(column, best, ordered[math.ceil(AXIS_SHARE * (len(ordered) - 1))])
-    return ScoreScale(column, scale.best, scale.worst, tuple(_baselines(scale, baselines_of(board))))
+    return ScoreScale(column, scale.best, scale.worst, tuple(_baselines(scale, baselines)))
 
 
 def _baselines(scale: ScoreScale, entries: Iterable[Entry]) -> Iterable[tuple[float, str]]:

@@ -43,9 +43,10 @@ from competitions.leaderboards.sealing.commitments import commitment_of
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries
 from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
-from competitions.web.presentation.charts import levels_of, score_chart
+from competitions.web.presentation.charts import Dated, levels_of, score_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
+from core.design.charts import Chart, Level
 from core.numbers import is_number
 
 SHORTEST_SEARCH: Final = 2
@@ -110,6 +111,8 @@ class DrawnPage:
     scale: ScoreScale | None
     next_cursor: str | None
     previous_cursor: str | None
+    best: list[Dated]  # how the best score improved; on the first page alone
+    levels: list[Level]  # of the baselines
 
     def around(self, number: int | None) -> tuple[SafeString, SafeString]:
         """The rows before the one of that number, and those after it; where it is not on the page, all come before."""
@@ -132,14 +135,17 @@ def _drawn(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, 
     key = f"rows:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
-        drawn = _draw(board, columns, _page(board, place, sort), sort, decides)
+        drawn = _draw(board, columns, place, sort, decides)
         caches["pages"].set(key, drawn)
     return drawn
 
 
-def _draw(board: Leaderboard, columns: list[ShownColumn], page: BoardPage, sort: str, decides: str) -> DrawnPage:
+def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
     """Bars, changes and trends are of the ranking: in another order there are none."""
-    scale = None if sort else scale_of(board, _drawn_column(board), page.rows)
+    page = _page(board, place, sort)
+    column = None if sort else _drawn_column(board)
+    baselines = baselines_of(board) if column else []
+    scale = scale_of(board, column, page.rows, baselines)
     details = {} if sort else details_of(board, page.rows, scale)
     template = get_template("web/_board_row.html")
     same = {
@@ -156,7 +162,10 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], page: BoardPage, sort:
         for row in page.rows
     ]
     ranks = {row.entry.pk: row.rank for row in page.rows}
-    return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor)
+    has_best = place.is_first_page and column is not None and not column.is_relative  # one score has no average rank
+    best = _best_of(board, column) if column and has_best else []
+    levels = levels_of(baselines, column) if column else []
+    return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor, best, levels)
 
 
 def _drawn_column(board: Leaderboard) -> Column | None:
@@ -164,6 +173,17 @@ def _drawn_column(board: Leaderboard) -> Column | None:
     their columns for that."""
     primary = primary_column(list(board.columns.all()))
     return primary if primary in board.visible_columns and not board.phase.grows else None
+
+
+def _lead_chart(board: Leaderboard, page: DrawnPage, now: datetime) -> Chart | None:
+    """How the best score improved; None below two scores, which are no way."""
+    if page.scale is None or len(page.best) < 2:
+        return None
+    return score_chart(page.best, [], page.scale.column, until=_known_until(board, now), levels=page.levels)
+
+
+def _best_of(board: Leaderboard, column: Column) -> list[Dated]:
+    return [(one.received_at, one.score.values[column.key], one.score.team.name) for one in best_over_time(board)]
 
 
 def _place(request: HttpRequest) -> PlaceOnBoard:
@@ -209,6 +229,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "mine": mine,
         "detailed": detailed_entries(board, [*undrawn, mine] if mine else undrawn),
         "my_rank": _my_rank(board, mine, page, sort) if mine else None,
+        "chart": _lead_chart(board, page, visited.now) if isinstance(page, DrawnPage) else None,
         **_search(request, board),
         **(_own_row(page, mine, sort) if isinstance(page, DrawnPage) else {}),
     }
@@ -292,7 +313,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     primary = deciding_column(list(board.columns.all()))
     if primary is None or primary.is_hidden:
         raise Http404
-    best = [(one.received_at, one.score.values[primary.key], one.score.team.name) for one in best_over_time(board)]
+    best = _best_of(board, primary)
     team = team_of_visit(visited)
     scores = team_over_time(board, team) if team else []
     own = [(score.received_at, score.values[primary.key], "") for score in scores]

@@ -58,6 +58,7 @@
     for (const time of document.querySelectorAll("time[data-left]")) {
       const seconds = (new Date(time.dateTime) - now()) / 1000;
       time.textContent = seconds > 0 ? `in ${words(seconds)}` : ago(new Date(time.dateTime));
+      time.dataset.told = "";
     }
     for (const span of document.querySelectorAll("[data-countdown]")) {
       const text = countdown(span);

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from competitions.catalog.models import Column
@@ -46,3 +48,30 @@ def test_a_hidden_column_decides_without_being_drawn(site: Scenario) -> None:
         "0.5"
         not in Client().get(reverse("web:entry", args=[Entry.objects.get().pk])).content.decode().split("<main")[1]
     )
+
+
+def test_the_first_page_of_a_board_draws_how_the_best_score_improved_and_reads_it_once_a_version(
+    site: Scenario,
+) -> None:
+    client, url = client_of(site.member()), reverse("web:leaderboard", args=[site.competition.slug])
+    other = site.join("Climbers")
+    site.score(site.submit(), 0.5)
+    assert "score-chart" not in client.get(url).content.decode()
+    site.score(site.submit(team=other), 0.25)
+    with CaptureQueriesContext(connection) as queries:
+        pages = [client.get(url, headers={"Accept-Language": "en"}).content.decode() for _ in range(2)]
+    assert all("The best score went from 0.5000 to 0.2500, by Climbers." in page for page in pages)
+    assert sum("leaderboards_milestone" in query["sql"] for query in queries) == 1
+    entry = Entry.objects.filter(team=other).get()
+    assert "score-chart" not in client.get(url, {"around": entry.pk}).content.decode()
+
+
+def test_a_sealed_board_draws_nothing_of_how_its_best_score_improved(site: Scenario) -> None:
+    other = site.join()
+    site.score(site.submit(phase=site.sealed), 0.5)
+    site.score(site.submit(phase=site.sealed, team=other), 0.25)
+    url = reverse("web:leaderboard", args=[site.competition.slug])
+    for client in (Client(), client_of(site.member()), client_of(site.organizer)):
+        page = client.get(url, {"phase": site.sealed.slug}).content.decode()
+        assert "are sealed" in page
+        assert "score-chart" not in page

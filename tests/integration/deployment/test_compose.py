@@ -272,6 +272,20 @@ def test_nobody_reaches_stored_files_past_the_site(stack: Stack) -> None:
     assert stack.get("/_objects/").status_code == 404
 
 
+def test_the_front_says_what_to_do_about_a_body_without_a_length_that_is_too_large(stack: Stack) -> None:
+    def body() -> Iterator[bytes]:
+        yield from (bytes(1_000_000) for _ in range(11))
+
+    page = requests.post(f"{stack.url}/accounts/login/", data=body(), headers=stack.proxied(), timeout=20)
+    assert (page.status_code, page.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
+    assert "send files as uploads" in page.text
+    for path in re.findall(r'href="(/_front/[^"]+)"', page.text):
+        assert stack.get(path).status_code == 200, path
+    answer = requests.post(f"{stack.url}/api/v1/submissions/", data=body(), headers=stack.proxied(), timeout=20)
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
 def test_what_was_submitted_is_still_there_when_the_stack_was_taken_down_and_up_again(
     stack: Stack, competition: tuple[dict[str, Any], Path]
 ) -> None:

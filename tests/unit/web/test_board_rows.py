@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.reading.board import board_page
+from competitions.leaderboards.reading.board import baselines_of, board_page
 from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
 from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
 from tests.scenario import Scenario
@@ -20,7 +20,7 @@ def scored(site: Scenario, name: str, value: float, *, is_baseline: bool = False
 def details(site: Scenario) -> dict[str, RowDetails]:
     board = Leaderboard.objects.select_related("phase").get(pk=site.phase.leaderboard.pk)
     rows = board_page(board).rows
-    found = details_of(board, rows, scale_of(board, board.columns.get(), rows))
+    found = details_of(board, rows, scale_of(board, board.columns.get(), rows, baselines_of(board)))
     return {row.entry.team.name: found[row.entry.pk] for row in rows}
 
 
