@@ -11,6 +11,7 @@ from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySe
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.tags import clean_tag
+from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Registration
 from competitions.teams.services import team_count
 from competitions.web.presentation.best_scores import BestScore, best_scores
@@ -47,7 +48,8 @@ def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competitio
         output_field=IntegerField(),
     )
     seen = Competition.objects.visible_to(user).select_related("series").prefetch_related("phases")
-    return seen.annotate(group=group, team_count=team_count()).order_by(F("group"), "-created_at")
+    unread = unread_notifications(user) if isinstance(user, User) else Value(0)  # for the bell above the list
+    return seen.annotate(group=group, team_count=team_count(), unread=unread).order_by(F("group"), "-created_at")
 
 
 def narrowed(rows: Any, now: datetime, *, words: str, show: str, order: str, tag: str = "") -> Any:

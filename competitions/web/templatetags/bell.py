@@ -14,7 +14,9 @@ MOST_SHOWN: Final = 99
 
 @register.simple_tag(takes_context=True)
 def unread(context: Context) -> str:
-    """How many notifications wait, as the bell says it; empty for none. Pages of a competition have counted them already."""
-    visited = context.get("visit")
-    count = visited.facts.unread if isinstance(visited, Visit) else unread_count(context["user"])
+    """How many notifications wait, as the bell says it; empty for none. Pages that ask the database anyway have counted them already."""
+    visited, counted = context.get("visit"), context.get("unread_count")
+    if isinstance(visited, Visit):
+        counted = visited.facts.unread
+    count: int = unread_count(context["user"]) if counted is None else counted
     return f"{MOST_SHOWN}+" if count > MOST_SHOWN else str(count or "")

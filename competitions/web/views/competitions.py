@@ -46,9 +46,11 @@ def index(request: HttpRequest) -> HttpResponse:
         asked = form.cleaned_data
         listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"], tag=asked["tag"])
     page = Paginator(listed, 24).get_page(request.GET.get("page"))
+    shown: list[Any] = list(page)
     context = {
         "page": page,
-        "cards": cards_of(page, now),
+        "unread_count": shown[0].unread if shown else None,
+        "cards": cards_of(shown, now),
         "home": home_of(request.user, now),
         "form": form,
         "is_search": any(form.data.get(name) for name in form.fields),
