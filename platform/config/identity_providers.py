@@ -55,7 +55,7 @@ def sign_in_origins(variables: Mapping[str, str]) -> list[str]:
 
 
 def _app(variables: Mapping[str, str], name: str) -> dict[str, Any] | None:
-    client_id, secret = (variables.get(f"PODIUM_{name}_{part}", "") for part in ("ID", "SECRET"))
+    client_id, secret = (variables.get(f"PODIUM_{name}_{part}", "").strip() for part in ("ID", "SECRET"))
     if bool(client_id) != bool(secret):
         raise ImproperlyConfigured(f"Set both PODIUM_{name}_ID and PODIUM_{name}_SECRET, or neither.")
     return {"client_id": client_id, "secret": secret} if client_id else None

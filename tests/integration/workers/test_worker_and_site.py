@@ -145,7 +145,7 @@ def test_a_container_that_ended_while_no_worker_was_there_is_collected_and_score
     worker.start()
     run = ended(runs)[0]
     assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
-    assert 2 <= run.meters["wall_s"] < alone, "what it waited for a worker is not its time"
+    assert 1.9 <= run.meters["wall_s"] < alone, "what it waited for a worker is not its time"
 
 
 def test_the_time_limit_goes_on_through_a_restart_of_the_worker(site: SmallSite, start_worker: Start) -> None:
