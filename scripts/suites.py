@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/suites.py SUITE...
 
-Most suites wait more than they compute. So three run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one after the other), those
+Most suites wait more than they compute. So two run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one after the other), those
 that compute alone at a low priority, and the images of the Compose stack are built meanwhile. What a suite prints is shown
 in one piece when it has ended. Ctrl-C ends all that was started.
 """
@@ -20,8 +20,8 @@ from pathlib import Path
 from types import FrameType
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-# In the order in which they begin: what waits longest first, beside what is niced, so that no lane is left over at the end.
-SUITES = ("faults", "integration", "lint", "unit", "functional", "browser", "hostile")
+# In the order in which they begin. Faults come first, beside what is niced: leases of seconds want a machine that is not busy.
+SUITES = ("faults", "lint", "unit", "functional", "integration", "browser", "hostile")
 NICED = ("lint", "unit", "functional", "images")  # they compute; what waits for real parts goes first
 SAY_EVERY_S = 60.0
 PATIENCE_S = 60.0  # for what was interrupted to stop its servers and containers
@@ -147,7 +147,7 @@ def main(names: Sequence[str]) -> int:
     """Run the suites that are named."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)  # also where a shell started us with SIGINT ignored
-    at_once = int(os.environ.get("PODIUM_SUITES_AT_ONCE", "3"))
+    at_once = int(os.environ.get("PODIUM_SUITES_AT_ONCE", "2"))
     logs = REPOSITORY / "var" / "suites"
     logs.mkdir(parents=True, exist_ok=True)
     suites = Suites(names, at_once=at_once, logs=logs, command=command)

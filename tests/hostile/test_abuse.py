@@ -111,7 +111,7 @@ RESOURCES = {
     "ignore_sigterm": Case(resources.IGNORE_SIGTERM, "time_limit", "time_limit", SHORT, ends_near(1.5)),
     "sigstop_self": Case(resources.SIGSTOP_SELF, "time_limit", "time_limit", SHORT, ends_near(1.5)),
     "busy_forever": Case(
-        resources.BUSY_FOREVER, "time_limit", "time_limit", SHORT, lambda o: float(str(stage(o)["cpu_s"])) > 0.5
+        resources.BUSY_FOREVER, "time_limit", "time_limit", SHORT, lambda o: float(str(stage(o)["cpu_s"])) > 0.1
     ),
     "fd_exhaust": Case(resources.FD_EXHAUST, check=lambda o: number_after(o.log, "stopped at") <= 16384),
     "deep_dirs": Case(resources.DEEP_DIRS, "output_invalid", "too_deep", limits={"output_files": 4000}),
