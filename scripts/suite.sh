@@ -18,7 +18,7 @@ lint) exec scripts/lint.sh ;;
 # What tables there are is the models' business here; the other suites make them by the migrations.
 unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --no-migrations tests/unit tests/contract/stores && run_doctests ;;
 functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --no-migrations tests/functional ;;
-integration) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist loadfile tests/contract/engines tests/client tests/integration ;;
+integration) run_pytest tests/contract/engines tests/client tests/integration ;;
 hostile | faults | browser) run_pytest "tests/$1" ;;
 *) echo "suite: no suite is called $1" >&2; exit 2 ;;
 esac
