@@ -34,7 +34,7 @@ lint: ## ruff (rules and format), mypy, import-linter, djlint, migrations, lengt
 import-graph: venv ## All imports between the domain's packages, as a graph in DOT
 	@PYTHONPATH=platform:client:. .venv/bin/import-linter drawgraph competitions
 
-mutants: venv ## Change the core in small ways and see that a unit test fails each time; ONLY='competitions.runs.dispatch.*' for some
+mutants: venv ## Change the core in small ways and see that a test fails each time; ONLY='competitions.runs.dispatch.*' for some
 	@scripts/mutants.sh $(ONLY)
 
 bench: venv ## Speed, by hand: prints ratios, asserts nothing; ONLY=path for one file

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Mutates the core (the list is in pyproject.toml) in a copy of the checkout and lists the mutants that no unit test notices.
+# Mutates the core (the list is in pyproject.toml) in a copy of the checkout and lists the mutants that no test notices.
 #
 #   scripts/mutants.sh [NAME...]     names as mutmut prints them, with * for any part
 #

@@ -70,7 +70,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
-    """PostgreSQL as soon as one collected test is not a unit test; otherwise SQLite in memory."""
+    """PostgreSQL as soon as one collected test runs on real parts; otherwise SQLite in memory."""
     if any(_wants_postgres(item) for item in request.session.items):
         use_database(request.getfixturevalue("postgres_url"))
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")

@@ -1,4 +1,4 @@
-"""Unit tests of the site's domain: SQLite, no services; what commits wakes no worker."""
+"""Fixtures of tests with a database: SQLite, no services; what commits wakes no worker."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from tests.scenario import NOON, Scenario, scenario
 
 @pytest.fixture
 def wakeups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Bells that were wakeups, in order. The broker is a service, so unit tests stop at its door; `run_background` does what was sent."""
+    """Bells that were wakeups, in order. The broker is a service, so these tests stop at its door; `run_background` does what was sent."""
     rings: list[str] = []
 
     def send_task(name: str, *, queue: str, **_: object) -> None:

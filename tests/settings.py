@@ -21,4 +21,4 @@ EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 from config.settings import STATIC_ROOT  # noqa: E402
 
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns when there is nothing to serve
-ROBOT_WAIT_S = 0  # nothing works in the background of a unit test
+ROBOT_WAIT_S = 0  # nothing works in the background of these tests

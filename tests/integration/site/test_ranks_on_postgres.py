@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
+from tests.functional.leaderboards.test_ranking_of_rows import rows, scored_twice, ties_broken
 from tests.scenario import scenario
-from tests.unit.leaderboards.test_ranking_of_rows import rows, scored_twice, ties_broken
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,10 +19,10 @@ from competitions.resources.models import Upload
 from competitions.resources.storage import store_bytes
 from tests.background import run_background
 from tests.bundle_files import FILES, second
+from tests.functional.bundles.test_every_setting import vary
 from tests.growing import grow
 from tests.rows import rows_of
 from tests.scenario import NOON, Scenario, person, zip_of
-from tests.unit.bundles.test_every_setting import vary
 
 pytestmark = pytest.mark.django_db
 Folder = dict[str, bytes]

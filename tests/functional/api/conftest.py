@@ -4,9 +4,6 @@ import pytest
 from django.conf import LazySettings
 
 from tests.background import run_background
-from tests.fixtures import permissions, site, wakeups
-
-__all__ = ["permissions", "site", "wakeups"]
 
 
 @pytest.fixture

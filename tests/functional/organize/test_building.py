@@ -18,9 +18,9 @@ from competitions.organize.refusals import AlreadyPublished, DraftIncomplete, No
 from competitions.resources.models import Resource
 from competitions.runs.models import RunLog
 from tests.background import run_background
+from tests.functional.organize.guided import SOLUTION, Guided, npz
 from tests.permissions import client_of
 from tests.scenario import Scenario, person, zip_of
-from tests.unit.organize.guided import SOLUTION, Guided, npz
 
 Start = CompetitionDraft.Start
 Build = CompetitionDraft.Build

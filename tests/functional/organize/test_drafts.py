@@ -16,9 +16,9 @@ from competitions.organize.models import CompetitionDraft, DraftFile, HostReques
 from competitions.organize.refusals import DraftChangedElsewhere, HostsOnly, RequestOpen, RequestsClosed, TooManyDrafts
 from competitions.organize.steps.paths import answered
 from tests.admin_forms import fields_of
+from tests.functional.organize.guided import SOLUTION, Guided
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
-from tests.unit.organize.guided import SOLUTION, Guided
 
 Start = CompetitionDraft.Start
 

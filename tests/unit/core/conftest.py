@@ -1,3 +1,0 @@
-from tests.fixtures import permissions, site, wakeups
-
-__all__ = ["permissions", "site", "wakeups"]
