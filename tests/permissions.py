@@ -30,6 +30,7 @@ from competitions.runs.models import RunOutput
 from competitions.submissions.states import Kind
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
+from competitions.web.feeds.calendars import calendar_url
 from competitions.winners.models import Lane, Place
 from tests.images import png_of
 from tests.scenario import Scenario, person, scenario
@@ -63,6 +64,10 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:notifications-stop": ("post", EVERYBODY, {}),  # the signature says whose
     "web:overview": ("get", EVERYBODY, {}),
     "web:data": ("get", EVERYBODY, {}),
+    "web:announcement-feed": ("get", EVERYBODY, {}),
+    "web:leader-feed": ("get", EVERYBODY, {}),
+    "web:competition-calendar": ("get", EVERYBODY, {}),
+    "web:calendar": ("get", EVERYBODY, {}),  # the address is the secret
     "web:rules": ("get", EVERYBODY, {}),
     "web:page": ("get", EVERYBODY, {}),
     "web:leaderboard": ("get", EVERYBODY, {}),
@@ -378,6 +383,7 @@ def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         "web:legal": {"name": "imprint"},
         "api:file": {"name": "starting_kit"},
         "web:image": {"name": "plot.png"},
+        "web:calendar": {"token": calendar_url(site.member()).rpartition("/")[2].removesuffix(".ics")},
         "web:notification": {"pk": arguments["notification"]},
         "web:notifications-stop": {"token": OptOut(site.member().pk).token},
         "web:public-team": {"key": site.team.key},

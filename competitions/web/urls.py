@@ -2,6 +2,8 @@
 
 from django.urls import path
 
+from competitions.web.feeds.atom import AnnouncementFeed, LeaderFeed
+from competitions.web.feeds.calendars import competition_calendar, personal_calendar
 from competitions.web.views import (
     branding,
     competitions,
@@ -41,6 +43,9 @@ urlpatterns = [
     path("competitions/<slug:slug>/data/", competitions.data, name="data"),
     path("competitions/<slug:slug>/rules/", competitions.rules, name="rules"),
     path("competitions/<slug:slug>/pages/<slug:page_slug>/", competitions.page, name="page"),
+    path("competitions/<slug:slug>/announcements.atom", AnnouncementFeed(), name="announcement-feed"),
+    path("competitions/<slug:slug>/deadlines.ics", competition_calendar, name="competition-calendar"),
+    path("calendars/<str:token>.ics", personal_calendar, name="calendar"),
     path("competitions/<slug:slug>/join/", competitions.join, name="join"),
     path("competitions/<slug:slug>/logo/", competitions.logo, name="logo"),
     path("competitions/<slug:slug>/cover/", competitions.cover, name="cover"),
@@ -52,6 +57,11 @@ urlpatterns = [
         "competitions/<slug:slug>/leaderboard/<slug:phase_slug>.csv",
         leaderboard.leaderboard_csv,
         name="leaderboard-csv",
+    ),
+    path(
+        "competitions/<slug:slug>/leaderboard/<slug:phase_slug>/<slug:board_key>/leaders.atom",
+        LeaderFeed(),
+        name="leader-feed",
     ),
     path(
         "competitions/<slug:slug>/leaderboard/<slug:phase_slug>/<slug:board_key>/manifest.json",

@@ -287,7 +287,7 @@ def ranked_rows(ordered: QuerySet[Entry]) -> Iterator[Row]:
 
 def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:
     """The board's best score as it improved."""
-    return board.milestones.select_related("score", "score__team").order_by("received_at")
+    return board.milestones.select_related("score", "score__team").order_by("received_at", "pk")
 
 
 def team_over_time(board: Leaderboard, team: Team, *, limit: int = 500) -> list[Score]:

@@ -27,6 +27,7 @@ from competitions.notifications.services import (
     unread_count,
 )
 from competitions.teams.models import Registration
+from competitions.web.feeds.calendars import calendar_url
 
 PAGE_ROWS: Final = 30
 AS_EVERYWHERE: Final = "as_everywhere"
@@ -115,7 +116,12 @@ def preferences(request: HttpRequest) -> HttpResponse:
         preferences_set(user=user, competition=competition, chosen=form.chosen)
         messages.success(request, "Saved.")
         return redirect(request.get_full_path())
-    context = {"form": form, "competition": competition, "competitions": mine.order_by("title")}
+    context = {
+        "form": form,
+        "competition": competition,
+        "competitions": mine.order_by("title"),
+        "calendar": calendar_url(user),
+    }
     return render(request, "web/notification_preferences.html", context, status=422 if form.is_bound else 200)
 
 
