@@ -31,6 +31,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
 from competitions.web.feeds.calendars import calendar_url
+from competitions.webhooks.models import Webhook
 from competitions.winners.models import Lane, Place
 from tests.images import png_of
 from tests.scenario import Scenario, person, scenario
@@ -42,7 +43,7 @@ SIGNED_IN = "SMTOXR"
 WORKSPACE_GET = (
     "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
     "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
-    "phase", "boards", "board", "board-new", "data",
+    "phase", "webhooks", "boards", "board", "board-new", "data",
 )  # fmt: skip
 WORKSPACE_POST = ("organizers", "visibility")
 
@@ -92,6 +93,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:team-rename": ("post", "MT", {"A": 302, "SOXR": 403}),
     "web:team-invite": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
     "web:team-captain": ("post", "M", {"A": 302, "SOXR": 403, "T": 404}),
+    "web:team-webhooks": ("get", "MT", {"A": 302, "SOXR": 403}),
+    "web:webhook": ("get", "M", {"A": 302, "STOXR": 404}),
+    "web:webhook-act": ("post", "", {"A": 302, "SMTOXR": 404}),  # no such action
     "web:team-leave": ("post", "T", {"A": 302, "SOXR": 403, "M": 409}),
     "web:team-merge": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
     "web:merge-accept": ("post", "T", {"A": 302, "SMOXR": 403}),
@@ -299,6 +303,9 @@ def make_permission_site(site: Scenario) -> PermissionSite:
         invited_at=timezone.now(),
         due_at=site.now + timedelta(days=9),
     )
+    webhook = Webhook.objects.create(
+        competition=site.competition, team=site.team, url="https://example.org/", created_at=site.now
+    )
     people = {
         "S": stranger,
         "M": site.member(),
@@ -314,7 +321,8 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
-            "page": page.pk, "sha256": "0" * 64, "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
+            "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
+            "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
 
@@ -383,6 +391,7 @@ def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         "web:legal": {"name": "imprint"},
         "api:file": {"name": "starting_kit"},
         "web:image": {"name": "plot.png"},
+        **{name: {"key": arguments["webhook"]} for name in ("web:webhook", "web:webhook-act")},
         "web:calendar": {"token": calendar_url(site.member()).rpartition("/")[2].removesuffix(".ics")},
         "web:notification": {"pk": arguments["notification"]},
         "web:notifications-stop": {"token": OptOut(site.member().pk).token},

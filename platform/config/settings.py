@@ -5,6 +5,7 @@ With nothing set the site runs **embedded**: SQLite, files, the broker and a gen
 allowed hosts must be given, and a missing one stops the start. `NAME_FILE` wins over `NAME`, for secrets by file.
 """
 
+import ipaddress
 import os
 import secrets
 from pathlib import Path
@@ -69,6 +70,7 @@ INSTALLED_APPS = [
     "competitions.catalog",
     "competitions.notifications",
     "competitions.teams",
+    "competitions.webhooks",
     "competitions.factsheets",
     "competitions.submissions",
     "competitions.runs",
@@ -246,7 +248,19 @@ BROKER_URL = env.str("PODIUM_BROKER_URL", default=f"filesystem://{DATA_DIR / 'br
 if not BROKER_URL:
     raise ImproperlyConfigured("Set PODIUM_BROKER_URL, for example redis://redis:6379/0.")
 
+
 # --- background work ------------------------------------------------------------------------------------------------
+def open_networks(names: list[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Networks in CIDR notation, to which webhooks may go although they are private."""
+    try:
+        return [ipaddress.ip_network(name.strip()) for name in names]
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"PODIUM_WEBHOOK_NETWORKS: {error}. Name networks such as 10.20.0.0/16, separated by commas."
+        ) from error
+
+
+WEBHOOK_NETWORKS = open_networks(env.list("PODIUM_WEBHOOK_NETWORKS", default=[]))
 BACKGROUND_LEASE_S = env.float(
     "PODIUM_BACKGROUND_LEASE_S", default=20
 )  # a process that is silent for longer is taken for dead
