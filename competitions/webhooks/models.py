@@ -4,6 +4,7 @@ import base64
 import secrets
 import uuid
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import models
@@ -47,6 +48,11 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+    @property
+    def host(self) -> str:
+        """The name of the machine, for headings."""
+        return urlsplit(self.url).hostname or self.url
 
     @property
     def kind_labels(self) -> list[str]:
