@@ -193,6 +193,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:detail-result": ("get", "", {EVERYBODY: 404}),  # the phase shows none
     **{f"codabench:{refusal.name}": ("get", "", {EVERYBODY: 409}) for refusal in REFUSALS},
     "codabench:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "api:notifications": ("get", SIGNED_IN, {"A": 401}),
+    "api:notifications-read": ("post", "", {"A": 401, "SMTOXR": 400}),
     "api:bundles": ("post", "", {"A": 401, "SMT": 403, "OXR": 400}),
     "api:bundle-import": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:bundle": ("post", "OR", {"A": 401, "SMTX": 404}),

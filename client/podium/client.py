@@ -18,6 +18,7 @@ from podium.models import (
     Invitation,
     Kind,
     Log,
+    Notification,
     Phase,
     Registration,
     Submission,
@@ -83,6 +84,15 @@ class Client:
         """Accept or decline an invitation."""
         answer = "accept" if accept else "decline"
         return Invitation.model_validate(self.site.post(f"invitations/{key}/{answer}/"))
+
+    def notifications(self, *, unread: bool = False) -> Iterator[Notification]:
+        """What you were told, newest first; with `unread` only what you have not read."""
+        found = self._pages("notifications/", unread="true" if unread else None)
+        return (Notification.model_validate(one) for one in found)
+
+    def notifications_read(self, up_to: int) -> None:
+        """Mark a notification as read, and all that came before it."""
+        self.site.post("notifications/read/", {"up_to": up_to})
 
     def files(self, slug: str) -> list[DownloadFile]:
         """What participants may download."""

@@ -107,6 +107,19 @@ class Invitation(_Answer):
     expires_at: datetime
 
 
+class Notification(_Answer):
+    """What you were told; `path` is the page of the site where you read or do more."""
+
+    id: int
+    kind: str
+    competition: str
+    subject: str
+    text: str
+    path: str
+    created_at: datetime
+    is_read: bool
+
+
 class Allowance(_Answer):
     """How many submissions are left in a period."""
 

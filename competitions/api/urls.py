@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from competitions.api.views import bundles, competitions, leaderboards, pushes, submissions, uploads
+from competitions.api.views import bundles, competitions, leaderboards, notifications, pushes, submissions, uploads
 
 app_name = "api"
 urlpatterns = [
@@ -61,6 +61,8 @@ urlpatterns = [
         {"answer": "decline"},
         name="invitation-decline",
     ),
+    path("notifications/", notifications.Notifications.as_view(), name="notifications"),
+    path("notifications/read/", notifications.NotificationsRead.as_view(), name="notifications-read"),
     path("bundles/", bundles.Bundles.as_view(), name="bundles"),
     path("bundles/<int:pk>/", bundles.BundleImported.as_view(), name="bundle-import"),
     path("competitions/<slug:slug>/bundle/", bundles.CompetitionBundle.as_view(), name="bundle"),

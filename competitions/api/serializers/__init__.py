@@ -17,6 +17,7 @@ from competitions.api.serializers.leaderboards import (
     WinnerOut,
     row_out,
 )
+from competitions.api.serializers.notifications import NotificationFilter, NotificationOut, NotificationsReadIn
 from competitions.api.serializers.submissions import (
     AllowanceOut,
     FactQuestionOut,
@@ -58,6 +59,9 @@ __all__ = [
     "LogOut",
     "MergeIn",
     "MergeOut",
+    "NotificationFilter",
+    "NotificationOut",
+    "NotificationsReadIn",
     "PhaseOut",
     "QuestionOut",
     "RegisterIn",
