@@ -139,3 +139,17 @@ def test_a_phase_gets_a_further_board(site: Scenario, organizer: Client) -> None
     made = site.phase.leaderboards.get(title="Fastest")
     assert (made.key, made.columns.get().key) == ("fastest", "wall_s")
     assert site.phase.leaderboards.first() != made
+
+
+def test_a_deviation_is_a_column_of_the_board(ranked: Leaderboard, organizer: Client) -> None:
+    refused = send(organizer, url_of(ranked), **{"columns-0-spread_key": "mae_std"})
+    assert refused.status_code == 422
+    assert "There is no other column with the key &#x27;mae_std&#x27; on this board." in refused.content.decode()
+    assert not ranked.columns.exclude(spread_key="").exists()
+    number = ranked.columns.count()
+    added = {f"columns-{number}-title": "Deviation", f"columns-{number}-kind": "score", f"columns-{number}-key": "mae_std"}
+    saved = send(organizer, url_of(ranked), **added, **{"columns-0-spread_key": "mae_std"})
+    assert saved.status_code == 302
+    assert ranked.columns.exclude(spread_key="").get().spread_key == "mae_std"
+    gone = send(organizer, url_of(ranked), **{f"columns-{number}-DELETE": "on"})
+    assert gone.status_code == 422, "the deviation that another column shows"
