@@ -221,11 +221,13 @@ def _deviation(column: ColumnSpec, board: LeaderboardSpec) -> Found:
     """A board keeps the scores of its columns alone, so a deviation is one of them; a hidden one will do."""
     others = [other.key for other in board.columns if other.key != column.key]
     if column.podium.spread and column.podium.spread not in others:
-        known = ", ".join(others) or "none"
+        message = (
+            f"no other column has the key {column.podium.spread!r}, so there is no deviation to show; add one with that key, "
+            f"with `hidden: true` if it is to be seen behind ± alone, or name one of the others: {', '.join(others) or 'none'}"
+        )
         yield (
             (*column.where, "podium", "spread"),
-            f"no other column has the key {column.podium.spread!r}, so there is no deviation to show; add one with that key, "
-            f"with `hidden: true` if it is to be seen behind ± alone, or name one of the others: {known}",
+            message,
         )
 
 

@@ -4,15 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('catalog', '0001_initial'),
+        ("catalog", "0001_initial"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='column',
-            name='spread_key',
-            field=models.CharField(blank=True, help_text='Key of the column that holds it, as for results over several seeds; shown as value ± deviation. That column may be hidden.', max_length=36, verbose_name='standard deviation'),
+            model_name="column",
+            name="spread_key",
+            field=models.CharField(
+                blank=True,
+                help_text="Key of the column that holds it, as for results over several seeds; shown as value ± deviation. It may be hidden.",
+                max_length=36,
+                verbose_name="standard deviation",
+            ),
         ),
     ]

@@ -161,7 +161,7 @@ class Column(models.Model):
     sources = models.JSONField(default=list, blank=True, help_text="Keys of the columns it is computed from.")
     spread_key = models.CharField(
         "standard deviation", max_length=36, blank=True,
-        help_text="Key of the column that holds it, as for results over several seeds; shown as value ± deviation. That column may be hidden.",
+        help_text="Key of the column that holds it, as for results over several seeds; shown as value ± deviation. It may be hidden.",
     )  # fmt: skip
     title = models.CharField(max_length=36)
     unit = models.CharField(max_length=20, blank=True)

@@ -43,7 +43,9 @@ class TaskColumn:
         if self.key not in values:
             return None
         spread_key = self.column.spread_key
-        return self.column.shown_with(values[self.key], values.get(task_key(spread_key, self.task_id)) if spread_key else None)
+        return self.column.shown_with(
+            values[self.key], values.get(task_key(spread_key, self.task_id)) if spread_key else None
+        )
 
 
 class CellState(StrEnum):
