@@ -19,7 +19,7 @@ def seal_fault(board: Leaderboard, visibility: str | None) -> str:
     return ""
 
 
-NO_DEVIATION: Final = "There is no other column with the key {spread!r} on this board. Add one; hide it if its values are to be seen behind ± alone."
+NO_DEVIATION: Final = "There is no other column with the key {spread!r} on this board. Add one, hidden if you like."
 
 
 class KeysField(forms.CharField):

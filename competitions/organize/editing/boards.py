@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from django.db import transaction
 from django.db.models import Max, Model
@@ -76,7 +76,7 @@ class BoardForm(ChangeForm):
         """What others changed of columns is shown, too, and what the reader entered stays beside it."""
         seen = self._seen()
         super().take_over([name for name in names if not name.startswith(COLUMNS)])
-        data = merged(self.columns, seen, self.data)
+        data = merged(self.columns, seen, cast("QueryDict", self.data))
         self.data = data
         self.columns = FORM_SET(data, instance=self.instance, prefix=COLUMNS)
 
