@@ -37,7 +37,7 @@ import-graph: venv ## All imports between the domain's packages, as a graph in D
 mutants: venv ## Change the core in small ways and see that a test fails each time; ONLY='competitions.runs.dispatch.*' for some
 	@scripts/mutants.sh $(ONLY)
 
-bench: venv ## Speed, by hand: prints ratios, asserts nothing; ONLY=path for one file
+bench: venv ## Speed, by hand: prints ratios; ONLY=path for one file
 	@scripts/system.sh test
 	@$(PYTHON) -m pytest -q -s --timeout=3600 $(or $(ONLY),tests/benchmarks)
 

@@ -43,7 +43,7 @@ SIGNED_IN = "SMTOXR"
 WORKSPACE_GET = (
     "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
     "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
-    "phase", "webhooks", "boards", "board", "board-new", "data",
+    "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
 )  # fmt: skip
 WORKSPACE_POST = ("organizers", "visibility")
 
@@ -383,7 +383,8 @@ def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         **{f"organize:{name}": {"pk": arguments["page"], "action": "up"} for name in ("page", "page-act")},
         **{f"organize:{name}": {"pk": site.phase.pk} for name in ("phase", "phase-delete", "board-new")},
         "organize:file": {"owner": "phase", "pk": site.phase.pk, "name": "starting_kit"},
-        "organize:board": {"pk": site.phase.leaderboard.pk},
+        **{f"organize:{name}": {"pk": site.phase.leaderboard.pk} for name in ("board", "board-delete")},
+        **{f"organize:{name}": {"pk": site.phase.tasks.get().pk} for name in ("task", "task-delete")},
         "web:page": {"page_slug": "how-to"},
         "codabench:board": {"pk": site.phase.leaderboard.pk},
         "codabench:participant": {"pk": site.competition.registrations.earliest("pk").pk},

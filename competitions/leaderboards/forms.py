@@ -19,6 +19,9 @@ def seal_fault(board: Leaderboard, visibility: str | None) -> str:
     return ""
 
 
+NO_DEVIATION: Final = "There is no other column with the key {spread!r} on this board. Add one, hidden if you like."
+
+
 class KeysField(forms.CharField):
     """Keys of columns, with commas between them."""
 
@@ -54,6 +57,7 @@ class ColumnFormSet(forms.BaseInlineFormSet[Column, Leaderboard, forms.ModelForm
 
     def clean(self) -> None:
         super().clean()
+        self._require_deviations()
         board = self.instance
         if not board.phase_id or board.phase.revealed_at is not None:
             return
@@ -68,6 +72,15 @@ class ColumnFormSet(forms.BaseInlineFormSet[Column, Leaderboard, forms.ModelForm
         self._refuse(
             on_tasks, "Another phase keeps the score {key!r} sealed on the same task; here everybody would see it."
         )
+
+    def _require_deviations(self) -> None:
+        """A board keeps the scores of its columns alone, so what is shown behind ± is one of them."""
+        forms_left = [form for form in self.forms if form not in self.deleted_forms and hasattr(form, "cleaned_data")]
+        keys = {form.cleaned_data.get("key") for form in forms_left}
+        for form in forms_left:
+            key, spread = form.cleaned_data.get("key"), form.cleaned_data.get("spread_key")
+            if spread and (spread == key or spread not in keys):
+                form.add_error("spread_key", NO_DEVIATION.format(spread=spread))
 
     def _refuse(self, keys: Collection[str], text: str) -> None:
         """An error at each column that shows one of these scores."""

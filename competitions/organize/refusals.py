@@ -196,3 +196,19 @@ class FileChangedElsewhere(Conflict):
             "Something changed since you read what the new file does: another version is there, or teams submitted. Your file is kept. "
             "Read again what it does, then confirm."
         )
+
+
+class NotDeleted(Conflict):
+    code = "not_deleted"
+
+    def __init__(self, what: str, reasons: Sequence[str]) -> None:
+        super().__init__(f"{what} is not deleted. {' '.join(reasons)}")
+
+
+class DeletionChanged(Conflict):
+    code = "deletion_changed"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} is not deleted: what that does has changed since you read it. Read it again, then confirm."
+        )

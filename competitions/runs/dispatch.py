@@ -21,6 +21,7 @@ from competitions.runs.planning import plan_anew
 from competitions.runs.queue.matching import fitting_runs, may_take
 from competitions.runs.queue.ranking import next_teams, turn_taken
 from competitions.runs.records.receipts import receipt_of_inputs
+from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
 from competitions.runs.transitions import run_move
@@ -233,6 +234,7 @@ def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, no
     if answered is not None:
         return State(answered.outcome)
     run = _held(run, attempt=attempt, lease_id=lease_id)
+    keep_usage(run, result.usage)
     result = disclosed_result(run, result)
     if result.reason == Reason.INFRASTRUCTURE:
         return infrastructure_failed(run, result, actor=actor_of(run), now=now)

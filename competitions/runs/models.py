@@ -169,6 +169,26 @@ class RunLog(models.Model):
         return f"{self.stream} {self.seq}"
 
 
+class RunUsage(models.Model):
+    """How an attempt's stage used CPU, memory and GPU over its time: a line of at most a hundred points, kept as long as logs."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="usages")
+    attempt = models.PositiveSmallIntegerField()
+    stage = models.CharField(
+        max_length=10, choices=LogStream, help_text="Whose: it is shown to whoever may read this log."
+    )
+    line = models.JSONField(
+        help_text="Lists of one length: at_s, cpu_cores, memory_bytes, gpu_share, gpu_memory_bytes."
+    )
+
+    class Meta:
+        ordering = ["attempt", "pk"]
+        constraints = [models.UniqueConstraint(fields=["run", "attempt", "stage"], name="usage_once_per_stage")]
+
+    def __str__(self) -> str:
+        return f"usage of {self.stage}"
+
+
 class RunOutput(models.Model):
     """A file that an attempt left: predictions, the scoring program's output, whole logs."""
 

@@ -29,6 +29,8 @@ TRACKS = (
         columns=(
             BoardColumn("acc", "Test accuracy", spread="acc_std"),
             BoardColumn("acc_valid", "Validation accuracy", spread="acc_valid_std"),
+            BoardColumn("acc_std", "Deviation of test", "asc", is_hidden=True),
+            BoardColumn("acc_valid_std", "Deviation of validation", "asc", is_hidden=True),
         ),
         phases=(TrackPhase("test", "Results of ten seeds; each submission stands for one method.", rule="Force_Best", per_day=5),),
         folder=HERE, generate=arxiv, baseline=HERE / "baseline.py", has_official_file=False,

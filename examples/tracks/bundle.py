@@ -187,7 +187,8 @@ def _phase(
 def _column(index: int, column: BoardColumn) -> dict[str, Any]:
     return {
         "title": column.title, "key": column.key, "index": index, "sorting": column.sorting,
-        "precision": column.precision, "podium": {"unit": column.unit, "spread": column.spread, "rank_by_shown": True},
+        "precision": column.precision, "hidden": column.is_hidden,
+        "podium": {"unit": column.unit, "spread": column.spread, "rank_by_shown": True},
     }  # fmt: skip
 
 

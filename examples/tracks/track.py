@@ -72,7 +72,8 @@ class BoardColumn:
     sorting: Literal["asc", "desc"] = "desc"
     unit: str = ""
     precision: int = 4
-    spread: str = ""  # key of its standard deviation, where there is one
+    spread: str = ""  # key of the column that holds its standard deviation, where there is one
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,11 @@ from scoring.tables.columns import classes_of, require_column
 from scoring.tables.metrics.base import Kind, Rows, TableMetric
 from scoring.tables.schema import TableSchema
 
-_SPARSE: Final = 8  # numbers up to this many times as many as there are rows are looked up in a table
+Places: TypeAlias = NDArray[np.uint32]
+"""Of each row of one table the row of another one that has the same id."""
+
+_STEP: Final = 1 << 20
+_SPARSE: Final = 4  # numbers within this many times as many as there are rows are looked up in a table
 
 
 def ids_of(table: pl.DataFrame, id_column: str) -> pl.Series:
@@ -26,7 +30,7 @@ def ids_of(table: pl.DataFrame, id_column: str) -> pl.Series:
     ([7, 8], ['07', '8'])
     """
     ids = as_ids(require_column(table, id_column))
-    if ids.null_count() or ids.n_unique() < len(ids):
+    if ids.null_count() or _has_repeats(ids):
         raise ScoringInputError(
             "duplicate_ids", ascii(id_column), "an id is empty or there twice", "give each row an id of its own"
         )
@@ -48,50 +52,103 @@ def as_ids(column: pl.Series) -> pl.Series:
     return numbers if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all() else text
 
 
-def in_order_of(ids: pl.Series, table: pl.DataFrame, id_column: str) -> pl.DataFrame:
-    """The rows of the (checked) table in the order of the ids.
+def places_of(found: pl.Series, ids: pl.Series) -> Places | None:
+    """For each value found, in which row of `ids` (each there once) it stands; None unless the two hold the same ids.
 
-    >>> in_order_of(pl.Series([2, 1]), pl.DataFrame({"id": [1, 2], "price": [0.5, 1.5]}), "id").rows()
+    >>> places_of(pl.Series([3, 1, 2]), pl.Series([1, 2, 3])).tolist(), places_of(pl.Series(["a"]), pl.Series(["b"]))
+    ([2, 0, 1], None)
+    >>> places_of(pl.Series([1, 1]), pl.Series([1, 2])) is None
+    True
+    """
+    if len(found) != len(ids) or found.dtype != ids.dtype or found.null_count():
+        return None
+    if not len(ids):
+        return np.empty(0, dtype=np.uint32)
+    return _places_of_numbers(found, ids) if _are_close(ids) else _places_by_sorting(found, ids)
+
+
+def in_order(table: pl.DataFrame, places: Places, ids: pl.Series, id_column: str) -> pl.DataFrame:
+    """The rows of a table in the order of the ids, by the places that `places_of` found. The table is used up.
+
+    >>> table = pl.DataFrame({"id": [1, 2], "price": [0.5, 1.5]})
+    >>> in_order(table, np.array([1, 0], dtype=np.uint32), pl.Series([2, 1]), "id").rows()
     [(2, 1.5), (1, 0.5)]
     """
-    if table[id_column].equals(ids, check_names=False):
-        return table
-    places = pl.Series(_places(table[id_column], ids))
-    return table.select(pl.lit(ids).alias(id_column), pl.exclude(id_column).gather(places))
+    names = table.columns
+    table.drop_in_place(id_column)  # a column goes as soon as it is ordered: two copies of a large table would be much
+    columns = {name: _moved(table.drop_in_place(name), places) for name in names if name != id_column}
+    columns[id_column] = ids.alias(id_column)
+    return pl.DataFrame([columns[name] for name in names])
 
 
-def holds_all(found: pl.Series, ids: pl.Series) -> bool:
-    """Whether each id is among the values, which have the type of the ids and no gaps.
-
-    >>> holds_all(pl.Series([3, 1, 2]), pl.Series([1, 2])), holds_all(pl.Series(["a"]), pl.Series(["b"]))
-    (True, False)
-    """
-    if (size := _table_size(ids)) is None or _table_size(found) is None:
-        return ids.is_in(found.implode()).all()
-    values = found.to_numpy()
-    is_there = np.zeros(max(size, int(values.max()) + 1), dtype=np.bool_)
-    is_there[values] = True
-    return bool(is_there[ids.to_numpy()].all())
+def _are_close(ids: pl.Series) -> bool:
+    """Whether they are numbers that lie close enough together to be looked up in a table."""
+    return ids.dtype == pl.Int64 and int(ids.max()) - int(ids.min()) < _SPARSE * len(ids)  # type: ignore[arg-type]  # numbers
 
 
-def _table_size(ids: pl.Series) -> int | None:
-    """How long a table is in which ids are looked up by their number; None where they are text, negative or far apart."""
-    if ids.dtype != pl.Int64 or not len(ids):
-        return None
+def _slices(column: pl.Series) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """The values a million at a time: a column that was read in parts is copied where it is asked for as one array."""
+    for first in range(0, len(column), _STEP):
+        part = column.slice(first, _STEP).to_numpy()
+        yield slice(first, first + len(part)), part
+
+
+def _has_repeats(ids: pl.Series) -> bool:
+    if not len(ids) or not _are_close(ids):
+        return ids.n_unique() < len(ids)
     low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
-    return high + 1 if low >= 0 and high < _SPARSE * len(ids) else None
+    is_there = np.zeros(high - low + 1, dtype=np.bool_)  # a set of all of them would take more memory than they do
+    for _, part in _slices(ids):
+        is_there[part - low] = True
+    return int(np.count_nonzero(is_there)) < len(ids)
 
 
-def _places(found: pl.Series, ids: pl.Series) -> NDArray[Any]:
-    """Where each id stands in `found`. Looking numbers up, or two sorts, cost a fraction of a join that keeps an order."""
-    rows = np.arange(len(ids), dtype=np.uint32)
-    if (size := _table_size(ids)) is not None:
-        table = np.empty(size, dtype=rows.dtype)
-        table[found.to_numpy()] = rows
-        return np.asarray(table[ids.to_numpy()])
-    places = np.empty_like(rows)
-    places[ids.arg_sort().to_numpy()] = found.arg_sort().to_numpy()
+def _places_of_numbers(found: pl.Series, ids: pl.Series) -> Places | None:
+    """No join and no sort: a number says itself where it belongs, through a table where the ids are not all in a row."""
+    low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
+    if found.min() != low or found.max() != high:
+        return None
+    is_plain = high - low + 1 == len(ids) and ids.is_sorted()
+    table = None if is_plain else _table_of(ids, low, high)
+    places = np.empty(len(ids), dtype=np.uint32)
+    is_there = np.zeros(len(ids), dtype=np.bool_)
+    for rows, part in _slices(found):
+        part_places = part - low if table is None else table[part - low]
+        if part_places.min() < 0:
+            return None
+        places[rows] = part_places
+        is_there[part_places] = True
+    return places if is_there.all() else None
+
+
+def _table_of(ids: pl.Series, low: int, high: int) -> NDArray[np.int32]:
+    """Of each number from `low` to `high` the row of the ids in which it stands, -1 where it is none of them."""
+    table = np.full(high - low + 1, -1, dtype=np.int32)  # two thousand million rows are more than a table may hold
+    for rows, part in _slices(ids):
+        table[part - low] = np.arange(rows.start, rows.stop)
+    return table
+
+
+def _places_by_sorting(found: pl.Series, ids: pl.Series) -> Places | None:
+    """Two sorts cost a fraction of a join that keeps an order."""
+    found_order, order = found.arg_sort(), ids.arg_sort()
+    if not found.gather(found_order).equals(ids.gather(order), check_names=False):
+        return None
+    places = np.empty(len(ids), dtype=np.uint32)
+    places[found_order.to_numpy()] = order.to_numpy()
     return places
+
+
+def _moved(column: pl.Series, places: Places) -> pl.Series:
+    """The column with each value at its place."""
+    if column.dtype.is_numeric() and not column.null_count():
+        moved = np.empty(len(places), dtype=column.head(0).to_numpy().dtype)
+        for rows, part in _slices(column):
+            np.put(moved, places[rows], part)
+        return pl.Series(column.name, moved)
+    origins = np.empty_like(places)
+    origins[places] = np.arange(len(places), dtype=origins.dtype)
+    return column.gather(pl.Series(origins))
 
 
 def rows_of(

@@ -13,7 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.align import as_ids, holds_all
+from scoring.tables.align import Places, as_ids, in_order, places_of
 from scoring.tables.files import LIMIT_BYTES, Source, opened, read_source
 from scoring.tables.formats import listed
 from scoring.tables.schema import Column, TableSchema
@@ -66,7 +66,7 @@ def check(
     2
     """
     with opened(path, filename=filename, limit_bytes=limit_bytes) as source:
-        table = read_checked(source, schema, ids)
+        table, _ = _read_checked(source, schema, ids)
         return Report(source.format, table.height, schema.names, path.stat().st_size, tuple(_warnings(table, schema)))
 
 
@@ -85,29 +85,36 @@ def read_submission(
     [(2, 1.5)]
     """
     with opened(path, filename=filename) as source:
-        return read_checked(source, schema, ids)
+        return _read_checked(source, schema, ids)[0]
 
 
-def read_checked(source: Source, schema: TableSchema, ids: pl.Series | None) -> pl.DataFrame:
-    """As `read_submission`, for an opened file.
+def read_in_order(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFrame:
+    """As `read_submission`, the rows in the order of `ids`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "p.csv"
-    ...     _ = path.write_text("id,price\\n2,1.5\\n")
-    ...     read_checked(Source(path, "csv"), TableSchema("id", (Column("price"),)), None).rows()
-    [('2', 1.5)]
+    ...     _ = path.write_text("id,price\\n1,1.5\\n2,2.5\\n")
+    ...     read_in_order(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows()
+    [(2, 2.5), (1, 1.5)]
     """
+    with opened(path) as source:
+        table, places = _read_checked(source, schema, ids)
+        return table if places is None else in_order(table, places, ids, schema.id_column)
+
+
+def _read_checked(source: Source, schema: TableSchema, ids: pl.Series | None) -> tuple[pl.DataFrame, Places | None]:
+    """The table as it stands in the file, and where each row belongs among the ids; None where the order is theirs."""
     if source.format not in schema.formats:
         right = f"this competition takes {', '.join(schema.formats)}"
         raise ScoringInputError("unknown_format", "the file", f"it is a {source.format} file", right)
     table = _typed(source, schema, ids)
-    _require_ids(source, table[schema.id_column], schema, ids)
+    places = _require_ids(source, table[schema.id_column], schema, ids)
     for column in schema.columns:
         _require_values(source, table, schema, column)
     for group in schema.probabilities:
         _require_sums(source, table, schema, group)
-    return table
+    return table, places
 
 
 def _typed(source: Source, schema: TableSchema, ids: pl.Series | None) -> pl.DataFrame:
@@ -169,18 +176,19 @@ def _whole(values: pl.Series) -> pl.Series:
     return values.cast(pl.Int64, strict=False).fill_null(rounded) if values.dtype == pl.String else rounded
 
 
-def _require_ids(source: Source, found: pl.Series, schema: TableSchema, ids: pl.Series | None) -> None:
-    """Every id that is asked for once, and no other."""
+def _require_ids(source: Source, found: pl.Series, schema: TableSchema, ids: pl.Series | None) -> Places | None:
+    """Every id that is asked for once, and no other. Where each belongs; None where they stand there already."""
     if ids is not None and found.equals(ids, check_names=False):
-        return
+        return None
+    if ids is not None and (places := places_of(found, ids)) is not None:
+        return places
+    _name_wrong_ids(source, found, schema, ids)
+    return None
+
+
+def _name_wrong_ids(source: Source, found: pl.Series, schema: TableSchema, ids: pl.Series | None) -> None:
+    """Refuse what is wrong with the ids; nothing is where none were asked for, and each is there once."""
     name = schema.id_column
-    if (
-        ids is not None
-        and len(found) == len(ids)
-        and not found.null_count()
-        and holds_all(found, ids.cast(found.dtype))
-    ):
-        return  # as many as are asked for, and each of those is there
     if found.null_count():
         raise ScoringInputError(
             "nan", ascii(name), f"it is empty in {_places(source, found.is_null())}", "give each row its id"

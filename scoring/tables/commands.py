@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.align import ids_of, in_order_of
-from scoring.tables.check import check, read_submission
+from scoring.tables.align import ids_of
+from scoring.tables.check import check, read_in_order
 from scoring.tables.files import read_table
 from scoring.tables.own_metric import MetricRefused, OwnMetric
 from scoring.tables.reference import schema_like
@@ -101,7 +101,7 @@ def try_metric(
     own, truth, shown = OwnMetric(metric), read_table(solution), read_table(sample)
     id_name = id_column or shown.columns[0]
     ids = ids_of(truth, id_name)
-    predictions = in_order_of(ids, read_submission(sample, schema_like(shown, id_name), ids), id_name)
+    predictions = read_in_order(sample, schema_like(shown, id_name), ids)
     started, scores = time.perf_counter(), {}
     for part, chosen in _parts(truth).items():
         rows = truth.filter(chosen).drop(usage_column(truth) or [])

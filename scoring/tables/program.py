@@ -14,8 +14,8 @@ import polars as pl
 from scoring.errors import CODES, ScoringInputError
 from scoring.program import Refused, is_upload, run
 from scoring.tables import metrics
-from scoring.tables.align import in_order_of, rows_of
-from scoring.tables.check import read_submission
+from scoring.tables.align import rows_of
+from scoring.tables.check import read_in_order
 from scoring.tables.formats import is_table_name
 from scoring.tables.metrics.base import Floats, Rows, mean_over_groups
 from scoring.tables.own_metric import MetricRefused, OwnMetric
@@ -55,7 +55,7 @@ def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
     ids = solution[reference.id_column]
     path = _uploaded(res)
     try:
-        predictions = in_order_of(ids, read_submission(path, reference.schema, ids), reference.id_column)
+        predictions = read_in_order(path, reference.schema, ids)
     except ScoringInputError as error:
         raise Refused(error.code, str(error)) from error
     own = OwnMetric(ref / OWN_METRIC) if any(metric.is_own for metric in reference.metrics) else None

@@ -10,6 +10,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, field_validator
 from workers.protocol.hosts import Calibration, Host, SelfTest, SlotFaults
 from workers.protocol.images import MAX_IMAGES
 from workers.protocol.messages import EmptyIsNone, Line, Measured, Message, NullIsEmpty, line
+from workers.protocol.usage import Usages
 
 MAX_PIECES = 64  # of a log, in one heartbeat
 MAX_PIECE_CHARS = 64_000
@@ -131,6 +132,7 @@ class Heartbeat(Message):
     logs: Annotated[tuple[LogPiece, ...], Field(max_length=MAX_PIECES), BeforeValidator(lambda logs: logs or ())] = ()
     meters: Annotated[Meters, EmptyIsNone] = Meters()
     progress: Progress | None = None
+    usage: Usages = ()
 
 
 class Action(StrEnum):

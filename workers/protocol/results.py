@@ -12,8 +12,8 @@ from workers.protocol.hosts import Host
 from workers.protocol.limits import Limits
 from workers.protocol.messages import Line, Measured, Message, NullIsEmpty, OptionalLine, Sentence, Word, line
 from workers.protocol.stages import StageName
+from workers.protocol.usage import MAX_STAGES, Usages
 
-MAX_STAGES = 4
 MAX_NOTES = 20
 
 
@@ -101,6 +101,7 @@ class Complete(Verdict):
     host: Annotated[Host, NullIsEmpty] = Host()
     worker_version: Annotated[str, line(50)] = ""
     notes: Annotated[tuple[Line, ...], BeforeValidator(_texts)] = ()
+    usage: Usages = ()
 
     def without_output(self, name: str) -> Complete:
         """The result without a file that the site did not take."""

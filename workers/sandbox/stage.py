@@ -16,6 +16,7 @@ from workers.errors import SandboxError
 from workers.protocol.calls import Meters
 from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.usage import Reading, UsageSampler, UsageSeries
 from workers.sandbox.watch import Watch
 from workers.sandbox.work import WritableInputs, copy_tree, give_to_runner
 
@@ -43,6 +44,9 @@ class GpuMeter(Protocol):
     def stop(self) -> None:
         """End."""
 
+    def memory_now(self) -> int | None:
+        """Bytes of its memory in use at the newest sample; None where there is none yet."""
+
     def reading(self) -> dict[str, Any]:
         """`gpu_uuid`, `gpu_s`, `gpu_memory_peak_bytes`, `gpu_energy_j` so far."""
 
@@ -55,6 +59,10 @@ class NoGpu:
 
     def stop(self) -> None:
         """Nothing to do."""
+
+    def memory_now(self) -> int | None:
+        """No GPU, no memory."""
+        return None
 
     def reading(self) -> dict[str, Any]:
         """No GPU, no figures."""
@@ -104,8 +112,12 @@ class StageRun:
     started_monotonic: float | None = None
     adopted: bool = False
     killed_before: str | None = None
+    usage: UsageSeries = field(init=False)
     _watch: Watch | None = None
     _cancelled: str | None = None
+
+    def __post_init__(self) -> None:
+        self.usage = UsageSeries(self.name)
 
     def prepare(self) -> None:
         """Make the output's file system and create the container."""
@@ -174,9 +186,12 @@ class StageRun:
             self.started_monotonic = time.monotonic()
             on_start(self.started_monotonic)
         self.gpu_meter.start()
+        sampler = UsageSampler(self.usage, self._reading, started=self.started_monotonic)
+        sampler.start()
         try:
             return self._see_through(on_kill)
         finally:
+            sampler.stop()
             self.gpu_meter.stop()
 
     def _see_through(self, on_kill: Callable[[str], None]) -> Evidence:
@@ -284,6 +299,10 @@ class StageRun:
             memory_peak_bytes=reading.memory_peak_bytes, output_bytes=used, bytes_written=written,
             gpu_s=gpu["gpu_s"], gpu_memory_peak_bytes=gpu["gpu_memory_peak_bytes"], gpu_energy_j=gpu["gpu_energy_j"],
         )  # fmt: skip
+
+    def _reading(self) -> Reading:
+        used = self.engine.usage(self.spec.group)
+        return Reading(used.cpu_s, used.memory_bytes, self.gpu_meter.reading()["gpu_s"], self.gpu_meter.memory_now())
 
     def write_log(self, path: Path) -> None:
         """Write the bounded log of a stage that has ended."""

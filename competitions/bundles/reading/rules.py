@@ -183,6 +183,7 @@ def _boards(spec: CompetitionSpec) -> Found:
         indexes = {column.index for column in board.columns}
         for column in board.columns:
             yield from _computation(column, indexes)
+            yield from _deviation(column, board)
         yield from _circles(board)
 
 
@@ -214,6 +215,20 @@ def _computation(column: ColumnSpec, indexes: set[int]) -> Found:
     if unknown := sorted(set(chosen) - indexes):
         known = ", ".join(map(str, sorted(indexes)))
         yield (*column.where, "computation_indexes"), f"there are no columns {unknown}; there are {known}"
+
+
+def _deviation(column: ColumnSpec, board: LeaderboardSpec) -> Found:
+    """A board keeps the scores of its columns alone, so a deviation is one of them; a hidden one will do."""
+    others = [other.key for other in board.columns if other.key != column.key]
+    if column.podium.spread and column.podium.spread not in others:
+        message = (
+            f"no other column has the key {column.podium.spread!r}, so there is no deviation to show; add one with that key, "
+            f"with `hidden: true` if it is to be seen behind ± alone, or name one of the others: {', '.join(others) or 'none'}"
+        )
+        yield (
+            (*column.where, "podium", "spread"),
+            message,
+        )
 
 
 def _circles(board: LeaderboardSpec) -> Found:

@@ -161,7 +161,7 @@ class Column(models.Model):
     sources = models.JSONField(default=list, blank=True, help_text="Keys of the columns it is computed from.")
     spread_key = models.CharField(
         "standard deviation", max_length=36, blank=True,
-        help_text="Key of the score that holds it, as for results over several seeds; shown as value ± deviation.",
+        help_text="Key of the column that holds it, as for results over several seeds; shown as value ± deviation. It may be hidden.",
     )  # fmt: skip
     title = models.CharField(max_length=36)
     unit = models.CharField(max_length=20, blank=True)
@@ -228,8 +228,11 @@ class Column(models.Model):
         """This column's value in a row, with its standard deviation where there is one; None where the row has none."""
         if self.key not in values:
             return None
-        spread = values.get(self.spread_key) if self.spread_key else None
-        return self.shown(values[self.key]) + (f" ± {self.shown(spread)}" if spread is not None else "")
+        return self.shown_with(values[self.key], values.get(self.spread_key) if self.spread_key else None)
+
+    def shown_with(self, value: float, spread: float | None) -> str:
+        """The value at the column's precision, with its standard deviation where that is known."""
+        return self.shown(value) + (f" ± {self.shown(spread)}" if spread is not None else "")
 
     def rank_value(self, value: float) -> float:
         """The number that rows are ordered by, smaller is better; equal numbers share a rank."""

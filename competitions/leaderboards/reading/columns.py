@@ -40,7 +40,12 @@ class TaskColumn:
         return self.column.get_sorting_display()
 
     def shown_in(self, values: dict[str, Any]) -> str | None:
-        return self.column.shown(values[self.key]) if self.key in values else None
+        if self.key not in values:
+            return None
+        spread_key = self.column.spread_key
+        return self.column.shown_with(
+            values[self.key], values.get(task_key(spread_key, self.task_id)) if spread_key else None
+        )
 
 
 class CellState(StrEnum):

@@ -75,14 +75,24 @@ def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None
 
 
 def _columns(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    has_results = facts["split"] is None
-    return [
+    """The metrics; of results over several seeds also their deviations, which are seen behind the means alone."""
+    has_results, scores = facts["split"] is None, facts["columns"]
+    means = [
         column(
-            one["key"], one["key"], one["sorting"], index=index, unit=one["unit"],
-            spread=f"{one['key']}_std" if has_results else "",
+            one["key"], one["key"], one["sorting"], index=index, unit=one["unit"], spread=_deviation(one["key"]) if has_results else "",
         )
-        for index, one in enumerate(facts["columns"])
+        for index, one in enumerate(scores)
     ]  # fmt: skip
+    deviations = [
+        column(_deviation(one["key"]), _deviation(one["key"]), "asc", index=index, unit=one["unit"]) | {"hidden": True}
+        for index, one in enumerate(scores, start=len(scores))
+    ]
+    return [*means, *(deviations if has_results else [])]
+
+
+def _deviation(key: str) -> str:
+    """The key under which the scoring program writes a score's deviation over the seeds."""
+    return f"{key}_std"
 
 
 def _write_labels(answers: Answers, name: str, split: str, folder: Path) -> dict[str, Any]:

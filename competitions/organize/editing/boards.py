@@ -2,27 +2,25 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
-from django import forms
 from django.db import transaction
 from django.db.models import Max, Model
 from django.http import QueryDict
 from django.utils.text import slugify
 
-from competitions.catalog.models import Column, Competition, Leaderboard, Phase
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.disclosure.scores import scores_are_public
-from competitions.leaderboards.forms import ColumnForm, ColumnFormSet, seal_fault
+from competitions.leaderboards.forms import seal_fault
 from competitions.leaderboards.sealing.reveal import ranks_of
 from competitions.leaderboards.services import board_rebuild
 from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.columns import COLUMNS, FORM_SET, merged, news_of_column, stored_values
 from competitions.organize.editing.phases import PhaseMoment
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 
 MOST_RANKED: Final = 2000  # rows of a board whose ranks are compared while somebody waits
-COLUMNS: Final = "columns"
-FORM_SET: Final = forms.inlineformset_factory(Leaderboard, Column, form=ColumnForm, formset=ColumnFormSet, extra=1)
 
 
 class BoardForm(ChangeForm):
@@ -64,11 +62,23 @@ class BoardForm(ChangeForm):
     def shared_values(self) -> dict[str, Any]:
         if not self.instance.pk:
             return {}
-        rows = self.instance.columns.order_by("pk").values_list("pk", *ColumnForm.Meta.fields)
-        return self.row | {COLUMNS: [repr(row) for row in rows]}
+        return self.row | stored_values(self.instance)
+
+    def was_left(self, name: str, cleaned: Mapping[str, Any], seen: str) -> bool:
+        return name.startswith(COLUMNS) or super().was_left(
+            name, cleaned, seen
+        )  # of columns `merged` asks field by field
 
     def news_of(self, name: str) -> str:
-        return "Columns" if name == COLUMNS else super().news_of(name)
+        return news_of_column(self.columns, name) if name.startswith(COLUMNS) else super().news_of(name)
+
+    def take_over(self, names: list[str]) -> None:
+        """What others changed of columns is shown, too, and what the reader entered stays beside it."""
+        seen = self._seen()
+        super().take_over([name for name in names if not name.startswith(COLUMNS)])
+        data = merged(self.columns, seen, cast("QueryDict", self.data))
+        self.data = data
+        self.columns = FORM_SET(data, instance=self.instance, prefix=COLUMNS)
 
     def is_valid(self) -> bool:
         return super().is_valid() and self.columns.is_valid()

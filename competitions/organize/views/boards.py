@@ -1,5 +1,6 @@
 """Boards in the workspace: by phase, changed with their columns once it was read what that does to ranks."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -10,7 +11,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.organize.editing.boards import BoardForm
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.views.changes import change_page
+from competitions.organize.editing.deletions import board_delete, board_deletion
+from competitions.organize.views.changes import change_page, delete_page
 from competitions.organize.views.workspace import competition_of
 
 
@@ -52,6 +54,17 @@ def new_board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return BoardForm(phase.competition, data, phase=phase)
 
     return _page(request, make, f"New board of “{phase.name}”", phase)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Say what goes with a board, then delete it."""
+    competition = competition_of(request, slug)
+    chosen = get_object_or_404(Leaderboard.objects.select_related("phase"), pk=pk, phase__competition=competition)
+    return delete_page(
+        request, competition, tab="boards", deletion=board_deletion(chosen), delete=partial(board_delete, chosen)
+    )
 
 
 def _page(request: HttpRequest, make: Any, title: str, phase: Phase) -> HttpResponse:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from competitions.catalog.models import Competition, Format, Page, RulesVersion
 from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.deletions import Deletion
 from competitions.web.visit import visit
 
 
@@ -36,6 +37,19 @@ def change_page(
     status = 409 if form.is_late else 422 if _saves(request) and form.is_refused else 200
     shared = {"competition": form.competition, "tab": tab, "form": form, "title": title, "back": back}
     return render(request, template, shared | dict(context(form)), status=status)
+
+
+def delete_page(
+    request: HttpRequest, competition: Competition, *, tab: str, deletion: Deletion, delete: Callable[[str], None]
+) -> HttpResponse:
+    """What deleting something does; once that is confirmed, `delete` is called with the confirmation, and it goes back to the list."""
+    back = f"organize:{tab}"
+    if request.method == "POST":
+        delete(request.POST.get("confirmed", ""))
+        messages.success(request, f"{deletion.what} was deleted.")
+        return redirect(back, competition.slug)
+    context = {"competition": competition, "tab": tab, "deletion": deletion, "back": back}
+    return render(request, "organize/delete.html", context)
 
 
 def _saves(request: HttpRequest) -> bool:

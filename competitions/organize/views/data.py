@@ -1,10 +1,11 @@
 """Data in the workspace: the files of tasks and phases, and new versions of them."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
@@ -20,7 +21,10 @@ from competitions.organize.editing.data import (
     slots_of,
     upload_check,
 )
+from competitions.organize.editing.deletions import task_delete, task_deletion
+from competitions.organize.editing.tasks import TaskForm, tasks_of
 from competitions.organize.views.access import upload_named, upload_of
+from competitions.organize.views.changes import change_page, delete_page
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace.submissions import PAGE_SIZE
 from competitions.runs.models import Run
@@ -73,6 +77,39 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
         return JsonResponse({"code": refusal.stable_code, "detail": refusal.detail}, status=refusal.http_status)
     url = f"{request.path}?upload={upload.key}"
     return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
+    """Name a task, or add one with the programs of another."""
+    competition = competition_of(request, slug)
+    before = None if pk is None else get_object_or_404(tasks_of(competition), pk=pk)
+
+    def make(data: QueryDict | None) -> TaskForm:
+        rows = tasks_of(competition).select_for_update(of=("self",)) if data else tasks_of(competition)
+        instance = None if before is None else get_object_or_404(rows, pk=before.pk)
+        return TaskForm(competition, data, by=person(request), instance=instance)
+
+    title = f"Task “{before.name}”" if before else "New task"
+    phases = list(before.phases.filter(competition=competition).order_by("index", "pk")) if before else []
+    has_others = tasks_of(competition).exists()
+    return change_page(
+        request, make, tab="data", title=title, template="organize/task.html",
+        context=lambda form: {"task": before, "phases": phases, "has_others": has_others},
+    )  # fmt: skip
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def task_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Say what goes with a task, then delete it."""
+    competition = competition_of(request, slug)
+    chosen = get_object_or_404(tasks_of(competition), pk=pk)
+    return delete_page(
+        request, competition, tab="data",
+        deletion=task_deletion(chosen, competition), delete=partial(task_delete, chosen, competition),
+    )  # fmt: skip
 
 
 def _slot(competition: Competition, owner: str, pk: int, name: str) -> Slot:

@@ -56,14 +56,18 @@ class EditForm(forms.ModelForm[Row]):
         seen = self._seen()
         changed = [name for name, digest in self.stored.items() if seen.get(name, digest) != digest]
         if changed:
-            news = ", ".join(self.news_of(name) for name in changed)
-            self.take_over([name for name in changed if digest_of(cleaned.get(name)) == seen[name]])
+            news = ", ".join(dict.fromkeys(self.news_of(name) for name in changed))
+            self.take_over([name for name in changed if self.was_left(name, cleaned, seen[name])])
             raise forms.ValidationError(
                 f"Somebody else has changed this meanwhile: {news}. Nothing is saved yet. The form shows their values, but what you "
                 "entered yourself is still here: check it, then save again.",
                 code="changed_meanwhile",
             )
         return cleaned
+
+    def was_left(self, name: str, cleaned: Mapping[str, Any], seen: str) -> bool:
+        """Whether the reader sent a field back as they saw it."""
+        return digest_of(cleaned.get(name)) == seen
 
     def news_of(self, name: str) -> str:
         """A field with the value that it has now, as far as a sentence can say it."""

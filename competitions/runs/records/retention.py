@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 from django.conf import settings
 
-from competitions.runs.models import RunLog, RunOutput
+from competitions.runs.models import RunLog, RunOutput, RunUsage
 from competitions.submissions.states import FINAL
 
 log = structlog.get_logger(__name__)
@@ -20,9 +20,10 @@ def remove_old(*, now: datetime) -> int:
     """
     log_pieces = _remove_logs(now) if settings.KEEP_LOGS_DAYS else 0
     outputs = _remove_outputs(now) if settings.KEEP_OUTPUTS_DAYS else 0
-    if log_pieces or outputs:
-        log.info("old_removed", log_pieces=log_pieces, outputs=outputs)
-    return log_pieces + outputs
+    usages = _remove_usages(now) if settings.KEEP_LOGS_DAYS else 0
+    if log_pieces or outputs or usages:
+        log.info("old_removed", log_pieces=log_pieces, outputs=outputs, usages=usages)
+    return log_pieces + outputs + usages
 
 
 def _remove_logs(now: datetime) -> int:
@@ -30,6 +31,13 @@ def _remove_logs(now: datetime) -> int:
     before = now - timedelta(days=settings.KEEP_LOGS_DAYS)
     old = RunLog.objects.filter(run__state__in=FINAL, run__finished_at__lt=before).values_list("pk", flat=True)[:BATCH]
     return RunLog.objects.filter(pk__in=list(old)).delete()[0]
+
+
+def _remove_usages(now: datetime) -> int:
+    """Lines of CPU, memory and GPU go with the logs: a program could write into them, too."""
+    before = now - timedelta(days=settings.KEEP_LOGS_DAYS)
+    old = RunUsage.objects.filter(run__state__in=FINAL, run__finished_at__lt=before).values_list("pk", flat=True)
+    return RunUsage.objects.filter(pk__in=list(old[:BATCH])).delete()[0]
 
 
 def _remove_outputs(now: datetime) -> int:

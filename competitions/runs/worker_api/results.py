@@ -10,6 +10,7 @@ from workers.protocol.calls import METERED
 from workers.protocol.messages import M, MessageInvalid, read_message
 from workers.protocol.results import Complete, Outcome, StageRecord
 from workers.protocol.stages import StageName
+from workers.protocol.usage import StageUsage
 
 MAX_SCORE: Final = sys.float_info.max
 TARGETS: Final = {
@@ -36,6 +37,7 @@ class Result:
     stages: tuple[StageRecord, ...] = ()
     meters: dict[str, Any] = field(default_factory=dict)
     receipt: dict[str, Any] = field(default_factory=dict)
+    usage: tuple[StageUsage, ...] = ()
 
 
 def understood(model: type[M], body: object) -> M:
@@ -53,6 +55,7 @@ def read_result(answer: Complete, *, columns: list[str]) -> Result:
         target=TARGETS[answer.outcome], reason=answer.reason or "" if answer.outcome == Outcome.FAILED else "",
         code=answer.code, detail=answer.detail, scores=read_scores(answer.scores, columns=columns) if is_finished else {},
         stages=answer.stages, meters=_meters(answer.stages), receipt=_receipt(answer),
+        usage=answer.usage,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import append_logs
+from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.runs.worker_api.results import InvalidResult, read_result, understood
@@ -229,6 +230,7 @@ def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
             **lease, state=State(beat.state), meters=beat.meters.known() | progress, now=timezone.now()
         )
         append_logs(run, beat.logs)
+        keep_usage(run, beat.usage)
     ComputeWorker.objects.filter(pk=run.worker_id or 0).update(last_seen_at=timezone.now())
     answer = HeartbeatAnswer(
         action=Action.CANCEL if run.cancel_requested_at else Action.CONTINUE,

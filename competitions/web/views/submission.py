@@ -40,6 +40,7 @@ from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
 from competitions.web.presentation.stages import history_of, stages_of
+from competitions.web.presentation.usage import usage_charts, usages_of
 from competitions.web.progress import Progress, progress_of, with_expected_start
 from competitions.web.refused_forms import entered_values
 from competitions.web.submission_rows import rows_of
@@ -97,11 +98,13 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
     runs = list(submission.runs.all())
     positions = queue_positions(runs)
     growing = growing_context(submission, request.GET.get("run", ""))
+    usages = usages_of(growing["shown_runs"], visible_streams(reader, submission.phase))
     return growing | {
         "submission": submission,
         "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),
         "runs": [
             _run_context(reader, submission, run, progress_of(submission, positions, now=now, run=run))
+            | {"usage": usage_charts(run, submission.phase, usages.get(run.pk, []))}
             for run in growing["shown_runs"]
         ],
         "position": position,

@@ -99,6 +99,7 @@ def vary(site: Scenario) -> None:
     varied(board)
     for column in Column.objects.filter(leaderboard=board):
         varied(column)
+    Column.objects.create(leaderboard=board, key="mae_std", title="Deviation", is_hidden=True, index=1)
     for task in phase.tasks.all():
         task.is_public = True
         task.ingestion_only_during_scoring = True

@@ -124,7 +124,8 @@ def test_somebody_who_changed_the_columns_meanwhile_is_said(ranked: Leaderboard,
     Column.objects.filter(leaderboard=ranked).update(unit="meV")
     told = organizer.post(url_of(ranked), form)
     assert told.status_code == 409
-    assert "Somebody else has changed this meanwhile: Columns." in told.content.decode()
+    assert "Somebody else has changed this meanwhile: Unit of the column" in told.content.decode()
+    assert 'value="meV"' in told.content.decode()
 
 
 def test_a_phase_gets_a_further_board(site: Scenario, organizer: Client) -> None:
@@ -139,3 +140,81 @@ def test_a_phase_gets_a_further_board(site: Scenario, organizer: Client) -> None
     made = site.phase.leaderboards.get(title="Fastest")
     assert (made.key, made.columns.get().key) == ("fastest", "wall_s")
     assert site.phase.leaderboards.first() != made
+
+
+def test_a_deviation_is_a_column_of_the_board(ranked: Leaderboard, organizer: Client) -> None:
+    refused = send(organizer, url_of(ranked), **{"columns-0-spread_key": "mae_std"})
+    assert refused.status_code == 422
+    assert "There is no other column with the key &#x27;mae_std&#x27; on this board." in refused.content.decode()
+    assert not ranked.columns.exclude(spread_key="").exists()
+    number = ranked.columns.count()
+    added = {
+        f"columns-{number}-title": "Deviation",
+        f"columns-{number}-kind": "score",
+        f"columns-{number}-key": "mae_std",
+    }
+    saved = send(organizer, url_of(ranked), **added, **{"columns-0-spread_key": "mae_std"})
+    assert saved.status_code == 302
+    assert ranked.columns.exclude(spread_key="").get().spread_key == "mae_std"
+    gone = send(organizer, url_of(ranked), **{f"columns-{number}-DELETE": "on"})
+    assert gone.status_code == 422, "the deviation that another column shows"
+
+
+def test_two_who_change_columns_at_once_both_keep_what_they_entered(ranked: Leaderboard, organizer: Client) -> None:
+    url = url_of(ranked)
+    mine = fields_of(organizer.get(url)) | {"columns-0-unit": "eV"}
+    number = ranked.columns.count()
+    mine |= {f"columns-{number}-title": "Mine", f"columns-{number}-kind": "meter", f"columns-{number}-key": "wall_s"}
+    theirs = {f"columns-{number}-title": "Theirs", f"columns-{number}-kind": "meter", f"columns-{number}-key": "cpu_s"}
+    assert send(organizer, url, **theirs, **{"columns-0-precision": "7"}).status_code == 302
+    late = organizer.post(url, mine)
+    assert late.status_code == 409
+    text = late.content.decode()
+    assert "Digits of the column" in text
+    assert "which columns there are" in text
+    assert not ranked.columns.filter(key="wall_s").exists()
+    assert organizer.post(url, fields_of(late)).status_code == 302
+    first = ranked.columns.get(key="mae")
+    assert (first.unit, first.precision) == ("eV", 7)
+    assert set(ranked.columns.values_list("title", flat=True)) >= {"Mine", "Theirs"}
+
+
+def test_a_column_that_somebody_deletes_while_another_changes_it_is_offered_anew(
+    ranked: Leaderboard, organizer: Client
+) -> None:
+    url, extra = url_of(ranked), Column.objects.create(leaderboard=ranked, key="f1", title="F1", index=7)
+    place = list(ranked.columns.values_list("pk", flat=True)).index(extra.pk)
+    mine = fields_of(organizer.get(url)) | {f"columns-{place}-unit": "%"}
+    extra.delete()
+    late = organizer.post(url, mine)
+    assert late.status_code == 409
+    assert organizer.post(url, fields_of(late)).status_code == 302
+    assert ranked.columns.get(key="f1").unit == "%"
+
+
+def delete_url(board: Leaderboard) -> str:
+    return reverse("organize:board-delete", args=[board.phase.competition.slug, board.pk])
+
+
+def test_a_board_is_deleted_once_what_goes_with_it_was_read(
+    site: Scenario, ranked: Leaderboard, organizer: Client
+) -> None:
+    page = organizer.get(delete_url(ranked)).content.decode()
+    assert "2 rows of 2 teams go" in page
+    assert "has no board then" in page
+    form = fields_of(organizer.get(delete_url(ranked)))
+    site.score(site.submit(team=site.join("Third")), 0.75)
+    assert organizer.post(delete_url(ranked), form).status_code == 409, "a third team has come since"
+    assert Leaderboard.objects.filter(pk=ranked.pk).exists()
+    assert organizer.post(delete_url(ranked), fields_of(organizer.get(delete_url(ranked)))).status_code == 302
+    assert not Leaderboard.objects.filter(pk=ranked.pk).exists()
+
+
+def test_a_board_with_scores_under_seal_is_not_deleted(site: Scenario, organizer: Client) -> None:
+    site.score(site.submit(phase=site.sealed), 0.5)
+    board = site.sealed.leaderboard
+    page = organizer.get(delete_url(board))
+    assert "recorded under its seal" in page.content.decode()
+    confirmed = page.context["deletion"].confirmation
+    assert organizer.post(delete_url(board), {"confirmed": confirmed}).status_code == 409
+    assert Leaderboard.objects.filter(pk=board.pk).exists()

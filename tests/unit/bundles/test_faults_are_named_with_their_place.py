@@ -69,6 +69,8 @@ CASES: list[tuple[str, Any, str]] = [
     ("tasks.1", CHECK | {"key": KEY, "podium": {"checks": 0, "check": "permuted"}}, "named by its key stays as it is"),
     ("tasks.1", CHECK | {"podium": {"checks": 0, "check": "moved"}}, "must be one of 'permuted', 'perturbed' or 'held_out'"),
     ("tasks.1", CHECK | {"podium": {"checks": 0, "check": "permuted", "tolerance": -1}}, "must be at least 0"),
+    ("leaderboards.0.columns.0.podium", {"spread": "accuracy_std"}, "no other column has the key 'accuracy_std'"),
+    ("leaderboards.0.columns.0.podium", {"spread": "accuracy"}, "no other column has the key 'accuracy'"),
     ("tasks.0.ingestion_only_during_scoring", "perhaps", "must be true or false, not 'perhaps'"),
     ("phases.0.tasks", [0, 7], "phases[0].tasks[1]: there is no task with the index 7"),
     ("phases.0.tasks", [], "must not be empty"),

@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from scoring.errors import ScoringInputError
-from scoring.tables.align import in_order_of, rows_of
+from scoring.tables.align import ids_of, in_order, places_of, rows_of
 from scoring.tables.columns import metrics_for, schema_for
 from scoring.tables.files import opened, read_table, write_table
 from scoring.tables.metrics import TABLE_METRICS
@@ -227,12 +227,36 @@ def test_a_baseline_is_learnt_from_the_training_data() -> None:
 
 
 @pytest.mark.parametrize(
-    "ids", [range(60), range(60, 0, -1), [7**place % 10**12 for place in range(60)], [f"id {place * 7 % 60}" for place in range(60)]],
-    ids=["in order", "backwards", "sparse", "text"],
+    "ids",
+    [
+        range(60), range(60, 0, -1), range(-30, 90, 2), range(10**17, 10**17 + 60), [7**place % 10**12 for place in range(60)],
+        [f"id {place * 7 % 60}" for place in range(60)],
+    ],
+    ids=["in order", "backwards", "gaps and below zero", "large", "sparse", "text"],
 )  # fmt: skip
 def test_rows_are_matched_by_id_in_any_order(ids: Any) -> None:
     table = pl.DataFrame(
-        {"id": pl.Series(ids).cast(pl.Int64 if isinstance(ids[0], int) else pl.String), "price": range(60)}
+        {
+            "id": pl.Series(ids).cast(pl.Int64 if isinstance(ids[0], int) else pl.String),
+            "price": range(60),
+            "note": map(str, range(60)),
+        }
     )
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=3)
-    assert in_order_of(table["id"], shuffled, "id").equals(table)
+    places = places_of(shuffled["id"], table["id"])
+    assert places is not None
+    assert in_order(shuffled, places, table["id"], "id").equals(table)
+
+
+@pytest.mark.parametrize(
+    "wrong", [[0, 1, 1], [0, 1, 3], [0, 1], [0, 1, None], [-1, 1, 2], [0, 1, 5_000_000_000]], ids=str
+)
+@pytest.mark.parametrize("ids", [[0, 1, 2], [2, 0, 1], [0, 2, 10**12]], ids=str)
+def test_ids_that_are_not_the_ones_asked_for_have_no_places(ids: list[int], wrong: list[int | None]) -> None:
+    assert places_of(pl.Series(wrong, dtype=pl.Int64), pl.Series(ids)) is None
+
+
+def test_ids_that_are_there_twice_are_found_near_and_far_apart() -> None:
+    for ids in ([3, 4, 3], [3, 10**15, 3], [-3, -2, -3], ["a", "b", "a"]):
+        with pytest.raises(ScoringInputError, match="there twice"):
+            ids_of(pl.DataFrame({"id": ids}), "id")

@@ -184,6 +184,7 @@ class NvmlMeter:
         self._stop = threading.Event()
         self._busy_s: float | None = None
         self._peak = 0
+        self._memory: int | None = None
         self._last: float | None = None
         self._energy: tuple[float, float] | None = None  # first and last reading of the counter
         self._thread = threading.Thread(target=self._run, name=f"gpu-{uuid[-8:]}", daemon=True)
@@ -212,10 +213,15 @@ class NvmlMeter:
         now = self._clock()
         since = self._sample_s if self._last is None else now - self._last
         self._last = now
+        self._memory = sample.memory_bytes
         self._peak = max(self._peak, sample.memory_bytes)
         self._add_energy(sample.energy_j)
         if sample.busy is not None:
             self._busy_s = (self._busy_s or 0.0) + sample.busy * since
+
+    def memory_now(self) -> int | None:
+        """Bytes in use at the newest sample."""
+        return self._memory
 
     def _meter_energy(self) -> None:
         """The counter as it stands before the program's first kernel."""

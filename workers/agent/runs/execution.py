@@ -23,6 +23,7 @@ from workers.protocol.calls import Activity, Meters, Progress
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
 from workers.protocol.stages import Step
+from workers.protocol.usage import StageUsage
 from workers.sandbox.collect import require_text
 from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
@@ -286,6 +287,7 @@ class RunExecution:
                 collect_s=round(self.outbox.seconds, 3),
             ),
             host=self.worker.host,
+            usage=self.usage(),
             worker_version=__version__,
         )
 
@@ -298,6 +300,11 @@ class RunExecution:
         """The figures of the stage that runs."""
         stage = self._current
         return stage.meters() if stage else Meters()
+
+    def usage(self) -> tuple[StageUsage, ...]:
+        """The lines of the stages that have been sampled."""
+        lines = (stage.usage.said() for stage in list(self.staged.stages.values()))
+        return tuple(line for line in lines if line.at_s)
 
     @property
     def _current(self) -> StageRun | None:

@@ -14,6 +14,7 @@ from workers.agent.runs.logs import about
 from workers.agent.site.client import SiteError, SiteUnreachable, jittered
 from workers.protocol import calls
 from workers.protocol.calls import Activity, LogPiece, LogStream
+from workers.protocol.usage import StageUsage
 
 log = structlog.get_logger(__name__)
 
@@ -22,6 +23,7 @@ RETRY_S = 2.0
 FIRST_BEAT_S = 3.0  # a cancel that came before the claim's end, or a long staging, is seen by then
 MAX_TEXT_BYTES = 48_000  # of one log piece; the site takes 64,000 characters
 MAX_PIECES = 16
+USAGE_EVERY_S = 5.0
 GONE = (401, 404, 409)  # the run token is no longer worth anything
 
 
@@ -39,6 +41,7 @@ class Heartbeat(threading.Thread):
         self._due = time.monotonic() + jittered(min(FIRST_BEAT_S, execution.job.heartbeat_s))
         self._not_before = 0.0  # after a failure: ticks are as regular as what may lose the calls
         self._unsent: list[LogPiece] = []
+        self._usage_sent = -USAGE_EVERY_S
         self.lost = threading.Event()
 
     def run(self) -> None:
@@ -118,8 +121,15 @@ class Heartbeat(threading.Thread):
         self._unsent += self._fresh_pieces(MAX_PIECES - len(self._unsent))
         return calls.Heartbeat(
             lease_id=execution.job.lease_id, attempt=execution.job.attempt, state=state, logs=tuple(self._unsent),
-            meters=execution.meters(), progress=execution.progress(),
+            meters=execution.meters(), progress=execution.progress(), usage=self._usage(),
         )  # fmt: skip
+
+    def _usage(self) -> tuple[StageUsage, ...]:
+        """The lines whole, now and then: a beat that carries log text may come every second."""
+        if time.monotonic() - self._usage_sent < USAGE_EVERY_S:
+            return ()
+        self._usage_sent = time.monotonic()
+        return self._execution.usage()
 
     def _fresh_pieces(self, room: int) -> list[LogPiece]:
         pieces: list[LogPiece] = []

@@ -1,0 +1,110 @@
+"""Tasks and boards are deleted once it was read what that does to teams; what would take results away is refused."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import ProtectedError
+
+from competitions.catalog.models import Competition, Leaderboard, Phase, Task
+from competitions.leaderboards.models import Commitment, Pick, RankChange
+from competitions.organize.refusals import DeletionChanged, NotDeleted
+from competitions.organize.workspace.editing import digest_of
+from competitions.winners.models import Place
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """What deleting a row does, in sentences, or why it is refused."""
+
+    what: str
+    consequences: tuple[str, ...]
+    refusals: tuple[str, ...]
+
+    @property
+    def confirmation(self) -> str:
+        """What confirms exactly these consequences."""
+        return digest_of([self.what, *self.consequences, *self.refusals])
+
+
+def board_deletion(board: Leaderboard) -> Deletion:
+    """What deleting the board does to teams."""
+    return Deletion(f"Board “{board.title}”", tuple(_of_board(board)), tuple(_keeps_board(board)))
+
+
+def _keeps_board(board: Leaderboard) -> Iterator[str]:
+    if board.sealed_keys.exists():
+        yield "Scores were recorded under its seal. They would be lost, or open too early: hide the board instead."
+    if Commitment.objects.filter(leaderboard=board).exists():
+        yield "A digest of it was published at the close, by which anybody can check it. It stays on record."
+    if Place.objects.filter(lane__leaderboard=board).exists():
+        yield "Winners were invited by its ranks. Their places stay on record."
+    if RankChange.objects.filter(leaderboard=board).exists() or RankChange.objects.filter(compared_with=board).exists():
+        yield "It is part of a shake-up that was published at a reveal."
+
+
+def _of_board(board: Leaderboard) -> Iterator[str]:
+    teams = board.entries.values("team").distinct().count()
+    if teams:
+        rows = f"{board.entry_count:,} row{'' if board.entry_count == 1 else 's'}"
+        yield f"{rows} of {teams:,} team{'' if teams == 1 else 's'} go, with ranks, trends and the chart of best scores."
+    if board.score_count:
+        yield "Submissions keep what the scoring program gave them; a new board with the same columns shows it again."
+    if picks := Pick.objects.filter(leaderboard=board).values("team").distinct().count():
+        yield f"{picks} team{' has' if picks == 1 else 's have'} chosen what counts on it. The choices are lost."
+    if board.phase.leaderboards.count() == 1:
+        yield f"The phase “{board.phase.name}” has no board then: nothing of it is ranked, and teams see no scores of it."
+
+
+def task_deletion(task: Task, competition: Competition) -> Deletion:
+    """What deleting the task does to teams of this and of other competitions."""
+    phases = list(task.phases.select_related("competition").prefetch_related("tasks").order_by("index", "pk"))
+    own = [phase for phase in phases if phase.competition_id == competition.pk]
+    return Deletion(f"Task “{task.name}”", tuple(_of_task(task, own)), tuple(_keeps_task(task, phases, own)))
+
+
+def _keeps_task(task: Task, phases: list[Phase], own: list[Phase]) -> Iterator[str]:
+    if made := task.runs.values("submission").distinct().count():
+        were = "submission was" if made == 1 else "submissions were"
+        yield f"{made:,} {were} run on it. To keep their results, take it out of its phases instead."
+    if len(phases) > len(own):
+        yield "A phase of another competition uses it."
+    for phase in own:
+        if len(phase.tasks.all()) == 1:
+            yield f"It is the only task of the phase “{phase.name}”. Choose another one there first."
+
+
+def _of_task(task: Task, phases: list[Phase]) -> Iterator[str]:
+    for phase in phases:
+        left = len(phase.tasks.all()) - 1
+        yield f"Submissions to “{phase.name}” are run on {left} task{'' if left == 1 else 's'} from now on, not on this one."
+    for check in task.checked_by.all():
+        yield f"The check “{check.name}” of winners' code goes with it."
+    yield "Its files stay for whatever else uses them."
+
+
+@transaction.atomic
+def board_delete(board: Leaderboard, confirmed: str) -> None:
+    """Delete a board. Raises `DeletionChanged` where more is lost than was confirmed, `NotDeleted` where something keeps it."""
+    locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
+    _delete(locked, board_deletion(locked), confirmed)
+
+
+@transaction.atomic
+def task_delete(task: Task, competition: Competition, confirmed: str) -> None:
+    """Delete a task. Raises as `board_delete`."""
+    locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
+    _delete(locked, task_deletion(locked, competition), confirmed)
+
+
+def _delete(row: Leaderboard | Task, deletion: Deletion, confirmed: str) -> None:
+    if deletion.refusals:
+        raise NotDeleted(deletion.what, deletion.refusals)
+    if confirmed != deletion.confirmation:
+        raise DeletionChanged(deletion.what)
+    try:
+        with transaction.atomic():
+            row.delete()
+    except ProtectedError as error:  # a phase checks datasets by the task, or a check of it was run
+        kept = sorted({str(one._meta.verbose_name) for one in error.protected_objects})
+        raise NotDeleted(deletion.what, [f"It is needed by: {', '.join(kept)}."]) from error

@@ -1,0 +1,72 @@
+"""Tasks in the workspace: added with the programs of another, named, and deleted where no result is lost."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.models import Task
+from tests.admin_forms import fields_of
+from tests.permissions import client_of
+from tests.scenario import Scenario
+
+
+@pytest.fixture
+def organizer(site: Scenario) -> Client:
+    return client_of(site.organizer)
+
+
+def url_of(site: Scenario, name: str, *task: Task) -> str:
+    return reverse(f"organize:{name}", args=[site.competition.slug, *(one.pk for one in task)])
+
+
+def test_a_new_task_has_the_programs_of_another_and_data_of_its_own(site: Scenario, organizer: Client) -> None:
+    like = site.phase.tasks.get()
+    form = fields_of(organizer.get(url_of(site, "task-new"))) | {"name": "Second", "like": str(like.pk)}
+    assert organizer.post(url_of(site, "task-new"), form).status_code == 302
+    made = site.competition.tasks.get(name="Second")
+    assert (made.scoring_program, made.owner) == (like.scoring_program, site.organizer)
+    assert (made.reference_data, made.input_data) == (None, None)
+    assert not made.phases.exists()
+    assert organizer.post(url_of(site, "task-new"), form).status_code == 422, "a second one of that name"
+    shared = form | {"name": "Third", "shares_data": "on"}
+    assert organizer.post(url_of(site, "task-new"), shared).status_code == 302
+    assert site.competition.tasks.get(name="Third").reference_data == like.reference_data
+
+
+def test_a_new_task_takes_no_programs_of_another_competition(site: Scenario, organizer: Client) -> None:
+    task = site.phase.tasks.get()
+    strange = Task.objects.create(name="Elsewhere", scoring_program=task.scoring_program)
+    form = fields_of(organizer.get(url_of(site, "task-new"))) | {"name": "Second", "like": str(strange.pk)}
+    assert organizer.post(url_of(site, "task-new"), form).status_code == 422
+    assert not site.competition.tasks.filter(name="Second").exists()
+
+
+def test_a_task_is_named(site: Scenario, organizer: Client) -> None:
+    url = url_of(site, "task", site.phase.tasks.get())
+    assert organizer.post(url, fields_of(organizer.get(url)) | {"name": "Molecules"}).status_code == 302
+    assert site.phase.tasks.get().name == "Molecules"
+    assert "Molecules" in organizer.get(url_of(site, "data")).content.decode()
+
+
+def test_a_task_is_deleted_once_it_was_read_what_that_does(site: Scenario, organizer: Client) -> None:
+    task = site.phase.tasks.get()
+    more = Task.objects.create(competition=site.competition, name="More", scoring_program=task.scoring_program)
+    site.phase.tasks.add(more)
+    page = organizer.get(url_of(site, "task-delete", more))
+    assert "are run on 1 task from now on" in page.content.decode()
+    assert organizer.post(url_of(site, "task-delete", more)).status_code == 409, "nothing was confirmed"
+    assert organizer.post(url_of(site, "task-delete", more), fields_of(page)).status_code == 302
+    assert not Task.objects.filter(pk=more.pk).exists()
+
+
+def test_a_task_that_results_hang_on_is_not_deleted(site: Scenario, organizer: Client) -> None:
+    task = site.phase.tasks.get()
+    site.submit()
+    page = organizer.get(url_of(site, "task-delete", task))
+    assert "1 submission was run on it" in page.content.decode()
+    assert "only task of the phase" in page.content.decode()
+    confirmed = page.context["deletion"].confirmation
+    assert organizer.post(url_of(site, "task-delete", task), {"confirmed": confirmed}).status_code == 409
+    assert Task.objects.filter(pk=task.pk).exists()
