@@ -115,6 +115,7 @@ class SubmissionList(SubmissionView):
             kind=Kind(said.validated_data["kind"]),
             description=said.validated_data["description"],
             fact_sheet=said.validated_data["fact_sheet"],
+            is_smoke=said.validated_data["smoke"],
             idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             now=timezone.now(),
         )
@@ -203,11 +204,10 @@ class SubmissionLogs(SubmissionView):
     @extend_schema(responses=s.LogOut(many=True))
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        streams = visible_streams(self.reader, submission.phase)
         logs = [
             {"run": run.pk, "stream": stream, "text": log_text(run, stream)}
             for run in submission.runs.all()
-            for stream in streams
+            for stream in visible_streams(self.reader, submission.phase, is_smoke=run.is_smoke)
         ]
         return Response(s.LogOut(logs, many=True).data)
 
@@ -222,7 +222,7 @@ class SubmissionReceipt(SubmissionView):
             {
                 "run": str(run.pk),
                 "task": run.task.name,
-                "receipt": disclosed_receipt(self.reader, submission.phase, run.receipt),
+                "receipt": disclosed_receipt(self.reader, submission.phase, run.receipt, is_smoke=run.is_smoke),
             }
             for run in submission.runs.all()
         ]

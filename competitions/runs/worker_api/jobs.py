@@ -13,6 +13,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.signing import FileGrant, sign_file
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.planning import stages_left
+from competitions.runs.smoke import scoring_time_limit_s, time_limit_s
 from workers.protocol.jobs import FileRef, Job, Mount, PullPolicy, Stage, StagedFile
 from workers.protocol.limits import Limits
 from workers.protocol.plan import FileRole, PlannedFile, PlannedMount, StagePlan
@@ -134,10 +135,8 @@ def _mount(run: Run, mount: PlannedMount, files: RunFiles) -> Mount:
 def _limits(run: Run, phase: Phase, plan: StagePlan) -> Limits:
     """The phase's budget; the organizer's scoring program has one of its own."""
     is_scoring = plan.name == StageName.SCORING
-    beside = run.task.runs_beside_scoring
-    scoring_s = max(phase.scoring_time_limit_s, phase.time_limit_s) if beside else phase.scoring_time_limit_s
     return Limits(
-        wall_s=scoring_s if is_scoring else phase.time_limit_s,
+        wall_s=scoring_time_limit_s(run, phase) if is_scoring else time_limit_s(run, phase),
         memory_bytes=phase.scoring_memory_bytes if is_scoring else phase.memory_bytes,
         cpus=1.0 if is_scoring else phase.cpus,
         pids=phase.pids, output_bytes=phase.output_bytes, output_files=phase.output_files, tmp_bytes=TMP_BYTES, log_bytes=LOG_BYTES,
