@@ -143,6 +143,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:merge-decline": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
     "api:merge-withdraw": ("post", "M", {"A": 401, "SOXR": 404, "T": 403}),
     "api:fact-sheet": ("get", EVERYBODY, {}),
+    "api:smoke": ("get", "MTO", {"A": 401, "SXR": 403}),
     "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:leaderboard": ("get", EVERYBODY, {}),
     "api:winners": ("get", EVERYBODY, {}),

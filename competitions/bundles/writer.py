@@ -205,6 +205,7 @@ class BundleWriter:
             "show_output_while_sealed": phase.show_output_while_sealed, "priority": phase.priority or None,
             "fact_sheet": _facts(phase.competition, phase) or None, "leaderboards": boards if boards != [shared] else None,
             "grows": _growth(phase, tasks), "smoke_task": None if phase.smoke_task is None else tasks.index(phase.smoke_task),
+            "smoke_scale": phase.smoke_scale,
         }  # fmt: skip
         return {key: value for key, value in extra.items() if value is not None and value != "" and value is not False}
 

@@ -97,7 +97,11 @@ class NoSmokeRun(Refusal):
     code, http_status = "no_smoke_run", 422
 
     def __init__(self, phase: Phase) -> None:
-        why = "is for code alone" if phase.has_smoke_run else f"is not what “{phase.name}” offers: it names no public mini split"
+        why = (
+            "is for code alone"
+            if phase.has_smoke_run
+            else f"is not what “{phase.name}” offers: it names no public mini split"
+        )
         super().__init__(f"A smoke run {why}. Submit without it.")
 
 

@@ -56,7 +56,8 @@ def submission_create(
     split alone: it costs no quota, and nothing is asked of it.
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
-    `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SmokeTaskHidden`, `TooManySmokeRuns`, `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
+    `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SmokeTaskHidden`, `TooManySmokeRuns`,
+    `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
     `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload is still there.
     The same idempotency key gives the same submission again.
     """

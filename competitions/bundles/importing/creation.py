@@ -262,7 +262,8 @@ class Maker:
         task = before.take(spec.name, Task(competition=competition, owner=self.owner, name=spec.name))
         return written(
             task, is_checked=False, description=spec.description,
-            ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public, is_public_split=spec.podium.public_split,
+            ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public,
+            is_public_split=spec.podium.public_split,
             checks=checks, check_kind=spec.podium.check or "", check_tolerance=spec.podium.tolerance,
             **self._resources(task, spec, TASK_FILES),
         )  # fmt: skip
@@ -280,12 +281,23 @@ class Maker:
             "reveal_at": extra.reveal, "accepts_late": extra.accepts_late,
             "upload_grace_minutes": extra.upload_grace_minutes, "priority": extra.priority,
             "show_output_while_sealed": extra.show_output_while_sealed, "text_files": _text_files(extra),
-            "allow_network": extra.allow_network, "docker_image": extra.docker_image,
+            "allow_network": extra.allow_network, "docker_image": extra.docker_image, "smoke_scale": extra.smoke_scale,
             "prediction_format": extra.prediction_format,
         }  # fmt: skip
         same = {name: getattr(spec, name) for name in SAME_PHASE_FIELDS}
         files = self._resources(phase, spec, PHASE_FILES)
-        written(phase, **(_defaults() | settings | same | files | _growth(spec, tasks) | _smoke(spec, tasks) | _preset_and_budget(extra)))
+        written(
+            phase,
+            **(
+                _defaults()
+                | settings
+                | same
+                | files
+                | _growth(spec, tasks)
+                | _smoke(spec, tasks)
+                | _preset_and_budget(extra)
+            ),
+        )
         phase.tasks.set([tasks[number] for number in spec.tasks])
         before = Existing(Question.objects.filter(phase=phase), "key")
         _ask(extra.fact_sheet, before, competition=phase.competition, phase=phase)

@@ -126,7 +126,10 @@ def _smoke(phase: PhaseSpec, spec: CompetitionSpec) -> Found:
     if "code" not in (phase.extra.accepts or []):
         yield where, "a smoke run is of code; add `code` to `accepts`"
     if task.key is None and not task.podium.public_split:
-        yield where, f"the task {index!r} may hold hidden data; say `podium: {{public_split: true}}` there if teams may have all of its files"
+        yield (
+            where,
+            f"the task {index!r} may hold hidden data; say `podium: {{public_split: true}}` there if teams may have all of its files",
+        )
     if task.key is None:
         yield from ((where, fault) for fault in _hidden_data(task, spec))
 

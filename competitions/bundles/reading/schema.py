@@ -151,6 +151,7 @@ class PhaseExtra(Spec):
     accepts: list[Literal["prediction", "code", "dataset"]] | None = None
     grows: GrowthSpec | None = None
     smoke_task: Index | None = None
+    smoke_scale: float | None = Field(None, ge=1)
     preset: str | None = None
     budget: BudgetSpec | None = None
     prediction_format: dict[str, Any] | None = None

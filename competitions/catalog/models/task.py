@@ -132,7 +132,11 @@ class Task(models.Model):
     def clean(self) -> None:
         super().clean()
         if self.pk and not self.is_public_split and self.smoke_phases.exists():
-            raise ValidationError({"is_public_split": "Phases run submissions on it first: choose another smoke run there, then untick this."})
+            raise ValidationError(
+                {
+                    "is_public_split": "Phases run submissions on it first: choose another smoke run there, then untick this."
+                }
+            )
         if self.checks is None:
             return
         if self.checks.checks_id is not None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
-from pytest_django.fixtures import SettingsWrapper
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
@@ -30,7 +29,7 @@ from tests.answers import read_result
 from tests.background import run_background
 from tests.scenario import CODE, Scenario, lease, person, resource, zip_of
 from tests.smoke import with_smoke_run
-from workers.protocol.calls import LogPiece
+from workers.protocol.calls import LogPiece, LogStream
 from workers.protocol.jobs import StagedFile
 
 pytestmark = pytest.mark.django_db
@@ -134,7 +133,7 @@ def test_a_phase_without_a_mini_split_has_no_smoke_run(site: Scenario) -> None:
         smoke_alone(site, site.phase)
 
 
-def test_a_team_has_so_many_free_smoke_runs_a_day(site: Scenario, phase: Phase, settings: SettingsWrapper) -> None:
+def test_a_team_has_so_many_free_smoke_runs_a_day(site: Scenario, phase: Phase, settings: Any) -> None:
     settings.SMOKE_RUNS_PER_DAY = 2
     smoke_alone(site, phase)
     answer(site, PASSED)
@@ -147,9 +146,7 @@ def test_a_team_has_so_many_free_smoke_runs_a_day(site: Scenario, phase: Phase, 
     assert code(site, at=site.now + timedelta(days=1)).status == State.QUEUED
 
 
-def test_what_failed_by_our_fault_takes_none_of_them(
-    site: Scenario, phase: Phase, settings: SettingsWrapper
-) -> None:
+def test_what_failed_by_our_fault_takes_none_of_them(site: Scenario, phase: Phase, settings: Any) -> None:
     settings.SMOKE_RUNS_PER_DAY, settings.MAX_ATTEMPTS = 1, 1
     code(site)
     answer(site, {"outcome": "failed", "reason": "infrastructure", "code": "disk", "detail": "Full."})
@@ -249,7 +246,10 @@ def seen(who: User, made: Submission) -> dict[str, str]:
     client = Client()
     client.force_login(who)
     said = client.get(f"/api/v1/submissions/{made.pk}/logs/").json()
-    return {f"{'smoke' if Run.objects.get(pk=one['run']).is_smoke else 'hidden'} {one['stream']}": one["text"] for one in said}
+    return {
+        f"{'smoke' if Run.objects.get(pk=one['run']).is_smoke else 'hidden'} {one['stream']}": one["text"]
+        for one in said
+    }
 
 
 def test_the_team_reads_the_whole_log_of_a_smoke_run_while_scores_are_sealed(site: Scenario, sealed: Phase) -> None:
@@ -258,7 +258,9 @@ def test_the_team_reads_the_whole_log_of_a_smoke_run_while_scores_are_sealed(sit
     made = code(site, phase=sealed)
     for text in ("of the mini split", "of the hidden data"):
         run = site.claim()
-        append_logs(run, [LogPiece(stream=stream, seq=0, text=text) for stream in ("ingestion", "scoring")])
+        append_logs(
+            run, [LogPiece(stream=stream, seq=0, text=text) for stream in (LogStream.INGESTION, LogStream.SCORING)]
+        )
         dispatch.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
     assert {what: text for what, text in seen(site.member(), made).items() if text} == {
         "smoke ingestion": "of the mini split", "smoke scoring": "of the mini split",
@@ -267,7 +269,7 @@ def test_the_team_reads_the_whole_log_of_a_smoke_run_while_scores_are_sealed(sit
 
 def test_a_sealed_phase_says_in_full_why_a_smoke_run_failed(site: Scenario, sealed: Phase) -> None:
     made = code(site, phase=sealed)
-    said = {"outcome": "failed", "reason": "output_invalid", "code": "wrong_rows", "detail": "Row 3 of 'C' is missing."}
+    said = {"outcome": "failed", "reason": "output_invalid", "code": "wrong_rows", "detail": "Row 3 is missing."}
     answer(site, said)
     assert made.runs.get().detail == said["detail"]
     page = Client()

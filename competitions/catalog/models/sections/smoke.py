@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from django.core.validators import MinValueValidator
 from django.db import models
 
 from competitions.catalog.models.competition import Competition
@@ -17,12 +18,18 @@ class SmokeSection(Section):
         "log; only what passes goes on to the hidden data. Teams may download all of it. Empty: there is no smoke run.",
     )  # fmt: skip
 
+    smoke_scale = models.FloatField(
+        "size beside the smoke run", null=True, blank=True, validators=[MinValueValidator(1)],
+        help_text="How many times the mini split the hidden data are, such as 150. With it, teams are told after a smoke run what the "
+        "whole may take. Empty: they are not.",
+    )  # fmt: skip
+
     competition: "models.ForeignKey[Competition, Competition]"  # the phase's own
     as_on_codabench: bool
     accepts_code: bool
 
-    form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Smoke run": ("smoke_task",)}
-    api: ClassVar[tuple[str, ...]] = ("has_smoke_run",)
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Smoke run": ("smoke_task", "smoke_scale")}
+    api: ClassVar[tuple[str, ...]] = ("has_smoke_run", "smoke_scale")
 
     class Meta:
         abstract = True
