@@ -18,6 +18,6 @@ def with_smoke_run(site: Scenario, phase: Phase | None = None) -> Phase:
         input_data=resource(site.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\nO\n"})),
         reference_data=resource(site.organizer, kinds.REFERENCE_DATA, zip_of({"labels.txt": LABELS})),
     )  # fmt: skip
-    phase.full_clean()
+    phase.clean()
     phase.save()
     return phase

@@ -103,7 +103,8 @@ def _held(run: Run, submission: Submission, now: datetime) -> Progress:
         elapsed = max((now - run.started_at).total_seconds(), 0.0)
         cpu_share, memory_share = _shares(run, submission)
         return Progress(
-            sentence=f"Your program runs{' on the public mini split' if run.is_smoke else ''}", elapsed_s=min(elapsed, float(limit_s)), limit_s=limit_s,
+            sentence=f"Your program runs{' on the public mini split' if run.is_smoke else ''}",
+            elapsed_s=min(elapsed, float(limit_s)), limit_s=limit_s,
             projected_s=_projected(run, elapsed), cpu_share=cpu_share, memory_share=memory_share,
         )  # fmt: skip
     if run.state == State.SCORING:

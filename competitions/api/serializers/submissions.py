@@ -79,7 +79,8 @@ class RunOut(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = [
-            "id", "task", "is_smoke", "state", "queue_place", "attempt", "queued_at", "started_at", "finished_at", "reason", "code", "detail",
+            "id", "task", "is_smoke", "state", "queue_place", "attempt", "queued_at", "started_at", "finished_at", "reason", "code",
+            "detail",
             "meters",
         ]  # fmt: skip
 
