@@ -9,8 +9,8 @@ from competitions.runs.models import Run
 from competitions.runs.planning import runs_add
 from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
-from competitions.submissions.states import Kind
-from workers.protocol.smoke import SMOKE_WALL_S
+from competitions.submissions.states import Kind, State
+from workers.protocol.smoke import SMOKE_WALL_S, projected_s
 
 TASK_HIDDEN: Final = "smoke_task_hidden"
 
@@ -53,3 +53,10 @@ def scoring_time_limit_s(run: Run, phase: Phase) -> int:
     beside = run.task.runs_beside_scoring
     limit_s = max(phase.scoring_time_limit_s, phase.time_limit_s) if beside else phase.scoring_time_limit_s
     return min(limit_s, SMOKE_WALL_S) if run.is_smoke else limit_s
+
+
+def projected_whole_s(run: Run, phase: Phase) -> float | None:
+    """Seconds that the run on the hidden data takes, by a smoke run that has passed; None where nothing says so."""
+    wall_s = run.meters.get("wall_s")
+    is_known = run.is_smoke and run.state == State.FINISHED and isinstance(wall_s, int | float)
+    return projected_s(wall_s, phase.smoke_scale) if is_known else None

@@ -31,7 +31,7 @@ from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
-from competitions.runs.smoke import time_limit_s
+from competitions.runs.smoke import projected_whole_s, time_limit_s
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
@@ -131,6 +131,7 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
     return {
         "run": run,
         "smoke_limit_s": time_limit_s(run, phase) if run.is_smoke else None,
+        "whole_s": projected_whole_s(run, phase),
         "hides_programs": LogStream.INGESTION not in streams
         and programs_are_withheld(phase)
         and submission.kind == Kind.CODE,
