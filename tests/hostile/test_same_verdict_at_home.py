@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -134,7 +133,7 @@ class World:
 
 
 @pytest.fixture
-def world(site: SmallSite, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(site: SmallSite, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     settings.SMOKE_RUNS_PER_DAY = settings.REFUSED_FILES_PER_DAY = settings.SCORING_ERRORS_PER_DAY = 1000
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     now = datetime.now(UTC)
@@ -151,7 +150,7 @@ def world(site: SmallSite, settings: Any, tmp_path: Path, monkeypatch: pytest.Mo
         team=site.team, user=site.user, competition=site.competition, defaults={"joined_at": now}
     )
     _, token = token_create(user=site.user, name="t", scopes=list(Scope), expires_at=now.replace(year=2100))
-    yield World(site, token)
+    return World(site, token)
 
 
 def test_thirty_broken_submissions_get_the_same_verdict_at_home_and_on_the_server(
