@@ -35,6 +35,7 @@ from competitions.webhooks.models import Webhook
 from competitions.winners.models import Lane, Place
 from tests.images import png_of
 from tests.scenario import Scenario, person, scenario
+from tests.smoke import with_smoke_run
 
 EVERYBODY = "ASMTOXR"
 SIGNED_IN = "SMTOXR"
@@ -152,6 +153,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:merge-decline": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
     "api:merge-withdraw": ("post", "M", {"A": 401, "SOXR": 404, "T": 403}),
     "api:fact-sheet": ("get", EVERYBODY, {}),
+    "api:smoke": ("get", "MTOR", {"A": 401, "SX": 403}),
     "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:leaderboard": ("get", EVERYBODY, {}),
     "api:winners": ("get", EVERYBODY, {}),
@@ -291,6 +293,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     made = site.submit(kind=Kind.CODE)
     told = {"subject": "News", "text": "Text.", "path": "/"}
     notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **told)
+    with_smoke_run(site)
     run = made.runs.get()
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")

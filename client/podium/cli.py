@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import typer
 
-from podium.commands import accounts, boards, code, competitions, local, notifications, submissions, teams
+from podium.commands import accounts, boards, code, competitions, local, notifications, running, submissions, teams
 from podium.errors import PodiumError
 
 app = typer.Typer(
@@ -19,7 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for group in (accounts, competitions, submissions, boards, notifications, local):
+for group in (accounts, competitions, submissions, running, boards, notifications, local):
     app.registered_commands += group.app.registered_commands
 app.add_typer(teams.app, name="team")
 app.add_typer(code.app, name="competition")

@@ -24,6 +24,7 @@ from podium.models import (
     Submission,
     Team,
 )
+from podium.parts import kind_of
 from podium.profiles import profile_chosen
 from podium.site import Site
 from podium.transfers import Progress, download, quiet, upload
@@ -130,11 +131,13 @@ class Client:
         *,
         phase: str = "",
         kind: Kind | None = None,
+        smoke: bool = False,
         message: str = "",
         fact_sheet: Mapping[str, Any] | None = None,
         progress: Progress = quiet,
     ) -> Submission:
-        """Send a file in. Without a `kind` it is the one that the phase accepts.
+        """Send a file in. Without a `kind` it is what the phase accepts; of several, what the file looks like. `smoke`: code, on the
+        phase's public mini split alone, which is free.
 
         The same call is never made twice at the site, however often the connection breaks.
         """
@@ -146,7 +149,8 @@ class Client:
             )
         chosen = self.phase(slug, phase)
         body = {
-            "phase": chosen.id, "kind": kind or _only_kind(chosen), "description": message, "fact_sheet": dict(fact_sheet or {}),
+            "phase": chosen.id, "kind": kind or ("code" if smoke else kind_of(chosen, file)), "smoke": smoke,
+            "description": message, "fact_sheet": dict(fact_sheet or {}),
             "upload": upload(self.site, file, progress),
         }  # fmt: skip
         return self._submission(self.site.post("submissions/", body, key=uuid.uuid4().hex))
@@ -240,11 +244,3 @@ class Client:
             if page["next"] is None:
                 return
             page = self.site.get(page["next"])
-
-
-def _only_kind(phase: Phase) -> Kind:
-    if len(phase.kinds) == 1:
-        return phase.kinds[0]
-    raise InvalidInput(
-        f"{phase.slug} accepts {', '.join(phase.kinds) or 'nothing'}; say which kind yours is.", code="which_kind"
-    )

@@ -34,6 +34,7 @@ class Phase(_Answer):
     accepts_datasets: bool
     prediction_format: dict[str, Any] | None = None
     time_limit_s: int
+    has_smoke_run: bool = False
     max_submissions_per_day: int | None = None
 
     @property
@@ -141,6 +142,7 @@ class Run(_Answer):
 
     id: str
     task: str
+    is_smoke: bool = False
     state: str
     queue_place: int | None
     attempt: int

@@ -31,6 +31,7 @@ urlpatterns = [
         submissions.FactSheet.as_view(),
         name="fact-sheet",
     ),
+    path("competitions/<slug:slug>/phases/<slug:phase_slug>/smoke/", submissions.PhaseSmoke.as_view(), name="smoke"),
     path("competitions/<slug:slug>/phases/<slug:phase_slug>/limits/", submissions.Limits.as_view(), name="limits"),
     path(
         "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard/",

@@ -24,6 +24,7 @@ from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
+from competitions.runs.smoke import TASK_HIDDEN, hidden_in
 from competitions.runs.transitions import run_move
 from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.states import HELD, Reason, State
@@ -100,9 +101,17 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
             candidates = candidates.select_for_update(skip_locked=True, of=("self",))
         while (run := candidates.first()) is not None:
             plan_anew(run)  # one that has become another kind of worker's is no candidate any more
-            if may_take(worker, run) and not _refused_for_its_image(run, worker.queue, now):
+            if may_take(worker, run) and not _refused_for_its_setup(run, worker.queue, now):
                 return run
     return None
+
+
+def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
+    """Whether the run was ended, because of what its organizers set up."""
+    if why := hidden_in(run):
+        _not_on_this_queue(run, TASK_HIDDEN, why, now)
+        return True
+    return _refused_for_its_image(run, queue, now)
 
 
 def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:

@@ -58,6 +58,7 @@ def runs_add(
     now: datetime,
     state: State = State.QUEUED,
     fills_board: bool = False,
+    is_smoke: bool = False,
 ) -> list[Run]:
     """Plan a submission's runs, one for each task; those that wait have a turn, and workers are woken after the commit."""
     phase = submission.phase
@@ -68,7 +69,7 @@ def runs_add(
             Run(
                 submission=submission, task=task, team_id=submission.team_id, queue=phase.competition.queue, priority=priority,
                 gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now, state=state,
-                plan=stored_plan(plan), needs=plan.needs, fills_board=fills_board,
+                plan=stored_plan(plan), needs=plan.needs, fills_board=fills_board, is_smoke=is_smoke,
             )
         )  # fmt: skip
     Run.objects.bulk_create(runs)

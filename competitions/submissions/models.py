@@ -60,6 +60,9 @@ class Submission(models.Model):
         default=False, editable=False,
         help_text="A winner's code on input that no team has seen: the organizers alone see its logs and files.",
     )  # fmt: skip
+    is_smoke = models.BooleanField(
+        default=False, editable=False, help_text="Run on the phase's public mini split alone: costs no quota, stands on no board.",
+    )  # fmt: skip
     seed = models.PositiveSmallIntegerField(
         default=0, editable=False, help_text="What its program reads as PODIUM_SEED; repeated verifications count up."
     )
@@ -112,7 +115,7 @@ class Submission(models.Model):
     def may_rank(self) -> bool:
         """May stand on a board as a row; on a board that grows, a dataset is a column."""
         is_column = self.kind == Kind.DATASET and self.phase.grows
-        off_boards = self.is_task_rerun or self.is_late or self.is_verification or is_column
+        off_boards = self.is_task_rerun or self.is_late or self.is_verification or self.is_smoke or is_column
         return self.disqualified_at is None and not off_boards
 
 

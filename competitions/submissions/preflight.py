@@ -10,17 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from competitions.catalog.models import Phase
-from competitions.resources.archives import ArchiveLimits, check_zip, look_at_zip, text_fault
+from competitions.resources.archives import check_zip, look_at_zip, text_fault
 from competitions.resources.plain_yaml import MAX_BYTES, NotPlainYaml, read_plain_yaml
+from competitions.submissions.code_check import CODE_LIMITS, METADATA_NAMES, require_command
 from competitions.submissions.layouts import check_folders
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
 from core.background.bounded import Call
 from core.refusals import InvalidFile
-
-CODE_LIMITS = ArchiveLimits()
-# In one of these a code submission says how it is run, unless the task's ingestion program does.
-METADATA_NAMES = ("metadata.yaml", "metadata")
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,9 @@ class Recognised:
 
 def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
     """What the phase asks of a file of this kind and name."""
-    programs = list(phase.tasks.values_list("ingestion_program", flat=True))
+    programs: list[int | None] = list(phase.tasks.values_list("ingestion_program", flat=True))
+    if kind == Kind.CODE and phase.smoke_task is not None:
+        programs.append(phase.smoke_task.ingestion_program_id)
     return Contract(
         kind=kind, file_name=file_name, as_on_codabench=phase.as_on_codabench, accepts=tuple(phase.accepted_kinds),
         has_ingestion=any(programs), needs_command=not all(programs), prediction_format=phase.prediction_format, grows=phase.grows,
@@ -157,12 +156,8 @@ def _check_names(contract: Contract, names: list[str]) -> None:
         return
     if contract.kind == Kind.DATASET and contract.grows:
         check_folders(names, contract.file_name)
-    if contract.kind == Kind.CODE and contract.needs_command and not set(METADATA_NAMES) & set(names):
-        raise InvalidFile(
-            "no_metadata",
-            f"The submission {contract.file_name!r} has no metadata.yaml at its top level, so it says no command to run. "
-            "Add one with a line such as `command: python $program/predict.py`; do not pack the files into a folder.",
-        )
+    if contract.kind == Kind.CODE and contract.needs_command:
+        require_command(names, contract.file_name)
 
 
 def _check_text(contract: Contract, path: Path, names: list[str]) -> None:

@@ -93,6 +93,40 @@ class TooManyScoringErrors(Refusal):
         )
 
 
+class NoSmokeRun(Refusal):
+    code, http_status = "no_smoke_run", 422
+
+    def __init__(self, phase: Phase) -> None:
+        why = (
+            "is for code alone"
+            if phase.has_smoke_run
+            else f"is not what “{phase.name}” offers: it names no public mini split"
+        )
+        super().__init__(f"A smoke run {why}. Submit without it.")
+
+
+class SmokeTaskHidden(Conflict):
+    code = "smoke_task_hidden"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(
+            f"The smoke run of “{phase.name}” is set up on data that are not public, so no code is taken. Nothing was charged and the "
+            "file is kept; the organizers can see it in their checklist. Submit again once they have mended it."
+        )
+
+
+class TooManySmokeRuns(Refusal):
+    code, http_status = "too_many_smoke_runs", 429
+
+    def __init__(self, *, limit: int, resets_at: datetime) -> None:
+        super().__init__(
+            f"{limit} of your team's submissions of today came no further than their smoke run, and no more code is taken until "
+            f"{resets_at:%Y-%m-%d %H:%M} UTC. Run yours on your own machine first: `podium run` says what the site would say.",
+            limit=limit,
+            resets_at=resets_at.isoformat(),
+        )
+
+
 class TeamStorageUsed(Refusal):
     code, http_status = "team_storage_used", 413
 

@@ -78,6 +78,7 @@ class SubmissionForm(forms.Form):
     upload = forms.UUIDField(required=False)
     file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
     description = forms.CharField(required=False)
+    smoke = forms.BooleanField(required=False)
     idempotency_key = forms.CharField(required=False, max_length=100)
 
 

@@ -276,6 +276,7 @@ CHECKS_PER_TEAM = env.int(
 )  # at once; the others wait while other teams have their turn
 REFUSED_FILES_PER_DAY = env.int("PODIUM_REFUSED_FILES_PER_DAY", default=20)  # of one team
 SCORING_ERRORS_PER_DAY = env.int("PODIUM_SCORING_ERRORS_PER_DAY", default=20)  # of one team: they cost no quota
+SMOKE_RUNS_PER_DAY = env.int("PODIUM_SMOKE_RUNS_PER_DAY", default=20)  # of one team, that nothing was charged for
 
 # --- runs -----------------------------------------------------------------------------------------------------------
 LEASE_S = env.int("PODIUM_LEASE_S", default=90)

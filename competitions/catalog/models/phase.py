@@ -17,6 +17,7 @@ from competitions.catalog.models.sections import (
     OutputsSection,
     QuotaSection,
     ScheduleSection,
+    SmokeSection,
 )
 from competitions.catalog.models.task import Task
 from competitions.resources.models import Resource
@@ -32,7 +33,7 @@ class PhaseQuerySet(models.QuerySet["Phase"]):
         return self.filter(competition__in=Competition.objects.visible_to(user))
 
 
-class Phase(ScheduleSection, IntakeSection, GrowthSection, QuotaSection, BudgetSection, OutputsSection):
+class Phase(ScheduleSection, IntakeSection, GrowthSection, SmokeSection, QuotaSection, BudgetSection, OutputsSection):
     """A span of time with its own tasks, quotas, budget and boards; `sections/` holds its settings by subject."""
 
     class Visibility(models.TextChoices):

@@ -136,6 +136,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         made = submission_create(
             user=user, phase=phase, upload=_upload(said, user, visited), kind=Kind(said["kind"]), now=timezone.now(),
             description=said["description"], fact_sheet=answers_of_form(request.POST), idempotency_key=said["idempotency_key"],
+            is_smoke=said["smoke"],
         )  # fmt: skip
     except Refusal as refusal:
         if wants_json:

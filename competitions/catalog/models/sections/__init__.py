@@ -7,12 +7,13 @@ from competitions.catalog.models.sections.outputs import OutputsSection
 from competitions.catalog.models.sections.quota import Quota, QuotaSection, Week
 from competitions.catalog.models.sections.schedule import ScheduleSection
 from competitions.catalog.models.sections.section import Section
+from competitions.catalog.models.sections.smoke import SmokeSection
 
 SECTIONS: tuple[type[Section], ...] = (
-    ScheduleSection, IntakeSection, GrowthSection, QuotaSection, BudgetSection, OutputsSection,
+    ScheduleSection, IntakeSection, GrowthSection, SmokeSection, QuotaSection, BudgetSection, OutputsSection,
 )  # fmt: skip
 
 __all__ = [
     "GIB", "MIB", "SECTIONS", "Budget", "BudgetSection", "GrowthSection", "IntakeSection", "OutputsSection", "Quota", "QuotaSection",
-    "ScheduleSection", "Section", "Week", "validate_prediction_format",
+    "ScheduleSection", "Section", "SmokeSection", "Week", "validate_prediction_format",
 ]  # fmt: skip
