@@ -1,6 +1,7 @@
 """Accepting, cancelling, re-running and disqualifying submissions."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -13,6 +14,7 @@ from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.questions import Answers
 from competitions.compute.images import is_image
+from competitions.environments.choice import NO_WISH, Environment, Wish, environment_choose
 from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
@@ -42,10 +44,12 @@ def submission_create(
     idempotency_key: str = "",
     fact_sheet: object = None,
     tasks: Collection[Task] = (),
+    wish: Wish = NO_WISH,
 ) -> Submission:
     """Accept one upload for a phase, as the user's team. `fact_sheet` maps the keys of the phase's questions to answers.
 
-    With `tasks` it runs on those of the phase's alone, and stands on no board.
+    With `tasks` it runs on those of the phase's alone, and stands on no board. `wish` names the weights and the image that code
+    runs with.
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
     `FactSheetInvalid`, `InvalidFile`, `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
@@ -59,6 +63,8 @@ def submission_create(
         return made
     if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
         raise UploadExpired
+    if upload.is_environment:
+        raise refusals.UploadedForEnvironment
     stored = upload_finish(upload).file
     if stored is None:
         raise UploadIncomplete(upload)
@@ -73,7 +79,19 @@ def submission_create(
     require_scoring_errors_left(team=team, now=now)
     with local_copy(stored) as path:
         look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)
-    return _accept(team, user, phase, upload, kind, received_at, now, description, idempotency_key, answers, tasks)
+    said = Said(kind, description, idempotency_key, answers, wish)
+    return _accept(team, user, phase, upload, received_at, now, said, tasks)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody said of a file, as it was understood."""
+
+    kind: Kind
+    description: str
+    idempotency_key: str
+    answers: Answers
+    wish: Wish
 
 
 @transaction.atomic
@@ -82,15 +100,13 @@ def _accept(
     user: User,
     phase: Phase,
     upload: Upload,
-    kind: Kind,
     received_at: datetime,
     now: datetime,
-    description: str,
-    idempotency_key: str,
-    answers: Answers,
+    said: Said,
     some: Collection[Task],
 ) -> Submission:
     """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
+    kind, idempotency_key, answers = said.kind, said.idempotency_key, said.answers
     # Without a join: PostgreSQL reads a row anew when its lock was waited for, but not what was joined to it.
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.merged_into is not None:
@@ -103,15 +119,17 @@ def _accept(
     require_team_storage(team=team, file=upload.file)
     if kind == Kind.DATASET:
         require_place(team=team, phase=phase)
+    environment = _environment(locked, phase, said, now)
     every = tasks_for(phase, kind)
     tasks = [task for task in every if not some or task in some]
     if not tasks:
         raise refusals.NothingToRun(phase)
     submission = Submission(
         phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
-        description=printable(description)[:500], received_at=received_at, created_at=now, idempotency_key=idempotency_key,
+        description=printable(said.description)[:500], received_at=received_at, created_at=now, idempotency_key=idempotency_key,
         fact_sheet=answers, status=State.CHECKING, is_task_rerun=len(tasks) < len(every),
-        is_late=phase.takes_late(received_at) or _is_revealed(phase, now),
+        is_late=phase.takes_late(received_at) or _is_revealed(phase, now), weights=environment.weights, image=environment.image,
+        image_reference=environment.image_reference,
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)
@@ -120,6 +138,15 @@ def _accept(
         FactSheetRevision.objects.create(submission=submission, answers=answers, changed_by=user, changed_at=now)
     submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=now)
     return submission
+
+
+def _environment(team: Team, phase: Phase, said: Said, now: datetime) -> Environment:
+    """What the code runs with; predictions and datasets run with nothing of the team's."""
+    if said.wish == NO_WISH:
+        return Environment()
+    if said.kind != Kind.CODE and not phase.as_on_codabench:
+        raise refusals.EnvironmentWithoutCode(said.kind)
+    return environment_choose(team=team, phase=phase, wish=said.wish, now=now)
 
 
 def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:

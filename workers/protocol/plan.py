@@ -21,6 +21,8 @@ class FileRole(StrEnum):
     INPUT_DATA = "input_data"
     SCORING_PROGRAM = "scoring_program"
     REFERENCE_DATA = "reference_data"
+    WEIGHTS = "weights"
+    REQUIREMENTS = "requirements"  # the lock file that an environment is built from
 
 
 class Needs(StrEnum):

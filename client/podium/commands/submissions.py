@@ -38,6 +38,8 @@ def submit(
     message: Annotated[str, typer.Option("--message", "-m", help="A note for your team.")] = "",
     phase: PhaseName = "",
     kind: Annotated[Kind | None, typer.Option(help="Where the phase accepts several.")] = None,
+    weights: Annotated[str, typer.Option(help="Your team's weights for the code, as name@version.")] = "",
+    image: Annotated[str, typer.Option(help="The code's image: name@version, or registry/repository@sha256:…")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has been scored.")] = False,
     profile: Profile = "",
     as_json: AsJson = False,
@@ -45,7 +47,9 @@ def submit(
     """Send a file in. The first line is the submission's number."""
     me = client(profile)
     with transfer_bar(file.name) as progress:
-        submission = me.submit(slug, file, phase=phase, kind=kind, message=message, progress=progress)
+        submission = me.submit(
+            slug, file, phase=phase, kind=kind, message=message, weights=weights, image=image, progress=progress
+        )
     if as_json and not wait:
         write_json(submission)
     elif not as_json:

@@ -21,6 +21,7 @@ from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
+from competitions.environments.choice import Wish
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
@@ -115,6 +116,7 @@ class SubmissionList(SubmissionView):
             kind=Kind(said.validated_data["kind"]),
             description=said.validated_data["description"],
             fact_sheet=said.validated_data["fact_sheet"],
+            wish=Wish(said.validated_data["weights"], said.validated_data["image"]),
             idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             now=timezone.now(),
         )

@@ -41,6 +41,7 @@ class PhaseForm(ChangeForm):
         ("Quota of a team", ("max_submissions_per_day", "max_submissions_per_week", "quota_week", "max_submissions")),
         ("What is submitted", ("accepts_predictions", "accepts_code", "accepts_datasets", "tasks", "prediction_format")),
         ("Budget of a code submission", ("time_limit_s", "gpus", "cpus", "memory_bytes", "docker_image", "allow_network")),
+        ("Own environment", ("own_weights", "own_images", "own_requirements")),
         ("Scoring", ("scoring_time_limit_s", "scoring_memory_bytes")),
         ("Who sees what", ("visibility", "reveal_at", "hide_output", "show_output_while_sealed")),
     )  # fmt: skip
@@ -57,7 +58,8 @@ class PhaseForm(ChangeForm):
             "name", "description", "opens_at", "closes_at", "upload_grace_minutes", "accepts_late", "max_submissions_per_day",
             "max_submissions_per_week", "quota_week", "max_submissions", "accepts_predictions", "accepts_code", "accepts_datasets",
             "tasks", "prediction_format", "time_limit_s", "gpus", "cpus", "memory_bytes", "docker_image", "allow_network",
-            "scoring_time_limit_s", "scoring_memory_bytes", "visibility", "reveal_at", "hide_output", "show_output_while_sealed",
+            "own_weights", "own_images", "own_requirements", "scoring_time_limit_s", "scoring_memory_bytes", "visibility",
+            "reveal_at", "hide_output", "show_output_while_sealed",
         )  # fmt: skip
         field_classes: ClassVar[Mapping[str, Any]] = {
             "memory_bytes": SizeField, "scoring_memory_bytes": SizeField, "prediction_format": PredictionFormatField,

@@ -1,7 +1,7 @@
 """The job that a worker gets for a run: its planned stages, with signed URLs for just the files of that run."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.core import signing
@@ -13,7 +13,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.signing import FileGrant, sign_file
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.planning import stages_left
-from workers.protocol.jobs import FileRef, Job, Mount, PullPolicy, Stage, StagedFile
+from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage, StagedFile
 from workers.protocol.limits import Limits
 from workers.protocol.plan import FileRole, PlannedFile, PlannedMount, StagePlan
 from workers.protocol.planning import LOG_BYTES, TMP_BYTES
@@ -70,6 +70,8 @@ def file_urls(run: Run) -> dict[str, str]:
     files = _files(run)
     mounts = [mount for stage in stages_left(run) for mount in stage.mounts if isinstance(mount, PlannedFile)]
     named = [_file(run, *files[mount.file]) for mount in mounts if mount.file in files]
+    if run.submission.image is not None and run.submission.image.file is not None:
+        named.append(_file(run, run.submission.image.file, "image.tar"))
     return {file.sha256: file.url for file in named}
 
 
@@ -95,6 +97,10 @@ def _files(run: Run) -> RunFiles:
         resource = getattr(run.task, role)
         if resource is not None:
             files[role] = (resource.file, resource.file_name)
+    if run.submission.weights is not None and run.submission.weights.file is not None:
+        files[FileRole.WEIGHTS] = (run.submission.weights.file, run.submission.weights.file_name)
+    if run.submission.requirements is not None:
+        files[FileRole.REQUIREMENTS] = (run.submission.requirements, "requirements.txt")
     if run.ingested_attempt is not None:
         outputs = RunOutput.objects.select_related("file")
         predictions = outputs.get(run=run, attempt=run.ingested_attempt, name="predictions.zip")
@@ -111,12 +117,24 @@ def _file(run: Run, stored: StoredFile, name: str) -> FileRef:
 def _stage(run: Run, phase: Phase, plan: StagePlan, files: RunFiles) -> Stage:
     return Stage(
         **plan.model_dump(exclude={"mounts"}),
+        **_image(run, phase, plan),
         mounts=tuple(_mount(run, mount, files) for mount in plan.mounts if _is_there(mount, files)),
-        image=phase.image_name,
-        pull=PullPolicy(run.queue.pull_policy),
         limits=_limits(run, phase, plan),
         network=phase.allow_network,
     )
+
+
+def _image(run: Run, phase: Phase, plan: StagePlan) -> dict[str, Any]:
+    """The image that a stage runs in: the team's where it brought one, but for the scoring program's."""
+    submission = run.submission
+    of_team = {"is_image_of_team": True, "image_max_bytes": run.queue.max_image_bytes}
+    if plan.name != StageName.SCORING and submission.image is not None and submission.image.file is not None:
+        archive = _file(run, submission.image.file, "image.tar")
+        own = OwnImage(archive=archive, image_id=submission.image.image_id)
+        return {"image": own.image_id, "own_image": own, "pull": PullPolicy.NEVER} | of_team
+    if plan.name != StageName.SCORING and submission.image_reference:
+        return {"image": submission.image_reference, "pull": PullPolicy.MISSING} | of_team
+    return {"image": phase.image_name, "pull": PullPolicy(run.queue.pull_policy)}
 
 
 def _is_there(mount: PlannedMount, files: RunFiles) -> bool:
@@ -128,6 +146,12 @@ def _mount(run: Run, mount: PlannedMount, files: RunFiles) -> Mount:
     if isinstance(mount, StageOutput):
         return mount
     file = _file(run, *files[mount.file])
+    if mount.file == FileRole.REQUIREMENTS:
+        queue = run.queue
+        return BuiltEnvironment(
+            target="/app/environment", requirements=file, mirror=queue.package_mirror, wall_s=float(queue.environment_time_limit_s),
+            max_bytes=queue.environment_bytes,
+        )  # fmt: skip
     return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=file)
 
 
