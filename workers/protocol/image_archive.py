@@ -395,7 +395,7 @@ class _LayerReader:
     def _walk(self, content: _Counted, number: int) -> None:
         with tarfile.open(fileobj=cast("IO[bytes]", content), mode="r|") as layer:
             for entry in layer:
-                layer.members = []  # else all of them are kept in memory
+                cast("Any", layer).members = []  # else all of them are kept in memory
                 self._entries += 1
                 if self._entries > MAX_ENTRIES:
                     raise ImageArchiveInvalid("too_many_files", f"The image has more than {MAX_ENTRIES:,} files.")
