@@ -19,6 +19,7 @@ from django.utils import timezone
 from competitions.catalog.models import Announcement, Page, PageImage, Series
 from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSALS
+from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import OptOut
 from competitions.notifications.models import Kind as Told
 from competitions.notifications.models import Notification
@@ -27,6 +28,7 @@ from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
@@ -97,6 +99,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:team-webhooks": ("get", "MT", {"A": 302, "SOXR": 403}),
     "web:webhook": ("get", "M", {"A": 302, "STOXR": 404}),
     "web:webhook-act": ("post", "", {"A": 302, "SMTOXR": 404}),  # no such action
+    "web:environment": ("get", SIGNED_IN, {"A": 302}),
+    "web:environment-add": ("post", SIGNED_IN, {"A": 302}),  # the form says no kind: back to the page, which says so
+    "web:environment-remove": ("post", "", {"A": 302, "STOXR": 404, "M": 409}),  # a submission that waits needs it
     "web:team-leave": ("post", "T", {"A": 302, "SOXR": 403, "M": 409}),
     "web:team-merge": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
     "web:merge-accept": ("post", "T", {"A": 302, "SMOXR": 403}),
@@ -159,6 +164,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:winners": ("get", EVERYBODY, {}),
     "api:commitment": ("get", "", {EVERYBODY: 404}),
     "api:leaderboard-csv": ("get", EVERYBODY, {}),
+    "api:weights": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:images": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:environment-file": ("get", "M", {"A": 401, "STOXR": 404}),
     "api:invitations": ("get", SIGNED_IN, {"A": 401}),
     "api:invitation-accept": ("post", "", {"A": 401, "SMTOXR": 404}),
     "api:invitation-decline": ("post", "", {"A": 401, "SMTOXR": 404}),
@@ -295,6 +303,11 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **told)
     with_smoke_run(site)
     run = made.runs.get()
+    weights = EnvironmentFile.objects.create(
+        team=site.team, kind="weights", name="gap-model", version=1, file=store_bytes(b"w"), file_name="w.npz", size_bytes=1, state="ready",
+        uploaded_by=site.member(), created_at=site.now, last_used_at=site.now,
+    )  # fmt: skip
+    Submission.objects.filter(pk=made.pk).update(weights=weights)
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
     draft = draft_begin(owner=site.organizer, start=CompetitionDraft.Start.CODE, now=site.now)
@@ -326,7 +339,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
-            "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
+            "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
             "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
@@ -375,6 +388,8 @@ def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         return {"key": arguments["draft"], "slug": "program"}
     if ":merge-" in name:
         return {"key": arguments["merge"]}
+    if name in ("web:environment-remove", "api:environment-file"):
+        return {"key": arguments["environment_file"]}
     if name.startswith("web:winners-"):
         return {"key": arguments["place"]}
     named: dict[str, dict[str, Any]] = {

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 FINAL: Final = ("finished", "failed", "cancelled")
 Kind = Literal["prediction", "code", "dataset"]
+EnvironmentKind = Literal["weights", "image"]
 
 
 class _Answer(BaseModel):
@@ -50,6 +51,25 @@ class Phase(_Answer):
         """By the clock of this machine."""
         now = datetime.now(UTC)
         return self.opens_at <= now and (self.closes_at is None or now < self.closes_at)
+
+
+class EnvironmentFile(_Answer):
+    """A team's weights or container image; `reference` is what a submission names it by."""
+
+    key: str
+    kind: EnvironmentKind
+    name: str
+    version: int
+    reference: str
+    state: str
+    code: str = ""
+    detail: str = ""
+    file_name: str
+    size_bytes: int
+    sha256: str = ""
+    image_id: str = ""
+    created_at: datetime
+    last_used_at: datetime
 
 
 class RegistrationQuestion(_Answer):

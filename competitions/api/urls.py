@@ -3,7 +3,16 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from competitions.api.views import bundles, competitions, leaderboards, notifications, pushes, submissions, uploads
+from competitions.api.views import (
+    bundles,
+    competitions,
+    environments,
+    leaderboards,
+    notifications,
+    pushes,
+    submissions,
+    uploads,
+)
 
 app_name = "api"
 urlpatterns = [
@@ -49,6 +58,14 @@ urlpatterns = [
         leaderboards.LeaderboardCsv.as_view(),
         name="leaderboard-csv",
     ),
+    path(
+        "competitions/<slug:slug>/weights/",
+        environments.EnvironmentFiles.as_view(),
+        {"kind": "weights"},
+        name="weights",
+    ),
+    path("competitions/<slug:slug>/images/", environments.EnvironmentFiles.as_view(), {"kind": "image"}, name="images"),
+    path("environment-files/<uuid:key>/", environments.EnvironmentFileDetail.as_view(), name="environment-file"),
     path("invitations/", competitions.MyInvitations.as_view(), name="invitations"),
     path(
         "invitations/<uuid:key>/accept/",

@@ -25,7 +25,8 @@ def plan_for(submission: Submission, task: Task) -> Plan:
             kind=Kind(submission.kind), program=submission.program, on_codabench=phase.as_on_codabench,
             is_single_file=phase.prediction_format is not None, has_ingestion=task.ingestion_program_id is not None,
             beside_scoring=task.runs_beside_scoring, has_input_data=task.input_data_id is not None,
-            has_reference_data=task.reference_data_id is not None,
+            has_reference_data=task.reference_data_id is not None, has_weights=submission.weights_id is not None,
+            has_requirements=submission.requirements_id is not None,
         )
     )  # fmt: skip
 

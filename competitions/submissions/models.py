@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from competitions.catalog.models import Phase, Task
+from competitions.environments.models import EnvironmentFile
 from competitions.resources.models import StoredFile
 from competitions.submissions.states import FINAL, ORGANIZERS_OWN, Kind, Reason, State
 from competitions.teams.models import Team
@@ -42,6 +43,19 @@ class Submission(models.Model):
     disqualified_reason = models.CharField(max_length=500, blank=True)
     idempotency_key = models.CharField(max_length=100, blank=True)
     program = models.CharField(max_length=10, choices=Program, default=Program.NONE, blank=True, editable=False)
+    weights = models.ForeignKey(
+        EnvironmentFile, on_delete=models.PROTECT, null=True, blank=True, related_name="weights_of", editable=False
+    )
+    image = models.ForeignKey(
+        EnvironmentFile, on_delete=models.PROTECT, null=True, blank=True, related_name="image_of", editable=False
+    )
+    image_reference = models.CharField(
+        max_length=500, blank=True, editable=False, help_text="An image by digest in a registry."
+    )
+    requirements = models.ForeignKey(
+        StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+", editable=False,
+        help_text="The requirements.txt that its environment is built from.",
+    )  # fmt: skip
     migrated_from = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="migrated_to", editable=False,
         help_text="The submission of the phase before that this one carries on.",

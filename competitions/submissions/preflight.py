@@ -18,6 +18,9 @@ from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
 from core.background.bounded import Call
 from core.refusals import InvalidFile
+from workers.protocol.locks import FILE_NAME as LOCK
+from workers.protocol.locks import MAX_BYTES as MAX_LOCK_BYTES
+from workers.protocol.locks import LockInvalid, read_lock
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Contract:
     prediction_format: dict[str, Any] | None
     grows: bool
     text_patterns: tuple[str, ...]
+    takes_requirements: bool
 
     @property
     def is_prediction_file(self) -> bool:
@@ -51,6 +55,7 @@ class Recognised:
 
     kind: Kind
     program: Program
+    requirements: str = ""  # the lock file's text, where the phase has it installed
 
 
 def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
@@ -61,7 +66,7 @@ def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
     return Contract(
         kind=kind, file_name=file_name, as_on_codabench=phase.as_on_codabench, accepts=tuple(phase.accepted_kinds),
         has_ingestion=any(programs), needs_command=not all(programs), prediction_format=phase.prediction_format, grows=phase.grows,
-        text_patterns=phase.text_patterns,
+        text_patterns=phase.text_patterns, takes_requirements=phase.own_requirements,
     )  # fmt: skip
 
 
@@ -88,6 +93,7 @@ def inspect(contract: Contract, path: Path) -> Recognised:
         names = _read_zip(contract, path)
         _check_names(contract, names)
         _check_text(contract, path, names)
+        return Recognised(contract.kind, Program.NONE, _requirements(contract, path, names))
     return Recognised(contract.kind, Program.NONE)
 
 
@@ -133,7 +139,23 @@ def _recognised(contract: Contract, path: Path) -> Recognised:
             f"The file {contract.file_name!r} is a {kind} submission, which this phase does not accept. It accepts {accepted}.",
         )
     _check_text(replace(contract, kind=kind), path, names)
-    return Recognised(kind, program)
+    return Recognised(kind, program, _requirements(replace(contract, kind=kind), path, names))
+
+
+def _requirements(contract: Contract, path: Path, names: list[str]) -> str:
+    """The lock file at the top of a code submission, read by the rules of the workers that build from it.
+
+    Raises `InvalidFile` naming the line.
+    """
+    if contract.kind != Kind.CODE or not contract.takes_requirements or LOCK not in names:
+        return ""
+    with zipfile.ZipFile(path) as archive, archive.open(LOCK) as member:
+        content = member.read(MAX_LOCK_BYTES + 1)
+    try:
+        read_lock(content)
+    except LockInvalid as error:
+        raise InvalidFile("requirements_invalid", str(error)) from error
+    return content.decode("utf-8-sig")
 
 
 def _program(path: Path, names: list[str]) -> Program:

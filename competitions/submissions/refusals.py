@@ -52,6 +52,20 @@ class KindNotAccepted(Refusal):
         )
 
 
+class EnvironmentWithoutCode(Refusal):
+    code, http_status = "environment_without_code", 422
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"Weights and images are for code, and this is a {kind} submission. Submit it without them.")
+
+
+class UploadedForEnvironment(Refusal):
+    code, http_status = "uploaded_for_environment", 422
+
+    def __init__(self) -> None:
+        super().__init__("This file was uploaded as weights or as an image. Upload your submission by itself.")
+
+
 class QuotaUsed(Refusal):
     code, http_status = "quota_used", 429
 

@@ -14,6 +14,7 @@ from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.questions import Answers
 from competitions.compute.images import is_image
+from competitions.environments.choice import NO_WISH, Environment, Wish, environment_choose
 from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
@@ -49,11 +50,12 @@ def submission_create(
     fact_sheet: object = None,
     tasks: Collection[Task] = (),
     is_smoke: bool = False,
+    wish: Wish = NO_WISH,
 ) -> Submission:
     """Accept one upload for a phase, as the user's team. `fact_sheet` maps the keys of the phase's questions to answers.
 
     With `tasks` it runs on those of the phase's alone, and stands on no board. With `is_smoke` it runs on the phase's public mini
-    split alone: it costs no quota, and nothing is asked of it.
+    split alone: it costs no quota, and nothing is asked of it. `wish` names the weights and the image that code runs with.
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
     `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SmokeTaskHidden`, `TooManySmokeRuns`,
@@ -68,6 +70,8 @@ def submission_create(
         return made
     if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
         raise UploadExpired
+    if upload.is_environment:
+        raise refusals.UploadedForEnvironment
     stored = upload_finish(upload).file
     if stored is None:
         raise UploadIncomplete(upload)
@@ -78,7 +82,7 @@ def submission_create(
     questions = [] if is_smoke else questions_of(phase)
     asked = _Asked(
         team=team, user=user, phase=phase, upload=upload, kind=kind, received_at=received_at, now=now, description=description,
-        idempotency_key=idempotency_key, tasks=tasks, is_smoke=is_smoke,
+        idempotency_key=idempotency_key, tasks=tasks, is_smoke=is_smoke, wish=wish,
         answers=read_fact_sheet(questions, fact_sheet if questions and fact_sheet is not None else {}),
     )  # fmt: skip
     _require_image(phase, now)
@@ -106,6 +110,7 @@ class _Asked:
     answers: Answers
     tasks: Collection[Task]
     is_smoke: bool
+    wish: Wish
 
 
 @transaction.atomic
@@ -124,17 +129,18 @@ def _accept(asked: _Asked) -> Submission:
     require_team_storage(team=team, file=upload.file)
     if asked.kind == Kind.DATASET:
         require_place(team=team, phase=phase)
+    environment = _environment(locked, asked)
     every = tasks_for(phase, asked.kind)
     tasks = [task for task in every if not asked.tasks or task in asked.tasks]
     if not tasks:
         raise refusals.NothingToRun(phase)
-    submission = _made(asked, is_task_rerun=len(tasks) < len(every))
+    submission = _made(asked, environment, is_task_rerun=len(tasks) < len(every))
     _require_no_reveal_meanwhile(submission, asked.now)
     submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=asked.now)
     return submission
 
 
-def _made(asked: _Asked, *, is_task_rerun: bool) -> Submission:
+def _made(asked: _Asked, environment: Environment, *, is_task_rerun: bool) -> Submission:
     """The submission's row, with what was answered about it."""
     phase, upload, now = asked.phase, asked.upload, asked.now
     submission = Submission(
@@ -142,7 +148,8 @@ def _made(asked: _Asked, *, is_task_rerun: bool) -> Submission:
         description=printable(asked.description)[:500], received_at=asked.received_at, created_at=now,
         idempotency_key=asked.idempotency_key, fact_sheet=asked.answers, status=State.CHECKING, is_task_rerun=is_task_rerun,
         is_smoke=asked.is_smoke, is_charged=not asked.is_smoke,
-        is_late=phase.takes_late(asked.received_at) or _is_revealed(phase, now),
+        is_late=phase.takes_late(asked.received_at) or _is_revealed(phase, now), weights=environment.weights, image=environment.image,
+        image_reference=environment.image_reference,
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)
@@ -151,6 +158,15 @@ def _made(asked: _Asked, *, is_task_rerun: bool) -> Submission:
             submission=submission, answers=asked.answers, changed_by=asked.user, changed_at=now
         )
     return submission
+
+
+def _environment(team: Team, asked: _Asked) -> Environment:
+    """What the code runs with; predictions and datasets run with nothing of the team's."""
+    if asked.wish == NO_WISH:
+        return Environment()
+    if asked.kind != Kind.CODE and not asked.phase.as_on_codabench:
+        raise refusals.EnvironmentWithoutCode(asked.kind)
+    return environment_choose(team=team, phase=asked.phase, wish=asked.wish, now=asked.now)
 
 
 def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:

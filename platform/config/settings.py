@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "competitions.teams",
     "competitions.webhooks",
     "competitions.factsheets",
+    "competitions.environments",
     "competitions.submissions",
     "competitions.runs",
     "competitions.leaderboards",
@@ -188,9 +189,15 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 UPLOAD_MAX_BYTES = env.int("PODIUM_UPLOAD_MAX_BYTES", default=10 * 1024**3)
 UPLOADS_PER_HOUR = env.int("PODIUM_UPLOADS_PER_HOUR", default=300)  # of one person
-UPLOAD_ROOM_BYTES = env.int("PODIUM_UPLOAD_ROOM_BYTES", default=50 * 1024**3)  # of one person's uploads of a day
+UPLOAD_ROOM_BYTES = env.int("PODIUM_UPLOAD_ROOM_BYTES", default=100 * 1024**3)  # of one person's uploads of a day
 TEAM_STORAGE_BYTES = env.int("PODIUM_TEAM_STORAGE_BYTES", default=100 * 1024**3)  # of one team's submitted files
 ORGANIZER_STORAGE_BYTES = env.int("PODIUM_ORGANIZER_STORAGE_BYTES", default=200 * 1024**3)
+# Weights and container images of teams: one file, one team's files together, and how long they stay without use.
+ENVIRONMENT_FILE_MAX_BYTES = env.int("PODIUM_ENVIRONMENT_FILE_MAX_BYTES", default=50 * 1024**3)
+TEAM_ENVIRONMENT_BYTES = env.int("PODIUM_TEAM_ENVIRONMENT_BYTES", default=100 * 1024**3)
+ENVIRONMENT_FILES_KEPT_DAYS = env.int("PODIUM_ENVIRONMENT_FILES_KEPT_DAYS", default=180)
+IMAGE_CHECK_WALL_S = env.int("PODIUM_IMAGE_CHECK_WALL_S", default=3600)
+IMAGE_PLATFORM = env.str("PODIUM_IMAGE_PLATFORM", default="linux/amd64")
 UPLOAD_EXPIRES_S = env.int("PODIUM_UPLOAD_EXPIRES_S", default=24 * 3600)
 
 # --- people ---------------------------------------------------------------------------------------------------------

@@ -45,6 +45,8 @@ def submit(
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Run code on the phase's public mini split alone: free, with its whole log.")
     ] = False,
+    weights: Annotated[str, typer.Option(help="Your team's weights for the code, as name@version.")] = "",
+    image: Annotated[str, typer.Option(help="The code's image: name@version, or registry/repository@sha256:…")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has been scored.")] = False,
     profile: Profile = "",
     as_json: AsJson = False,
@@ -53,7 +55,17 @@ def submit(
     me = client(profile)
     with TemporaryDirectory() as scratch, transfer_bar(file.name) as progress:
         file = packed(file, Path(scratch))
-        submission = me.submit(slug, file, phase=phase, kind=kind, smoke=smoke, message=message, progress=progress)
+        submission = me.submit(
+            slug,
+            file,
+            phase=phase,
+            kind=kind,
+            smoke=smoke,
+            message=message,
+            weights=weights,
+            image=image,
+            progress=progress,
+        )
     if as_json and not wait:
         write_json(submission)
     elif not as_json:

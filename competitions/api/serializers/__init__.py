@@ -7,6 +7,7 @@ from competitions.api.serializers.competitions import (
     PhaseOut,
     QuestionOut,
 )
+from competitions.api.serializers.environments import EnvironmentFileIn, EnvironmentFileOut
 from competitions.api.serializers.leaderboards import (
     CellOut,
     ColumnOut,
@@ -50,6 +51,8 @@ __all__ = [
     "CompetitionDetailOut",
     "CompetitionOut",
     "DatasetOut",
+    "EnvironmentFileIn",
+    "EnvironmentFileOut",
     "FactQuestionOut",
     "FactSheetIn",
     "FileOut",

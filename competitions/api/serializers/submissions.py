@@ -17,6 +17,9 @@ from competitions.submissions.states import REASONS, Kind, Reason, State
 class UploadIn(serializers.Serializer[Any]):
     file_name = serializers.CharField(max_length=255)
     size_bytes = serializers.IntegerField(min_value=0)
+    is_environment = serializers.BooleanField(
+        required=False, default=False, help_text="Weights or a container image, which may be larger than submissions."
+    )
 
 
 class UploadOut(serializers.ModelSerializer[Upload]):
@@ -39,6 +42,13 @@ class SubmissionIn(serializers.Serializer[Any]):
     smoke = serializers.BooleanField(
         required=False, default=False, help_text="Run it on the phase's public mini split alone: free, and on no board."
     )
+    weights = serializers.CharField(
+        max_length=120, required=False, allow_blank=True, default="", help_text="Your team's weights: `name@version`."
+    )
+    image = serializers.CharField(
+        max_length=500, required=False, allow_blank=True, default="",
+        help_text="Your team's image as `name@version`, or one by digest: `registry/repository@sha256:…`.",
+    )  # fmt: skip
     upload = serializers.UUIDField(required=False)
     file = serializers.FileField(required=False, allow_empty_file=True)
 

@@ -24,6 +24,7 @@ from competitions.catalog.models import Leaderboard
 from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
+from competitions.environments.choice import Wish
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
@@ -121,6 +122,7 @@ class SubmissionList(SubmissionView):
             description=said.validated_data["description"],
             fact_sheet=said.validated_data["fact_sheet"],
             is_smoke=said.validated_data["smoke"],
+            wish=Wish(said.validated_data["weights"], said.validated_data["image"]),
             idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             now=timezone.now(),
         )

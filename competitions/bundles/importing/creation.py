@@ -282,7 +282,8 @@ class Maker:
             "upload_grace_minutes": extra.upload_grace_minutes, "priority": extra.priority,
             "show_output_while_sealed": extra.show_output_while_sealed, "text_files": _text_files(extra),
             "allow_network": extra.allow_network, "docker_image": extra.docker_image, "smoke_scale": extra.smoke_scale,
-            "prediction_format": extra.prediction_format,
+            "prediction_format": extra.prediction_format, "own_weights": "weights" in extra.environment,
+            "own_images": "image" in extra.environment, "own_requirements": "requirements" in extra.environment,
         }  # fmt: skip
         same = {name: getattr(spec, name) for name in SAME_PHASE_FIELDS}
         files = self._resources(phase, spec, PHASE_FILES)

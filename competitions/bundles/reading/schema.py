@@ -160,6 +160,7 @@ class PhaseExtra(Spec):
     quota_week: Literal["calendar", "sliding"] = "calendar"
     allow_network: bool = False
     docker_image: Image = ""
+    environment: list[Literal["weights", "image", "requirements"]] = []
     scoring_time_limit: int | None = Field(None, gt=0)
     rule: Rule | None = None
     reveal: OptionalInstant = None

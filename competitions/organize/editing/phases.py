@@ -42,6 +42,7 @@ class PhaseForm(ChangeForm):
         ("What is submitted", ("accepts_predictions", "accepts_code", "accepts_datasets", "tasks", "prediction_format")),
         ("Smoke run", ("smoke_task", "smoke_scale")),
         ("Budget of a code submission", ("time_limit_s", "gpus", "cpus", "memory_bytes", "docker_image", "allow_network")),
+        ("Own environment", ("own_weights", "own_images", "own_requirements")),
         ("Scoring", ("scoring_time_limit_s", "scoring_memory_bytes")),
         ("Who sees what", ("visibility", "reveal_at", "hide_output", "show_output_while_sealed")),
     )  # fmt: skip
@@ -57,9 +58,9 @@ class PhaseForm(ChangeForm):
         fields = (
             "name", "description", "opens_at", "closes_at", "upload_grace_minutes", "accepts_late", "max_submissions_per_day",
             "max_submissions_per_week", "quota_week", "max_submissions", "accepts_predictions", "accepts_code", "accepts_datasets",
-            "tasks", "prediction_format", "smoke_task", "smoke_scale", "time_limit_s", "gpus",
-            "cpus", "memory_bytes", "docker_image", "allow_network",
-            "scoring_time_limit_s", "scoring_memory_bytes", "visibility", "reveal_at", "hide_output", "show_output_while_sealed",
+            "tasks", "prediction_format", "smoke_task", "smoke_scale", "time_limit_s", "gpus", "cpus", "memory_bytes",
+            "docker_image", "allow_network", "own_weights", "own_images", "own_requirements", "scoring_time_limit_s",
+            "scoring_memory_bytes", "visibility", "reveal_at", "hide_output", "show_output_while_sealed",
         )  # fmt: skip
         field_classes: ClassVar[Mapping[str, Any]] = {
             "memory_bytes": SizeField, "scoring_memory_bytes": SizeField, "prediction_format": PredictionFormatField,

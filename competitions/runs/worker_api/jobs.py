@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.core import signing
@@ -16,7 +16,7 @@ from competitions.resources.signing import FileGrant, sign_file
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.planning import stages_left
 from competitions.runs.smoke import scoring_time_limit_s, time_limit_s
-from workers.protocol.jobs import FileRef, Job, Mount, PullPolicy, Stage, StagedFile
+from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage, StagedFile
 from workers.protocol.limits import Limits
 from workers.protocol.plan import FileRole, PlannedFile, PlannedMount, StagePlan
 from workers.protocol.planning import LOG_BYTES, TMP_BYTES
@@ -91,7 +91,7 @@ def file_urls(run: Run) -> dict[str, str]:
     """Fresh URLs by digest of every input of the run, for a transfer that outlived the first ones."""
     files = run_files(run)
     mounts = [mount for stage in stages_left(run) for mount in stage.mounts if isinstance(mount, PlannedFile)]
-    stored = [files[mount.file][0] for mount in mounts if mount.file in files]
+    stored = [files[role][0] for role in (*(mount.file for mount in mounts), FileRole.IMAGE) if role in files]
     return {file.sha256: _signed(run, file) for file in stored}
 
 
@@ -117,6 +117,12 @@ def run_files(run: Run) -> RunFiles:
         resource = getattr(run.task, role)
         if resource is not None:
             files[role] = (resource.file, resource.file_name)
+    if run.submission.weights is not None and run.submission.weights.file is not None:
+        files[FileRole.WEIGHTS] = (run.submission.weights.file, run.submission.weights.file_name)
+    if run.submission.image is not None and run.submission.image.file is not None:
+        files[FileRole.IMAGE] = (run.submission.image.file, "image.tar")
+    if run.submission.requirements is not None:
+        files[FileRole.REQUIREMENTS] = (run.submission.requirements, "requirements.txt")
     if run.ingested_attempt is not None:
         outputs = RunOutput.objects.select_related("file")
         predictions = outputs.get(run=run, attempt=run.ingested_attempt, name="predictions.zip")
@@ -132,12 +138,23 @@ def _signed(run: Run, stored: StoredFile) -> str:
 def _stage(run: Run, phase: Phase, plan: StagePlan, files: JobFiles) -> Stage:
     return Stage(
         **plan.model_dump(exclude={"mounts"}),
-        mounts=tuple(_mount(mount, files) for mount in plan.mounts if _is_there(mount, files.known)),
-        image=phase.image_name,
-        pull=PullPolicy(run.queue.pull_policy),
+        **_image(run, phase, plan, files),
+        mounts=tuple(_mount(run, mount, files) for mount in plan.mounts if _is_there(mount, files.known)),
         limits=_limits(run, phase, plan),
         network=phase.allow_network,
     )
+
+
+def _image(run: Run, phase: Phase, plan: StagePlan, files: JobFiles) -> dict[str, Any]:
+    """The image that a stage runs in: the team's where it brought one, but for the scoring program's."""
+    submission = run.submission
+    of_team = {"is_image_of_team": True, "image_max_bytes": run.queue.max_image_bytes}
+    if plan.name != StageName.SCORING and submission.image is not None and FileRole.IMAGE in files.known:
+        own = OwnImage(archive=files.ref(FileRole.IMAGE), image_id=submission.image.image_id)
+        return {"image": own.image_id, "own_image": own, "pull": PullPolicy.NEVER} | of_team
+    if plan.name != StageName.SCORING and submission.image_reference:
+        return {"image": submission.image_reference, "pull": PullPolicy.MISSING} | of_team
+    return {"image": phase.image_name, "pull": PullPolicy(run.queue.pull_policy)}
 
 
 def _is_there(mount: PlannedMount, files: RunFiles) -> bool:
@@ -145,10 +162,17 @@ def _is_there(mount: PlannedMount, files: RunFiles) -> bool:
     return isinstance(mount, StageOutput) or mount.file in files
 
 
-def _mount(mount: PlannedMount, files: JobFiles) -> Mount:
+def _mount(run: Run, mount: PlannedMount, files: JobFiles) -> Mount:
     if isinstance(mount, StageOutput):
         return mount
-    return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=files.ref(mount.file))
+    file = files.ref(mount.file)
+    if mount.file == FileRole.REQUIREMENTS:
+        queue = run.queue
+        return BuiltEnvironment(
+            target="/app/environment", requirements=file, mirror=queue.package_mirror, wall_s=float(queue.environment_time_limit_s),
+            max_bytes=queue.environment_bytes,
+        )  # fmt: skip
+    return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=file)
 
 
 def _limits(run: Run, phase: Phase, plan: StagePlan) -> Limits:

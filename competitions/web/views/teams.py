@@ -41,6 +41,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         if mine
         else [],
         "waiting": waiting,
+        "brings_environment": any(phase.own_environment for phase in visited.phases),
         "storage": team_storage(mine.pk) if mine else None,
         "is_captain": bool(mine and mine.captain_id == request.user.pk),
         **(_merges(mine, visited) if mine else {}),
