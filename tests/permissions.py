@@ -57,6 +57,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:brand-sign": ("get", "", {EVERYBODY: 404}),  # there is none
     "web:legal": ("get", "", {EVERYBODY: 404}),
     "web:series": ("get", EVERYBODY, {}),
+    "web:me": ("get", SIGNED_IN, {"A": 302}),
     "web:notifications": ("get", SIGNED_IN, {"A": 302}),
     "web:notification": ("get", "M", {"A": 302, "STOXR": 404}),
     "web:notifications-read": ("post", SIGNED_IN, {"A": 302}),
