@@ -30,6 +30,7 @@ from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
+from competitions.teams.links import link_make, token_of
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
 from competitions.web.feeds.calendars import calendar_url
@@ -61,6 +62,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:brand-sign": ("get", "", {EVERYBODY: 404}),  # there is none
     "web:legal": ("get", "", {EVERYBODY: 404}),
     "web:series": ("get", EVERYBODY, {}),
+    "web:me": ("get", SIGNED_IN, {"A": 302}),
     "web:notifications": ("get", SIGNED_IN, {"A": 302}),
     "web:notification": ("get", "M", {"A": 302, "STOXR": 404}),
     "web:notifications-read": ("post", SIGNED_IN, {"A": 302}),
@@ -95,6 +97,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:team-create": ("post", "", {"A": 302, "SOXR": 403, "MT": 409}),
     "web:team-rename": ("post", "MT", {"A": 302, "SOXR": 403}),
     "web:team-invite": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
+    "web:link-make": ("post", "", {"A": 302, "SOXR": 403, "MT": 422}),  # nothing is said of people and days
+    "web:link-revoke": ("post", "M", {"A": 302, "STOXR": 403}),
+    "web:link": ("get", EVERYBODY, {}),  # whoever has the link
     "web:team-captain": ("post", "M", {"A": 302, "SOXR": 403, "T": 404}),
     "web:team-webhooks": ("get", "MT", {"A": 302, "SOXR": 403}),
     "web:webhook": ("get", "M", {"A": 302, "STOXR": 404}),
@@ -288,6 +293,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     guest = person()
     register(user=guest, competition=site.competition, rules_version=1, now=site.now)
     invitation = invite(team=site.team, by=site.team.captain, person=guest.username, now=timezone.now())
+    link = link_make(team=site.team, by=site.team.captain, max_uses=1, days=1, now=timezone.now())
     merge = merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=timezone.now())
     site.competition.series = Series.objects.create(slug=site.competition.slug, title="All tracks")
     phase = site.phase
@@ -340,6 +346,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
             "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
+            "link": link.key, "link_token": token_of(link),
             "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
@@ -400,6 +407,8 @@ def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         **{name: {"key": kit.key if kit else None} for name in ("codabench:dataset", "dataset-download")},
         **{f"organize:{name}": {"pk": arguments["page"], "action": "up"} for name in ("page", "page-act")},
         **{f"organize:{name}": {"pk": site.phase.pk} for name in ("phase", "phase-delete", "board-new")},
+        "web:link-revoke": {"key": arguments["link"]},
+        "web:link": {"token": arguments["link_token"]},
         "organize:file": {"owner": "phase", "pk": site.phase.pk, "name": "starting_kit"},
         **{f"organize:{name}": {"pk": site.phase.leaderboard.pk} for name in ("board", "board-delete")},
         **{f"organize:{name}": {"pk": site.phase.tasks.get().pk} for name in ("task", "task-delete")},

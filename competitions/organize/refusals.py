@@ -202,7 +202,7 @@ class NotDeleted(Conflict):
     code = "not_deleted"
 
     def __init__(self, what: str, reasons: Sequence[str]) -> None:
-        super().__init__(f"{what} is not deleted. {' '.join(reasons)}")
+        super().__init__(f"Nothing was deleted: {what} stays. {' '.join(reasons)}")
 
 
 class DeletionChanged(Conflict):
@@ -210,5 +210,5 @@ class DeletionChanged(Conflict):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} is not deleted: what that does has changed since you read it. Read it again, then confirm."
+            f"Nothing was deleted: what deleting {what} does has changed since you read it. Read it again, then confirm."
         )

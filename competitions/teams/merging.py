@@ -15,7 +15,7 @@ from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
-from competitions.teams.models import Invitation, Membership, MergeProposal, OfferState, Team
+from competitions.teams.models import Invitation, InvitationLink, Membership, MergeProposal, OfferState, Team
 from competitions.teams.services import require_captain, require_registration
 
 # Sent with `team` and `absorbed`, both locked, inside the transaction that merges them. What belongs to the absorbed
@@ -66,6 +66,7 @@ def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
     absorbed.save(update_fields=["merged_into"])
     Membership.objects.filter(team=absorbed).update(team=team)
     Invitation.objects.filter(team=absorbed, state=Invitation.State.OPEN).update(state=Invitation.State.WITHDRAWN)
+    InvitationLink.objects.filter(team=absorbed, revoked_at=None).update(revoked_at=now)
     for field in ("team", "other"):
         MergeProposal.objects.filter(**{field: absorbed}, state=MergeProposal.State.OPEN).update(
             state=MergeProposal.State.WITHDRAWN, answered_at=now

@@ -158,6 +158,31 @@ class Invitation(models.Model):
         return self.state == self.State.OPEN and now < self.expires_at
 
 
+class InvitationLink(models.Model):
+    """An address by which so many people may join a team until it expires or is revoked."""
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitation_links")
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    max_uses = models.PositiveSmallIntegerField(help_text="How many people may join by it.")
+    uses = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(name="link_used_as_often_as_it_may", condition=Q(uses__lte=models.F("max_uses")))
+        ]
+
+    def __str__(self) -> str:
+        return f"link to {self.team}"
+
+    def is_open(self, now: datetime) -> bool:
+        return self.revoked_at is None and now < self.expires_at and self.uses < self.max_uses
+
+
 class MergeProposal(models.Model):
     """One captain proposes to another that their teams become one; the proposing team takes the other in."""
 

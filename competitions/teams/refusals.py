@@ -219,3 +219,26 @@ class BaselinesDoNotMerge(Conflict):
 
     def __init__(self) -> None:
         super().__init__("A baseline of the organizers cannot merge with another team.")
+
+
+class LinkOver(Refusal):
+    code, http_status = "invitation_link_over", 410
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This invitation link has expired, was revoked, or was used as often as it may be. Ask the captain for a new one."
+        )
+
+
+class LinkOutOfBounds(Refusal):
+    code, http_status = "invitation_link_out_of_bounds", 422
+
+    def __init__(self, most_people: int, most_days: int) -> None:
+        super().__init__(f"A link is made for 1 to {most_people} people and for 1 to {most_days} days.")
+
+
+class TooManyLinks(Conflict):
+    code = "too_many_invitation_links"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"Your team has {limit} links that work, the most that it may have. Revoke one first.")

@@ -1,6 +1,6 @@
 """Registration, and everything that changes who is in which team."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -176,7 +176,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
 
 def _named(team: Team, name: str) -> Team:
     """The personal team under a name that its person chose. Raises `AlreadyInTeam` for a team of another kind."""
-    locked = _locked(team)
+    locked = locked_team(team)
     if not locked.is_personal:
         raise refusals.AlreadyInTeam("You", locked.name)
     locked.name = name
@@ -243,7 +243,7 @@ def require_captain(team: Team, by: User) -> None:
         raise refusals.NotCaptain
 
 
-def _locked(team: Team) -> Team:
+def locked_team(team: Team) -> Team:
     """The team's row under a lock: invitations, joins and submissions of one team take turns."""
     return Team.objects.select_for_update().select_related("competition").get(pk=team.pk)
 
@@ -254,7 +254,7 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
 
     Raises `NotCaptain`, `UnknownPerson`, `AlreadyInTeam`, `AlreadyInvited` or `TeamFull`.
     """
-    team = _locked(team)
+    team = locked_team(team)
     require_captain(team, by)
     user = User.objects.filter(
         Q(username__iexact=person) | Q(email__iexact=person),
@@ -294,13 +294,27 @@ def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Tea
 
     Raises `InvitationOver`, `AlreadyInTeam`, `OwnTeamHasSubmissions`, `TeamFull`, or why the person is not registered.
     """
-    existing = team_of(by, invitation.team.competition)
-    both = [invitation.team_id, *([existing.pk] if existing else [])]
+
+    def admit(team: Team) -> None:
+        current = Invitation.objects.select_for_update().get(pk=invitation.pk, user=by)
+        if not current.is_live(now):
+            raise refusals.InvitationOver
+        Invitation.objects.filter(pk=invitation.pk).update(state=Invitation.State.ACCEPTED)
+
+    return team_join(team=invitation.team, by=by, admit=admit, now=now)
+
+
+@transaction.atomic
+def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datetime) -> Team:
+    """Make a person a member, and leave their personal team behind. `admit` says under the team's lock whether they may come.
+
+    Raises what `admit` does, `AlreadyInTeam`, `OwnTeamHasSubmissions`, `TeamFull`, or why the person is not registered.
+    """
+    existing = team_of(by, team.competition)
+    both = [team.pk, *([existing.pk] if existing else [])]
     list(Team.objects.select_for_update().filter(pk__in=both).order_by("pk"))
-    team = _locked(invitation.team)
-    invitation = Invitation.objects.select_for_update().get(pk=invitation.pk, user=by)
-    if not invitation.is_live(now):
-        raise refusals.InvitationOver
+    team = locked_team(team)
+    admit(team)
     require_registration(user=by, competition=team.competition)
     if team.memberships.count() >= team.competition.max_team_size:
         raise refusals.TeamFull(team.competition.max_team_size)
@@ -308,7 +322,6 @@ def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Tea
         _leave_behind(existing)
     Membership.objects.create(team=team, user=by, competition=team.competition, joined_at=now)
     Team.objects.filter(pk=team.pk).update(is_personal=False)
-    Invitation.objects.filter(pk=invitation.pk).update(state=Invitation.State.ACCEPTED)
     return team
 
 
@@ -341,7 +354,7 @@ def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
 @transaction.atomic
 def captain_hand_over(*, team: Team, by: User, to: User) -> None:
     """Make another member captain. Raises `NotCaptain` or `UnknownPerson`."""
-    team = _locked(team)
+    team = locked_team(team)
     require_captain(team, by)
     if not team.memberships.filter(user=to).exists():
         raise refusals.UnknownPerson(to.username)
@@ -351,7 +364,7 @@ def captain_hand_over(*, team: Team, by: User, to: User) -> None:
 @transaction.atomic
 def team_leave(*, team: Team, by: User, has_submissions: bool) -> None:
     """Leave; an empty team without submissions goes away. Raises `CaptainMustHandOver` or `TeamHasSubmissions`."""
-    team = _locked(team)
+    team = locked_team(team)
     others = team.memberships.exclude(user=by).exists()
     if others and team.captain_id == by.pk:
         raise refusals.CaptainMustHandOver

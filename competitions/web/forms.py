@@ -53,6 +53,11 @@ class InvitationForm(forms.Form):
     person = forms.CharField(required=False)
 
 
+class LinkForm(forms.Form):
+    people = forms.IntegerField()
+    days = forms.IntegerField()
+
+
 class HandOverForm(forms.Form):
     to = forms.CharField(required=False)
 

@@ -36,6 +36,8 @@ class ShownScore:
     title: str
     value: str
     unit: str
+    to_best: str = ""  # the difference from the team's best; empty for that one
+    sorting: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,12 @@ def _row(
         is_smoke=submission.is_smoke,
         is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
         progress=Progress(sentence="") if is_said else progress_of(submission, positions, now=now),
-        scores=tuple(ShownScore(column.title, value, column.unit) for column, value in results.values),
+        scores=tuple(
+            ShownScore(
+                column.title, value, column.unit, results.to_best.get(column.key, ""), column.get_sorting_display()
+            )
+            for column, value in results.values
+        ),
         withholds_scores=results.withholds_scores, has_several_boards=len(results.boards) > 1,
         counting=tuple(board.title for board in results.counting),
         selected=tuple(choice.board.title for choice in picked if choice.is_selection),

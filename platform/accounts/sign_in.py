@@ -1,6 +1,6 @@
 """Who signs in with a password: people. A robot has API tokens, which say what it may do and when that ends."""
 
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -39,8 +39,17 @@ class PeopleBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has
         return super().user_can_authenticate(user) and not is_robot(user)
 
 
+AFTER_SIGN_IN: Final = (
+    "after_sign_in"  # in the session: a path of this site to go on at, also after an address was confirmed
+)
+
+
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     """Limits guesses, and says why a robot's right password is refused; for allauth itself its account would be deactivated."""
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        """Back to where the person was on their way; a signing up has no other memory of it once its mail was answered."""
+        return str(request.session.get(AFTER_SIGN_IN) or super().get_login_redirect_url(request))
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Without allauth's own limit, by which anybody can lock a user name for everybody."""

@@ -272,7 +272,7 @@ def busy_board(place: Place) -> None:
 
 def verdicts(place: Place) -> None:
     """One team with a submission in every state, on a queue whose only worker has fallen silent."""
-    from competitions.runs.models import RunLog
+    from competitions.runs.models import RunLog, RunUsage
     from competitions.runs.services import submission_cancel
     from competitions.submissions.services import submission_disqualify
 
@@ -285,6 +285,12 @@ def verdicts(place: Place) -> None:
     )  # fmt: skip
     lines = "\n".join(LOG_LINE.format(epoch, 1 / (epoch + 1), 1.1 / (epoch + 1)) for epoch in range(400))
     RunLog.objects.create(run=late.runs.get(), attempt=1, stream="ingestion", seq=0, text=lines)
+    line = {
+        "at_s": list(range(1, 31)), "cpu_cores": [0.2 + 0.7 * (second % 5 > 1) for second in range(30)],
+        "memory_bytes": [2**20 * (200 + 30 * second) for second in range(30)],
+        "gpu_share": [0.1 * (second % 9) for second in range(30)], "gpu_memory_bytes": [2**30 * min(second, 12) for second in range(30)],
+    }  # fmt: skip
+    RunUsage.objects.create(run=late.runs.get(), attempt=1, stage="ingestion", line=line)
     place.answer(
         place.submit(fred, hours_ago=28), reason="output_invalid",
         detail="The array 'y_pred' has NaN at row 17; every prediction must be a finite number.", **failed,

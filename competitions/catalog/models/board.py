@@ -220,6 +220,10 @@ class Column(models.Model):
         """The value at the column's precision."""
         return f"{value:.{self.precision}f}"
 
+    def difference(self, value: float, other: float) -> str:
+        """How far a value is from another one, with its sign: of the two as they are shown, so that it tells no more digits."""
+        return f"{round(value, self.precision) - round(other, self.precision):+.{self.precision}f}"
+
     def exact(self, value: float) -> str:
         """The value as far as rows are told apart by it."""
         return f"{value:.{max(self.precision, EXACT_DIGITS)}f}"

@@ -67,8 +67,6 @@ def _place(board: Leaderboard, score: Score) -> int | None:
 
 
 def _difference(column: Column, score: Score, other: Score | Entry | None) -> str:
-    """Of the two as they are shown, so that it tells no more digits."""
     if other is None or column.key not in other.values:
         return ""
-    ours, theirs = (round(one.values[column.key], column.precision) for one in (score, other))
-    return f"{ours - theirs:+.{column.precision}f}"
+    return column.difference(score.values[column.key], other.values[column.key])

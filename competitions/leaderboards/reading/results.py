@@ -7,6 +7,7 @@ from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_board, may_see_that_it_counts, visible_columns
 from competitions.leaderboards.ranking.rules import PICKED, REMOVABLE, Rule
+from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 
 
@@ -28,12 +29,14 @@ class Choice:
 
 @dataclass
 class BoardResults:
-    """`values` are those that the reader may see; `withholds_scores` says that there are others. `counting`: boards it counts on
-    now, of `boards`, which are all of its phase."""
+    """`values` are those that the reader may see; `withholds_scores` says that there are others. `to_best`: by the key of a
+    board's deciding column how far the score is from the team's best one, with its sign. `counting`: boards it counts on now, of
+    `boards`, which are all of its phase."""
 
     boards: Sequence[Leaderboard]
     values: list[tuple[Column, str]] = field(default_factory=list)
     exact: dict[str, tuple[Column, float]] = field(default_factory=dict)
+    to_best: dict[str, str] = field(default_factory=dict)
     withholds_scores: bool = False
     counting: list[Leaderboard] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
@@ -53,10 +56,13 @@ def results_of(scored: ScoredSubmission, reader: Reader) -> BoardResults:
         score = scored.scores.get(board.pk)
         if score is None:
             continue
+        deciding = deciding_column(list(board.columns.all()))
         for column in visible_columns(reader, board):
             if column.key in score.values:
                 results.values.append((column, column.shown_in(score.values) or ""))
                 results.exact[column.key] = column, score.values[column.key]
+                if column == deciding and score.best is not None and not score.is_best and column.key in score.best:
+                    results.to_best[column.key] = column.difference(score.values[column.key], score.best[column.key])
         results.withholds_scores |= not may_see_board(reader, board)
         if score.entry_id is not None and may_see_that_it_counts(reader, board):
             results.counting.append(board)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import prefetch_related_objects
+from django.db.models import OuterRef, Subquery, prefetch_related_objects
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.leaderboards.models import Pick, Score
@@ -14,10 +14,15 @@ from competitions.submissions.models import Submission
 
 @dataclass(frozen=True)
 class BoardScore:
-    """What a submission reached on a board; `entry_id` is its row, None where it does not count."""
+    """What a submission reached on a board; `entry_id` is its row, None where it does not count.
+
+    `best` are the values of its team's best submission there, None where that is not known; `is_best`: it is this one.
+    """
 
     values: dict[str, float]
     entry_id: int | None
+    best: dict[str, float] | None = None
+    is_best: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,15 @@ def with_scores(submissions: Sequence[Submission]) -> list[ScoredSubmission]:
     """The submissions with what they reached, in at most two queries; the boards of their phases must have been read."""
     scores: dict[int, dict[int, BoardScore]] = defaultdict(dict)
     rows = Score.objects.filter(submission__in=[submission.pk for submission in submissions])
-    for submission_id, board_id, values, entry_id in rows.values_list(
-        "submission_id", "leaderboard_id", "values", "entry__pk"
-    ):
-        scores[submission_id][board_id] = BoardScore(values, entry_id)
+    best = Score.objects.filter(leaderboard=OuterRef("leaderboard"), team=OuterRef("team"), is_eligible=True).order_by(
+        "rank_value", "received_at"
+    )
+    names = "submission_id", "leaderboard_id", "values", "entry__pk", "best_values", "best_submission"
+    known = rows.annotate(
+        best_values=Subquery(best.values("values")[:1]), best_submission=Subquery(best.values("submission")[:1])
+    )
+    for made, board, values, entry, best_values, best_submission in known.values_list(*names):
+        scores[made][board] = BoardScore(values, entry, best_values, best_submission == made)
     picked = _picked(submissions)
     return [
         ScoredSubmission(

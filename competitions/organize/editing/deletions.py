@@ -17,7 +17,7 @@ from competitions.winners.models import Place
 class Deletion:
     """What deleting a row does, in sentences, or why it is refused."""
 
-    what: str
+    what: str  # as it goes on in a sentence
     consequences: tuple[str, ...]
     refusals: tuple[str, ...]
 
@@ -29,7 +29,7 @@ class Deletion:
 
 def board_deletion(board: Leaderboard) -> Deletion:
     """What deleting the board does to teams."""
-    return Deletion(f"Board “{board.title}”", tuple(_of_board(board)), tuple(_keeps_board(board)))
+    return Deletion(f"the board “{board.title}”", tuple(_of_board(board)), tuple(_keeps_board(board)))
 
 
 def _keeps_board(board: Leaderboard) -> Iterator[str]:
@@ -60,7 +60,7 @@ def task_deletion(task: Task, competition: Competition) -> Deletion:
     """What deleting the task does to teams of this and of other competitions."""
     phases = list(task.phases.select_related("competition").prefetch_related("tasks").order_by("index", "pk"))
     own = [phase for phase in phases if phase.competition_id == competition.pk]
-    return Deletion(f"Task “{task.name}”", tuple(_of_task(task, own)), tuple(_keeps_task(task, phases, own)))
+    return Deletion(f"the task “{task.name}”", tuple(_of_task(task, own)), tuple(_keeps_task(task, phases, own)))
 
 
 def _keeps_task(task: Task, phases: list[Phase], own: list[Phase]) -> Iterator[str]:

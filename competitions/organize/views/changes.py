@@ -46,7 +46,7 @@ def delete_page(
     back = f"organize:{tab}"
     if request.method == "POST":
         delete(request.POST.get("confirmed", ""))
-        messages.success(request, f"{deletion.what} was deleted.")
+        messages.success(request, f"You deleted {deletion.what}.")
         return redirect(back, competition.slug)
     context = {"competition": competition, "tab": tab, "deletion": deletion, "back": back}
     return render(request, "organize/delete.html", context)

@@ -7,10 +7,12 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
+from accounts.sign_in import AFTER_SIGN_IN
 from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
 from competitions.catalog.models import Announcement, Competition, Page, Series
 from competitions.catalog.questions import answers_of_form
@@ -20,6 +22,7 @@ from competitions.resources.downloads import stored_response
 from competitions.resources.images import HEAD_BYTES, content_type_of
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import open_stored
+from competitions.teams.links import link_by_token
 from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import join_alone, register, registration_of, require_registration
 from competitions.web.checklist import checklist
@@ -40,6 +43,21 @@ def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str
 def in_tab(visited: Visit, tab: str) -> dict[str, Any]:
     """What every template inside a competition's banner and tabs wants."""
     return {"visit": visited, "competition": visited.competition, "tab": tab}
+
+
+def follows_link(request: HttpRequest, competition: Competition) -> bool:
+    """Whether the person came by an invitation link of this competition, where they go on."""
+    match = resolve_path(request.session.get(AFTER_SIGN_IN, ""))
+    link = link_by_token(match.kwargs["token"]) if match is not None and match.view_name == "web:link" else None
+    return link is not None and link.team.competition_id == competition.pk
+
+
+def resolve_path(path: str) -> ResolverMatch | None:
+    """What a path of this site leads to; None for nothing."""
+    try:
+        return resolve(path)
+    except Resolver404:
+        return None
 
 
 @require_safe
@@ -208,5 +226,7 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
     messages.success(request, f"You accepted version {version} of the rules: {registration.get_state_display()}.")
     if registration.state != registration.State.APPROVED:
         return redirect("web:rules", slug)
+    if follows_link(request, visited.competition):
+        return redirect(request.session[AFTER_SIGN_IN])
     join_alone(user=request.user, competition=visited.competition, now=visited.now)
     return redirect("web:team", slug)

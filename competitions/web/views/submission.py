@@ -40,6 +40,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
+from competitions.web.presentation.logs import shown_log
 from competitions.web.presentation.stages import history_of, stages_of
 from competitions.web.presentation.usage import usage_charts, usages_of
 from competitions.web.progress import Progress, progress_of, with_expected_start
@@ -48,8 +49,6 @@ from competitions.web.submission_rows import rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
-
-LOG_TAIL_CHARS = 100_000
 
 
 def find(request: HttpRequest, pk: int) -> Submission:
@@ -128,7 +127,6 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
 def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, Any]:
     phase = submission.phase
     streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
-    logs = [(stream, stream.label, log_text(run, stream)) for stream in streams]
     receipt = disclosed_receipt(reader, phase, run.receipt, is_smoke=run.is_smoke)
     history = history_of(run, run.queued_at if run.fills_board else submission.created_at)
     return {
@@ -141,10 +139,7 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
         "receipt": receipt,
         "notes": receipt.get("notes") or [],
         "progress": progress,
-        "logs": [
-            {"stream": stream, "label": label, "text": text[-LOG_TAIL_CHARS:], "is_cut": len(text) > LOG_TAIL_CHARS}
-            for stream, label, text in logs
-        ],
+        "logs": [shown_log(stream, log_text(run, stream), is_final=run.is_final) for stream in streams],
         "events": history,
         "stages": stages_of(run, history, now=reader.now),
         **_files(reader, submission, run),

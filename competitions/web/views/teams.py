@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -14,6 +15,7 @@ from accounts.models import User
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import team_storage
 from competitions.teams import merging, services
+from competitions.teams.links import MOST_DAYS, live_links, token_of
 from competitions.teams.models import Invitation, MergeProposal, Team
 from competitions.web.forms import HandOverForm, InvitationForm, MergeForm, TeamNameForm, cleaned
 from competitions.web.views.competitions import render_tab
@@ -42,6 +44,13 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         else [],
         "waiting": waiting,
         "brings_environment": any(phase.own_environment for phase in visited.phases),
+        "links": [
+            (link, request.build_absolute_uri(reverse("web:link", args=[token_of(link)])))
+            for link in live_links(mine, now)
+        ]
+        if mine and mine.captain_id == request.user.pk
+        else [],
+        "most_days": MOST_DAYS,
         "storage": team_storage(mine.pk) if mine else None,
         "is_captain": bool(mine and mine.captain_id == request.user.pk),
         **(_merges(mine, visited) if mine else {}),

@@ -1,0 +1,79 @@
+"""Links by which a captain invites people who may have no account yet: signed, for a time, for a number of people, revocable."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.core import signing
+from django.db import transaction
+from django.db.models import F
+
+from accounts.models import User
+from competitions.teams import refusals
+from competitions.teams.models import InvitationLink, Team
+from competitions.teams.services import locked_team, require_captain, team_join
+
+MOST_LIVE: Final = 5
+MOST_DAYS: Final = 30
+_signer: Final = signing.Signer(salt="podium.teams.links")
+
+
+def token_of(link: InvitationLink) -> str:
+    """What stands in the link's address. Nobody can make one up, or find out one from another."""
+    return _signer.sign(link.key.hex)
+
+
+def link_by_token(token: str) -> InvitationLink | None:
+    """The link, live or not; None where the token is not ours."""
+    try:
+        key = _signer.unsign(token)
+    except signing.BadSignature:
+        return None
+    return InvitationLink.objects.select_related("team__competition", "made_by").filter(key=key).first()
+
+
+def is_live(link: InvitationLink, now: datetime) -> bool:
+    """Whether somebody can still join by it. A team that became part of another one invites nobody."""
+    return link.is_open(now) and link.team.merged_into_id is None
+
+
+def live_links(team: Team, now: datetime) -> list[InvitationLink]:
+    """The team's links that still work, the newest first."""
+    return list(team.invitation_links.filter(revoked_at=None, expires_at__gt=now, uses__lt=F("max_uses")))
+
+
+@transaction.atomic
+def link_make(*, team: Team, by: User, max_uses: int, days: int, now: datetime) -> InvitationLink:
+    """Make a link for so many people and days. Raises `NotCaptain`, `LinkOutOfBounds` or `TooManyLinks`."""
+    team = locked_team(team)
+    require_captain(team, by)
+    most = team.competition.max_team_size
+    if not 1 <= max_uses <= most or not 1 <= days <= MOST_DAYS:
+        raise refusals.LinkOutOfBounds(most, MOST_DAYS)
+    if len(live_links(team, now)) >= MOST_LIVE:
+        raise refusals.TooManyLinks(MOST_LIVE)
+    return InvitationLink.objects.create(
+        team=team, made_by=by, max_uses=max_uses, created_at=now, expires_at=now + timedelta(days=days)
+    )
+
+
+def link_revoke(*, link: InvitationLink, by: User, now: datetime) -> None:
+    """End a link; who joined by it stays. Raises `NotCaptain`."""
+    require_captain(link.team, by)
+    InvitationLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now)
+
+
+@transaction.atomic
+def link_accept(*, link: InvitationLink, by: User, now: datetime) -> Team:
+    """Join the team by its link, by the rules of an invitation.
+
+    Raises `LinkOver`, `AlreadyInTeam`, `OwnTeamHasSubmissions`, `TeamFull`, or why the person is not registered.
+    """
+
+    def admit(team: Team) -> None:
+        """Under the team's lock, so that a link's last use is given once."""
+        current = InvitationLink.objects.select_for_update().get(pk=link.pk)
+        if not current.is_open(now) or team.merged_into_id is not None:
+            raise refusals.LinkOver
+        InvitationLink.objects.filter(pk=link.pk).update(uses=F("uses") + 1)
+
+    return team_join(team=link.team, by=by, admit=admit, now=now)

@@ -1,0 +1,68 @@
+"""Invitation links: made and revoked by a captain, opened by anybody, also by people who have no account yet."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.models import User
+from accounts.sign_in import AFTER_SIGN_IN
+from competitions.teams import links, refusals, services
+from competitions.teams.models import InvitationLink
+from competitions.web.forms import LinkForm, cleaned
+from competitions.web.views.teams import person
+from competitions.web.visit import visit
+
+
+@require_POST
+@login_required
+def make(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make a link to one's team."""
+    visited = visit(request, slug)
+    mine = services.require_team(user=person(request), competition=visited.competition)
+    asked = cleaned(LinkForm(request.POST))
+    made = links.link_make(team=mine, by=person(request), max_uses=asked["people"], days=asked["days"], now=visited.now)
+    messages.success(request, f"The link works until {made.expires_at:%Y-%m-%d %H:%M} UTC. Copy it below.")
+    return redirect("web:team", slug)
+
+
+@require_POST
+@login_required
+def revoke(request: HttpRequest, key: UUID) -> HttpResponse:
+    """End a link of one's team."""
+    link = get_object_or_404(InvitationLink.objects.select_related("team__competition"), key=key)
+    links.link_revoke(link=link, by=person(request), now=timezone.now())
+    messages.success(request, "The link no longer works. Whoever joined by it stays.")
+    return redirect("web:team", link.team.competition.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    """What the link leads to, and the way there; a POST joins. Who signs in or up comes back here.
+
+    Raises `LinkOver`; a link that was made up, or of a competition that is not published, does not exist.
+    """
+    link, now = links.link_by_token(token), timezone.now()
+    if link is None or not link.team.competition.is_published:
+        raise Http404
+    if not links.is_live(link, now):
+        request.session.pop(AFTER_SIGN_IN, None)
+        raise refusals.LinkOver
+    request.session[AFTER_SIGN_IN] = request.path
+    if not isinstance(request.user, User):
+        return render(request, "web/join.html", {"link": link, "step": "account"})
+    if request.method == "POST":
+        joined = links.link_accept(link=link, by=request.user, now=now)
+        request.session.pop(AFTER_SIGN_IN, None)
+        messages.success(request, f"You are now in the team “{joined}”.")
+        return redirect("web:team", joined.competition.slug)
+    registration = services.registration_of(request.user, link.team.competition)
+    if registration is None:
+        return render(request, "web/join.html", {"link": link, "step": "rules"})
+    return render(request, "web/join.html", {"link": link, "step": "join"})
