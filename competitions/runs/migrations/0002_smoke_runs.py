@@ -4,15 +4,18 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0001_initial'),
+        ("runs", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='run',
-            name='is_smoke',
-            field=models.BooleanField(default=False, editable=False, help_text="On the phase's public mini split, before the others: never on a board, never charged."),
+            model_name="run",
+            name="is_smoke",
+            field=models.BooleanField(
+                default=False,
+                editable=False,
+                help_text="On the phase's public mini split, before the others: never on a board, never charged.",
+            ),
         ),
     ]
