@@ -153,6 +153,7 @@ def world(site: SmallSite, settings: Any, tmp_path: Path, monkeypatch: pytest.Mo
     return World(site, token)
 
 
+@pytest.mark.timeout(900)  # seventy containers: on a busy machine they take their time
 def test_thirty_broken_submissions_get_the_same_verdict_at_home_and_on_the_server(
     world: World, start_worker: Start, tmp_path: Path
 ) -> None:

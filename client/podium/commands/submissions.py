@@ -27,6 +27,9 @@ def _show(submission: Submission, *, as_json: bool) -> None:
         print(describe(submission))
         if submission.scores:
             write_table(["column", "score"], list(submission.scores.items()))
+        for run in submission.runs:
+            if run.smoke_scores:
+                write_table(["column", "score on the mini split"], list(run.smoke_scores.items()))
         if submission.verdict:
             print(f"{submission.verdict.detail or submission.verdict.reason}\n{submission.verdict.advice}")
     if submission.status in ("failed", "cancelled"):

@@ -320,5 +320,20 @@ def test_the_api_takes_and_tells_smoke_runs(site: Scenario, phase: Phase) -> Non
     said = {"phase": phase.pk, "kind": "code", "upload": str(upload.key), "smoke": True}
     made = client.post("/api/v1/submissions/", said, content_type="application/json").json()
     assert (made["is_smoke"], made["is_charged"], [run["is_smoke"] for run in made["runs"]]) == (True, False, [True])
+    answer(site, PASSED)
+    assert client.get(f"/api/v1/submissions/{made['id']}/").json()["runs"][0]["smoke_scores"] == {"mae": 0.9}
+    assert "0.9000" in client.get(f"/submissions/{made['id']}/").content.decode()
     phases = client.get(f"/api/v1/competitions/{site.competition.slug}/").json()["phases"]
     assert [one["has_smoke_run"] for one in phases] == [True, False]
+
+
+def test_scores_on_hidden_data_are_never_told_as_those_of_a_smoke_run(site: Scenario, sealed: Phase) -> None:
+    made = code(site, phase=sealed)
+    for value in (0.9, 0.123456):
+        answer(site, {"outcome": "finished", "scores": {"mae": value}})
+    client = Client()
+    client.force_login(site.member())
+    for address in (f"/api/v1/submissions/{made.pk}/", "/api/v1/submissions/", f"/submissions/{made.pk}/"):
+        shown = client.get(address).content.decode()
+        assert "0.9" in shown
+        assert "0.1234" not in shown

@@ -60,6 +60,7 @@ def environment(site: SmallSite, tmp_path: Path) -> Iterator[dict[str, str]]:
         }  # fmt: skip
 
 
+@pytest.mark.timeout(900)
 def test_every_command_of_the_page_works(
     site: SmallSite, environment: dict[str, str], start_worker: Start, tmp_path: Path
 ) -> None:
