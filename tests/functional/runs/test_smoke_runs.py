@@ -42,6 +42,9 @@ def phase(site: Scenario) -> Phase:
     return with_smoke_run(site)
 
 
+MAX_QUERIES = 10  # as of every page
+
+
 def code(site: Scenario, **fields: Any) -> Submission:
     return site.submit(kind=Kind.CODE, **fields)
 
@@ -337,3 +340,18 @@ def test_scores_on_hidden_data_are_never_told_as_those_of_a_smoke_run(site: Scen
         shown = client.get(address).content.decode()
         assert "0.9" in shown
         assert "0.1234" not in shown
+
+
+@pytest.mark.parametrize("page", ["data", "submissions"])
+def test_pages_with_a_smoke_run_ask_no_more_than_others(
+    site: Scenario, phase: Phase, page: str, django_assert_max_num_queries: Any
+) -> None:
+    code(site)
+    answer(site, PASSED)
+    answer(site, PASSED)
+    client = Client()
+    client.force_login(site.member())
+    address = f"/competitions/{site.competition.slug}/{page}/"
+    client.get(address)  # what is drawn once
+    with django_assert_max_num_queries(MAX_QUERIES):
+        assert client.get(address).status_code == 200
