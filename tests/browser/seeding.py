@@ -278,7 +278,7 @@ def verdicts(place: Place) -> None:
 
     fred = person("fred")
     place.join(fred, LONG_TEAM)
-    failed = {"outcome": "failed", "stages": [STAGE | {"name": "ingestion", "wall_s": 30.2}]}
+    failed: dict[str, Any] = {"outcome": "failed", "stages": [STAGE | {"name": "ingestion", "wall_s": 30.2}]}
     late = place.answer(
         place.submit(fred, hours_ago=30, code="while True: pass", name=LONG_FILE), reason="time_limit",
         detail="The program ran for 30.2 s; the limit is 30 s.", **failed,
