@@ -157,6 +157,7 @@ def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, 
             "slug": phase.split,
             "visibility": phase.visibility,
             "accepts": ["prediction", "code"],
+            "environment": ["weights", "image"],  # requirements, too, where the queue has a package mirror
             "preset": None,
             "budget": {"gpus": 0, "cpus": 1, "memory_bytes": 1024 * MIB, "output_bytes": 64 * MIB},
             "prediction_format": {"dataset": DATASET, "split": phase.split, "rows": sizes.by_split()[phase.split]},
