@@ -13,7 +13,7 @@ from workers.local import LocalRun
 from workers.protocol.jobs import StagedFile
 from workers.protocol.messages import read_message
 from workers.protocol.results import Complete
-from workers.rehearsal import files_of, local_job, other_image, projection_of, read_offer
+from workers.rehearsal import Brought, files_of, local_job, other_image, projection_of, read_offer
 
 SHA = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("program", "labels")}
 HERE, THERE = "sha256:" + "a" * 64, "sha256:" + "b" * 64
@@ -64,7 +64,7 @@ def test_the_job_is_the_site_s_with_files_of_this_disk(tmp_path: Path) -> None:
     sent = tmp_path / "code.zip"
     sent.write_bytes(b"code")
     offer = read_offer(OFFER)
-    job = local_job(offer.job, sent, {sha256: tmp_path / sha256 for sha256 in SHA.values()})
+    job = local_job(offer.job, Brought(sent), {sha256: tmp_path / sha256 for sha256 in SHA.values()})
     files = [one.file for stage in job.stages for one in stage.mounts if isinstance(one, StagedFile)]
     assert [file.url for file in files] == [str(sent), *(str(tmp_path / sha256) for sha256 in SHA.values())]
     assert files[0].sha256 == hashlib.sha256(b"code").hexdigest()
