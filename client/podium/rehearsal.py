@@ -112,7 +112,7 @@ def rehearse(
         except (ValueError, part("workers.errors", extra="worker").SandboxError) as error:
             raise InvalidInput(str(error), code="cannot_run") from error
     site_mirror = worker.mirror_of(offer) if lock else ""
-    _require_mirror(run.result, own.mirror or site_mirror)
+    require_mirror(run.result, own.mirror or site_mirror)
     verdict = _verdict(worker, offer, run, kept)
     return replace(verdict, remarks=(*verdict.remarks, *_other_mirror(own.mirror, site_mirror)))
 
@@ -157,7 +157,7 @@ def _written(lock: str, folder: Path) -> Path | None:
     return path
 
 
-def _require_mirror(result: Any, mirror: str) -> None:
+def require_mirror(result: Any, mirror: str) -> None:
     """Raise `InvalidInput` where the run ended because this machine cannot use the mirror."""
     if result.code == MIRROR_UNREACHABLE:
         why = str(result.detail).partition(": ")[2]
