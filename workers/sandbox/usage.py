@@ -51,7 +51,7 @@ class UsageSeries:
     """At most `MAX_POINTS` samples: a line that is full is halved, each two neighbours becoming one."""
 
     def __init__(self, name: str, *, max_points: int = MAX_POINTS) -> None:
-        self._name = StageName(name)
+        self._name = name
         self._max_points = max_points
         self._every_s = 0.0  # a sample that follows sooner becomes part of the one before
         self._samples: list[_Sample] = []
@@ -80,7 +80,7 @@ class UsageSeries:
             samples = tuple(self._samples)
         before = (_Sample(0.0, Reading(0.0, 0, 0.0, 0)), *samples)
         return StageUsage(
-            name=self._name,
+            name=StageName(self._name),  # containers that build an environment are no stages, and say nothing
             at_s=tuple(round(sample.at_s, 3) for sample in samples),
             cpu_cores=_rates(before, [sample.reading.cpu_s for sample in before]),
             memory_bytes=tuple(sample.reading.memory_bytes for sample in samples),
