@@ -19,6 +19,7 @@ from django.utils import timezone
 from competitions.catalog.models import Announcement, Page, PageImage, Series
 from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSALS
+from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import OptOut
 from competitions.notifications.models import Kind as Told
 from competitions.notifications.models import Notification
@@ -27,14 +28,17 @@ from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
+from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.links import link_make, token_of
 from competitions.teams.merging import merge_propose
 from competitions.teams.services import invite, register
 from competitions.web.feeds.calendars import calendar_url
+from competitions.webhooks.models import Webhook
 from competitions.winners.models import Lane, Place
 from tests.images import png_of
 from tests.scenario import Scenario, person, scenario
+from tests.smoke import with_smoke_run
 
 EVERYBODY = "ASMTOXR"
 SIGNED_IN = "SMTOXR"
@@ -43,7 +47,7 @@ SIGNED_IN = "SMTOXR"
 WORKSPACE_GET = (
     "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
     "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
-    "phase", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
+    "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
 )  # fmt: skip
 WORKSPACE_POST = ("organizers", "visibility")
 
@@ -97,6 +101,12 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:link-revoke": ("post", "M", {"A": 302, "STOXR": 403}),
     "web:link": ("get", EVERYBODY, {}),  # whoever has the link
     "web:team-captain": ("post", "M", {"A": 302, "SOXR": 403, "T": 404}),
+    "web:team-webhooks": ("get", "MT", {"A": 302, "SOXR": 403}),
+    "web:webhook": ("get", "M", {"A": 302, "STOXR": 404}),
+    "web:webhook-act": ("post", "", {"A": 302, "SMTOXR": 404}),  # no such action
+    "web:environment": ("get", SIGNED_IN, {"A": 302}),
+    "web:environment-add": ("post", SIGNED_IN, {"A": 302}),  # the form says no kind: back to the page, which says so
+    "web:environment-remove": ("post", "", {"A": 302, "STOXR": 404, "M": 409}),  # a submission that waits needs it
     "web:team-leave": ("post", "T", {"A": 302, "SOXR": 403, "M": 409}),
     "web:team-merge": ("post", "", {"A": 302, "SOXR": 403, "MT": 404}),
     "web:merge-accept": ("post", "T", {"A": 302, "SMOXR": 403}),
@@ -153,11 +163,15 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:merge-decline": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
     "api:merge-withdraw": ("post", "M", {"A": 401, "SOXR": 404, "T": 403}),
     "api:fact-sheet": ("get", EVERYBODY, {}),
+    "api:smoke": ("get", "MTOR", {"A": 401, "SX": 403}),
     "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:leaderboard": ("get", EVERYBODY, {}),
     "api:winners": ("get", EVERYBODY, {}),
     "api:commitment": ("get", "", {EVERYBODY: 404}),
     "api:leaderboard-csv": ("get", EVERYBODY, {}),
+    "api:weights": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:images": ("get", "MT", {"A": 401, "SOXR": 403}),
+    "api:environment-file": ("get", "M", {"A": 401, "STOXR": 404}),
     "api:invitations": ("get", SIGNED_IN, {"A": 401}),
     "api:invitation-accept": ("post", "", {"A": 401, "SMTOXR": 404}),
     "api:invitation-decline": ("post", "", {"A": 401, "SMTOXR": 404}),
@@ -194,6 +208,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:detail-result": ("get", "", {EVERYBODY: 404}),  # the phase shows none
     **{f"codabench:{refusal.name}": ("get", "", {EVERYBODY: 409}) for refusal in REFUSALS},
     "codabench:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
+    "api:notifications": ("get", SIGNED_IN, {"A": 401}),
+    "api:notifications-read": ("post", "", {"A": 401, "SMTOXR": 400}),
     "api:bundles": ("post", "", {"A": 401, "SMT": 403, "OXR": 400}),
     "api:bundle-import": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:bundle": ("post", "OR", {"A": 401, "SMTX": 404}),
@@ -291,7 +307,13 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     made = site.submit(kind=Kind.CODE)
     told = {"subject": "News", "text": "Text.", "path": "/"}
     notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **told)
+    with_smoke_run(site)
     run = made.runs.get()
+    weights = EnvironmentFile.objects.create(
+        team=site.team, kind="weights", name="gap-model", version=1, file=store_bytes(b"w"), file_name="w.npz", size_bytes=1, state="ready",
+        uploaded_by=site.member(), created_at=site.now, last_used_at=site.now,
+    )  # fmt: skip
+    Submission.objects.filter(pk=made.pk).update(weights=weights)
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
     draft = draft_begin(owner=site.organizer, start=CompetitionDraft.Start.CODE, now=site.now)
@@ -304,6 +326,9 @@ def make_permission_site(site: Scenario) -> PermissionSite:
         rank=1,
         invited_at=timezone.now(),
         due_at=site.now + timedelta(days=9),
+    )
+    webhook = Webhook.objects.create(
+        competition=site.competition, team=site.team, url="https://example.org/", created_at=site.now
     )
     people = {
         "S": stranger,
@@ -321,7 +346,8 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
             "link": link.key, "link_token": token_of(link),
-            "page": page.pk, "sha256": "0" * 64, "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
+            "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
+            "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
 
@@ -369,6 +395,8 @@ def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         return {"key": arguments["draft"], "slug": "program"}
     if ":merge-" in name:
         return {"key": arguments["merge"]}
+    if name in ("web:environment-remove", "api:environment-file"):
+        return {"key": arguments["environment_file"]}
     if name.startswith("web:winners-"):
         return {"key": arguments["place"]}
     named: dict[str, dict[str, Any]] = {
@@ -393,6 +421,7 @@ def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
         "web:legal": {"name": "imprint"},
         "api:file": {"name": "starting_kit"},
         "web:image": {"name": "plot.png"},
+        **{name: {"key": arguments["webhook"]} for name in ("web:webhook", "web:webhook-act")},
         "web:calendar": {"token": calendar_url(site.member()).rpartition("/")[2].removesuffix(".ics")},
         "web:notification": {"pk": arguments["notification"]},
         "web:notifications-stop": {"token": OptOut(site.member().pk).token},

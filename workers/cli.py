@@ -54,6 +54,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--ca-file", help="certificates that the site's TLS certificate is checked against")
     run.add_argument("--cache-gib", help="size of the cache of input files (default: 20)")
     run.add_argument("--reserve-gib", help="free disk space below which nothing is claimed (default: 2)")
+    run.add_argument("--own-images-gib", help="room for images that teams bring (default: 100)")
+    run.add_argument("--own-images-days", help="days after which one without use is removed (default: 14)")
     run.add_argument("--allow-network", action="store_true", help="let phases that ask for it have network")
     run.add_argument("--require-quota", action="store_true", help="refuse to start without real output quotas")
     run.add_argument("--allow-http", action="store_true", help="let the site be plain HTTP on another host")
@@ -108,6 +110,8 @@ def config_from(chosen: argparse.Namespace) -> Config:
         ca_file=setting("ca-file") or "",
         cache_bytes=checked_number("cache-gib", setting("cache-gib"), 20, low=1, high=1 << 20) << 30,
         reserve_bytes=checked_number("reserve-gib", setting("reserve-gib"), 2, low=0, high=1 << 20) << 30,
+        own_image_bytes=checked_number("own-images-gib", setting("own-images-gib"), 100, low=1, high=1 << 20) << 30,
+        own_image_days=checked_number("own-images-days", setting("own-images-days"), 14, low=1, high=3650),
         allow_network=switch("allow-network"),
         require_quota=switch("require-quota"),
         runtime=setting("runtime") or "",

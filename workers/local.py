@@ -17,7 +17,7 @@ from typing import Final
 from workers.agent.context import Worker
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.facts import host_record
-from workers.agent.host.gpus import NoGpus
+from workers.agent.host.gpus import Gpu, GpuSource, NoGpus, find_gpus
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.state import RunFolder, lease_key
 from workers.agent.site.client import SiteClient
@@ -28,6 +28,10 @@ from workers.protocol.results import Complete
 from workers.sandbox.output_volume import loop_mounts_work
 
 CACHE_BYTES: Final = 20 << 30
+NO_GPU: Final = (
+    "The phase runs code on a GPU, and this machine has none with a driver. Run it where there is one, or send it to the site, where "
+    "a smoke run is free: `podium submit --smoke`."
+)
 
 
 class CannotRunHere(ValueError):
@@ -60,14 +64,18 @@ def run_locally(job: Job, *, engine: str = "") -> LocalRun:
         )
     os.umask(0o022)  # staged files are read by the container's user
     with tempfile.TemporaryDirectory(prefix="podium-run-") as scratch:
-        worker = _worker(Path(scratch) / "data", engine)
+        gpus = find_gpus() if job.gpus else NoGpus()
+        devices = gpus.devices()
+        if job.gpus and not devices:
+            raise CannotRunHere(NO_GPU)
+        worker = _worker(Path(scratch) / "data", engine, gpus, devices)
         try:
-            return _run(worker, job)
+            return _run(worker, job, gpu_uuid=devices[0].uuid if devices else None)
         finally:
             worker.pool.shutdown()
 
 
-def _worker(data_dir: Path, address: str) -> Worker:
+def _worker(data_dir: Path, address: str, gpus: GpuSource, devices: list[Gpu]) -> Worker:
     for folder in (data_dir, data_dir / "runs"):
         folder.mkdir(mode=0o700)
     try:
@@ -80,14 +88,14 @@ def _worker(data_dir: Path, address: str) -> Worker:
     quota = loop_mounts_work(data_dir)
     return Worker(
         name=f"local-{uuid.uuid4().hex[:8]}", data_dir=data_dir, engine=engine, facts=facts, client=LocalFiles(),
-        cache=StagingCache(data_dir / "cache", max_bytes=CACHE_BYTES), gpus=NoGpus(),
-        host=host_record(facts, [], quota=quota), quota=quota,
+        cache=StagingCache(data_dir / "cache", max_bytes=CACHE_BYTES), gpus=gpus,
+        host=host_record(facts, devices, quota=quota), quota=quota,
     )  # fmt: skip
 
 
-def _run(worker: Worker, job: Job) -> LocalRun:
+def _run(worker: Worker, job: Job, *, gpu_uuid: str | None) -> LocalRun:
     folder = RunFolder(worker.runs, lease_key(job.lease_id))
-    folder.create(job, gpu_uuid=None)
+    folder.create(job, gpu_uuid=gpu_uuid)
     execution = RunExecution(worker, job, folder)
     try:
         execution.prepare()

@@ -10,7 +10,18 @@ from collections.abc import Sequence
 
 import typer
 
-from podium.commands import accounts, boards, code, competitions, local, submissions, teams
+from podium.commands import (
+    accounts,
+    boards,
+    code,
+    competitions,
+    environments,
+    local,
+    notifications,
+    running,
+    submissions,
+    teams,
+)
 from podium.errors import PodiumError
 
 app = typer.Typer(
@@ -19,10 +30,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for group in (accounts, competitions, submissions, boards, local):
+for group in (accounts, competitions, submissions, running, boards, notifications, local):
     app.registered_commands += group.app.registered_commands
 app.add_typer(teams.app, name="team")
 app.add_typer(code.app, name="competition")
+app.add_typer(environments.weights, name="weights")
+app.add_typer(environments.images, name="images")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

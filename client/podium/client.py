@@ -15,14 +15,18 @@ from podium.models import (
     Board,
     Competition,
     DownloadFile,
+    EnvironmentFile,
+    EnvironmentKind,
     Invitation,
     Kind,
     Log,
+    Notification,
     Phase,
     Registration,
     Submission,
     Team,
 )
+from podium.parts import kind_of
 from podium.profiles import profile_chosen
 from podium.site import Site
 from podium.transfers import Progress, download, quiet, upload
@@ -84,6 +88,15 @@ class Client:
         answer = "accept" if accept else "decline"
         return Invitation.model_validate(self.site.post(f"invitations/{key}/{answer}/"))
 
+    def notifications(self, *, unread: bool = False) -> Iterator[Notification]:
+        """What you were told, newest first; with `unread` only what you have not read."""
+        found = self._pages("notifications/", unread="true" if unread else None)
+        return (Notification.model_validate(one) for one in found)
+
+    def notifications_read(self, up_to: int) -> None:
+        """Mark a notification as read, and all that came before it."""
+        self.site.post("notifications/read/", {"up_to": up_to})
+
     def files(self, slug: str) -> list[DownloadFile]:
         """What participants may download."""
         return [DownloadFile.model_validate(one) for one in self.site.get(f"competitions/{slug}/files/")]
@@ -120,11 +133,17 @@ class Client:
         *,
         phase: str = "",
         kind: Kind | None = None,
+        smoke: bool = False,
         message: str = "",
         fact_sheet: Mapping[str, Any] | None = None,
+        weights: str = "",
+        image: str = "",
         progress: Progress = quiet,
     ) -> Submission:
-        """Send a file in. Without a `kind` it is the one that the phase accepts.
+        """Send a file in. Without a `kind` it is what the phase accepts; of several, what the file looks like. `smoke`: code, on the
+        phase's public mini split alone, which is free.
+
+        `weights` and `image` are what code runs with: `name@version` of your team's, or for an image `registry/repository@sha256:…`.
 
         The same call is never made twice at the site, however often the connection breaks.
         """
@@ -136,10 +155,44 @@ class Client:
             )
         chosen = self.phase(slug, phase)
         body = {
-            "phase": chosen.id, "kind": kind or _only_kind(chosen), "description": message, "fact_sheet": dict(fact_sheet or {}),
+            "phase": chosen.id, "kind": kind or ("code" if smoke else kind_of(chosen, file)), "smoke": smoke,
+            "description": message, "fact_sheet": dict(fact_sheet or {}), "weights": weights, "image": image,
             "upload": upload(self.site, file, progress),
         }  # fmt: skip
         return self._submission(self.site.post("submissions/", body, key=uuid.uuid4().hex))
+
+    # --- weights and images
+
+    def environment_files(self, slug: str, kind: EnvironmentKind) -> list[EnvironmentFile]:
+        """Your team's weights, or its images."""
+        return [EnvironmentFile.model_validate(one) for one in self.site.get(_environment_path(slug, kind))]
+
+    def environment_file(self, key: str) -> EnvironmentFile:
+        """One of them, as its check stands now."""
+        return EnvironmentFile.model_validate(self.site.get(f"environment-files/{key}/"))
+
+    def environment_file_upload(
+        self, slug: str, kind: EnvironmentKind, path: str | Path, *, name: str, progress: Progress = quiet
+    ) -> EnvironmentFile:
+        """Send a file as the next version of a name. It is checked by the site afterwards: see `environment_file_wait`."""
+        file = Path(path)
+        if not file.is_file():
+            raise InvalidInput(f"There is no file {str(path)!r}.", code="no_file")
+        body = {"name": name, "upload": upload(self.site, file, progress, is_environment=True)}
+        return EnvironmentFile.model_validate(self.site.post(_environment_path(slug, kind), body))
+
+    def environment_file_wait(self, file: EnvironmentFile) -> EnvironmentFile:
+        """Ask until the check has ended."""
+        pause_s = POLL_S[0]
+        while file.state == "checking":
+            time.sleep(pause_s)
+            pause_s = min(POLL_S[1], pause_s * 1.3)
+            file = self.environment_file(file.key)
+        return file
+
+    def environment_file_delete(self, key: str) -> None:
+        """Remove a file; its name and digest stay on record."""
+        self.site.call("DELETE", f"environment-files/{key}/", is_repeatable=False)
 
     def submissions(self, slug: str = "", *, phase: str = "", status: str = "") -> Iterator[Submission]:
         """Your teams' submissions, and all of the competitions that you organize; newest first."""
@@ -232,9 +285,5 @@ class Client:
             page = self.site.get(page["next"])
 
 
-def _only_kind(phase: Phase) -> Kind:
-    if len(phase.kinds) == 1:
-        return phase.kinds[0]
-    raise InvalidInput(
-        f"{phase.slug} accepts {', '.join(phase.kinds) or 'nothing'}; say which kind yours is.", code="which_kind"
-    )
+def _environment_path(slug: str, kind: EnvironmentKind) -> str:
+    return f"competitions/{slug}/{'weights' if kind == 'weights' else 'images'}/"

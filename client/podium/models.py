@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 FINAL: Final = ("finished", "failed", "cancelled")
 Kind = Literal["prediction", "code", "dataset"]
+EnvironmentKind = Literal["weights", "image"]
 
 
 class _Answer(BaseModel):
@@ -34,6 +35,7 @@ class Phase(_Answer):
     accepts_datasets: bool
     prediction_format: dict[str, Any] | None = None
     time_limit_s: int
+    has_smoke_run: bool = False
     max_submissions_per_day: int | None = None
 
     @property
@@ -49,6 +51,25 @@ class Phase(_Answer):
         """By the clock of this machine."""
         now = datetime.now(UTC)
         return self.opens_at <= now and (self.closes_at is None or now < self.closes_at)
+
+
+class EnvironmentFile(_Answer):
+    """A team's weights or container image; `reference` is what a submission names it by."""
+
+    key: str
+    kind: EnvironmentKind
+    name: str
+    version: int
+    reference: str
+    state: str
+    code: str = ""
+    detail: str = ""
+    file_name: str
+    size_bytes: int
+    sha256: str = ""
+    image_id: str = ""
+    created_at: datetime
+    last_used_at: datetime
 
 
 class RegistrationQuestion(_Answer):
@@ -107,6 +128,19 @@ class Invitation(_Answer):
     expires_at: datetime
 
 
+class Notification(_Answer):
+    """What you were told; `path` is the page of the site where you read or do more."""
+
+    id: int
+    kind: str
+    competition: str
+    subject: str
+    text: str
+    path: str
+    created_at: datetime
+    is_read: bool
+
+
 class Allowance(_Answer):
     """How many submissions are left in a period."""
 
@@ -128,6 +162,7 @@ class Run(_Answer):
 
     id: str
     task: str
+    is_smoke: bool = False
     state: str
     queue_place: int | None
     attempt: int

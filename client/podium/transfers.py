@@ -24,16 +24,17 @@ def quiet(done: int, total: int) -> None:
     """Nobody watches."""
 
 
-def upload(site: Site, path: Path, progress: Progress = quiet) -> str:
+def upload(site: Site, path: Path, progress: Progress = quiet, *, is_environment: bool = False) -> str:
     """Send a file; returns the key of the finished upload. The moment of its beginning is what a deadline is compared with."""
-    key = upload_begin(site, path)
+    key = upload_begin(site, path, is_environment=is_environment)
     upload_rest(site, path, key, progress)
     return key
 
 
-def upload_begin(site: Site, path: Path) -> str:
-    """Announce a file; returns the key of its upload."""
-    return str(site.post("uploads/", {"file_name": path.name, "size_bytes": path.stat().st_size})["key"])
+def upload_begin(site: Site, path: Path, *, is_environment: bool = False) -> str:
+    """Announce a file; returns the key of its upload. Weights and images (`is_environment`) may be larger than submissions."""
+    body = {"file_name": path.name, "size_bytes": path.stat().st_size, "is_environment": is_environment}
+    return str(site.post("uploads/", body)["key"])
 
 
 def upload_rest(site: Site, path: Path, key: str, progress: Progress = quiet) -> None:

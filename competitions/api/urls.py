@@ -3,7 +3,16 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from competitions.api.views import bundles, competitions, leaderboards, pushes, submissions, uploads
+from competitions.api.views import (
+    bundles,
+    competitions,
+    environments,
+    leaderboards,
+    notifications,
+    pushes,
+    submissions,
+    uploads,
+)
 
 app_name = "api"
 urlpatterns = [
@@ -31,6 +40,7 @@ urlpatterns = [
         submissions.FactSheet.as_view(),
         name="fact-sheet",
     ),
+    path("competitions/<slug:slug>/phases/<slug:phase_slug>/smoke/", submissions.PhaseSmoke.as_view(), name="smoke"),
     path("competitions/<slug:slug>/phases/<slug:phase_slug>/limits/", submissions.Limits.as_view(), name="limits"),
     path(
         "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard/",
@@ -48,6 +58,14 @@ urlpatterns = [
         leaderboards.LeaderboardCsv.as_view(),
         name="leaderboard-csv",
     ),
+    path(
+        "competitions/<slug:slug>/weights/",
+        environments.EnvironmentFiles.as_view(),
+        {"kind": "weights"},
+        name="weights",
+    ),
+    path("competitions/<slug:slug>/images/", environments.EnvironmentFiles.as_view(), {"kind": "image"}, name="images"),
+    path("environment-files/<uuid:key>/", environments.EnvironmentFileDetail.as_view(), name="environment-file"),
     path("invitations/", competitions.MyInvitations.as_view(), name="invitations"),
     path(
         "invitations/<uuid:key>/accept/",
@@ -61,6 +79,8 @@ urlpatterns = [
         {"answer": "decline"},
         name="invitation-decline",
     ),
+    path("notifications/", notifications.Notifications.as_view(), name="notifications"),
+    path("notifications/read/", notifications.NotificationsRead.as_view(), name="notifications-read"),
     path("bundles/", bundles.Bundles.as_view(), name="bundles"),
     path("bundles/<int:pk>/", bundles.BundleImported.as_view(), name="bundle-import"),
     path("competitions/<slug:slug>/bundle/", bundles.CompetitionBundle.as_view(), name="bundle"),

@@ -86,6 +86,7 @@ class BundleWriter:
         one = self.competition
         phases = list(one.phases.prefetch_related("tasks", "leaderboards__columns"))
         used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
+        used |= Q(smoke_phases__in=phases)
         used |= Q(checks__phases__in=phases, competition=one)
         tasks = self.tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
         shared = self._shared_board(phases)
@@ -173,7 +174,7 @@ class BundleWriter:
             **self._files(task, TASK_FILES),
             "ingestion_only_during_scoring": task.ingestion_only_during_scoring,
             "is_public": task.is_public,
-            **_check(task, tasks),
+            **_task_extra(task, tasks),
         }
 
     def _phase(self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
@@ -198,14 +199,16 @@ class BundleWriter:
             "budget": {name: getattr(phase, name) for name in BUDGET}, "prediction_format": phase.prediction_format,
             "text_files": list(phase.text_patterns), "max_submissions_per_week": phase.max_submissions_per_week,
             "quota_week": phase.quota_week if phase.max_submissions_per_week else None, "allow_network": phase.allow_network,
-            "docker_image": phase.docker_image, "scoring_time_limit": phase.scoring_time_limit_s,
+            "docker_image": phase.docker_image, "environment": list(phase.own_environment) or None,
+            "scoring_time_limit": phase.scoring_time_limit_s,
             "reveal": _instant(phase.reveal_at), "accepts_late": phase.accepts_late,
             "upload_grace_minutes": phase.upload_grace_minutes,
             "show_output_while_sealed": phase.show_output_while_sealed, "priority": phase.priority or None,
             "fact_sheet": _facts(phase.competition, phase) or None, "leaderboards": boards if boards != [shared] else None,
-            "grows": _growth(phase, tasks),
+            "grows": _growth(phase, tasks), "smoke_task": None if phase.smoke_task is None else tasks.index(phase.smoke_task),
+            "smoke_scale": phase.smoke_scale,
         }  # fmt: skip
-        return {key: value for key, value in extra.items() if value not in (None, "", False)}
+        return {key: value for key, value in extra.items() if value is not None and value != "" and value is not False}
 
     @staticmethod
     def _shared_board(phases: list[Phase]) -> dict[str, Any] | None:
@@ -225,12 +228,12 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _check(task: Task, tasks: list[Task]) -> dict[str, Any]:
-    """What a task of a winners' verification checks."""
-    if task.checks is None:
-        return {}
-    check = {"checks": tasks.index(task.checks), "check": task.check_kind, "tolerance": task.check_tolerance}
-    return {"podium": {key: value for key, value in check.items() if value is not None}}
+def _task_extra(task: Task, tasks: list[Task]) -> dict[str, Any]:
+    """That nothing of a task is hidden; what a task of a winners' verification checks."""
+    extra: dict[str, Any] = {"public_split": True} if task.is_public_split else {}
+    if task.checks is not None:
+        extra |= {"checks": tasks.index(task.checks), "check": task.check_kind, "tolerance": task.check_tolerance}
+    return {"podium": {key: value for key, value in extra.items() if value is not None}} if extra else {}
 
 
 def _growth(phase: Phase, tasks: list[Task]) -> dict[str, int] | None:

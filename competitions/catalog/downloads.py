@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Phase, Task
 from competitions.resources.models import Resource
 
 DOWNLOADS = ("public_data", "starting_kit", "sample_submission")
+PARTS: Final = ("ingestion_program", "scoring_program", "input_data", "reference_data")
+SMOKE: Final = "smoke-"  # before the part's name
 
 
 def downloads_of(phase: Phase) -> dict[str, Resource]:
     """What participants may have of a phase, by the name in its address: its own files, and what the organizers opened of its tasks.
 
-    Reference data is in none of it, whatever is opened.
+    Reference data is in none of it, whatever is opened, but for the labels of a smoke run's public split.
     """
     found = {name: resource for name in DOWNLOADS if (resource := getattr(phase, name)) is not None}
     opened: list[str] = []
@@ -24,7 +27,17 @@ def downloads_of(phase: Phase) -> dict[str, Resource]:
         for name in opened:
             if (resource := getattr(task, name)) is not None:
                 found[f"{name}-{task.pk}"] = resource
-    return found
+    return found | {f"{SMOKE}{name}": resource for name, resource in smoke_files(phase).items()}
+
+
+def smoke_files(phase: Phase) -> dict[str, Resource]:
+    """What teams may download of the phase's smoke run, labels included, by part; nothing unless all of it is public."""
+    if phase.smoke_task_id is None:
+        return {}
+    task = Task.objects.select_related(*(f"{name}__file" for name in PARTS)).get(pk=phase.smoke_task_id)
+    if task.hidden_part(phase.competition):
+        return {}
+    return {name: resource for name in PARTS if (resource := getattr(task, name)) is not None}
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,11 @@ class Download:
     phase: Phase
     name: str
     resource: Resource
+
+    @property
+    def is_of_smoke_run(self) -> bool:
+        """A part of the public mini split that code runs on first."""
+        return self.name.startswith(SMOKE)
 
 
 def downloads_of_all(phases: Iterable[Phase]) -> list[Download]:

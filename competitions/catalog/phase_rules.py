@@ -12,11 +12,14 @@ Fault = tuple[str, str]
 def faults_of_change(phase: Phase, competition: Competition | None, entered: Mapping[str, Any]) -> Iterator[Fault]:
     """Fields and what is wrong with them. `phase` is as it is stored, or new; `entered` has the values of its form by field."""
     tasks, check = list(entered.get("tasks") or []), entered.get("dataset_check")
-    for field, task in [*(("tasks", task) for task in tasks), ("dataset_check", check)]:
+    smoke = entered.get("smoke_task")
+    for field, task in [*(("tasks", task) for task in tasks), ("dataset_check", check), ("smoke_task", smoke)]:
         if competition is not None and task is not None and _is_foreign(task, phase, competition):
             yield field, f"The task “{task}” belongs to another competition."
     if check is not None and check in tasks:
         yield "dataset_check", "The check is run on datasets alone: take it out of the phase's tasks."
+    if smoke is not None and smoke in (*tasks, check):
+        yield "smoke_task", "The smoke run comes before the others: take its task out of the phase's tasks."
     if phase.pk:
         yield from _sealed_tasks(phase, entered.get("visibility"), tasks)
         if phase.is_sealed and entered.get("visibility") == Phase.Visibility.PUBLIC and phase.submissions.exists():

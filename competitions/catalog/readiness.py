@@ -52,7 +52,7 @@ def rules_exist(competition: Competition) -> Iterator[ReadinessWarning]:
 
 @readiness_check
 def phases_can_be_used(competition: Competition) -> Iterator[ReadinessWarning]:
-    phases = list(competition.phases.prefetch_related("tasks"))
+    phases = list(competition.phases.select_related("smoke_task").prefetch_related("tasks"))
     if not phases:
         yield ReadinessWarning("no_phase", "Phases", "There is no phase, so nobody can submit. Add one.")
     for phase in phases:
@@ -79,6 +79,7 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
         yield ReadinessWarning(
             "no_sample", phase.name, "There is no sample submission, so wrong ids of tables show only when they are scored. Add one."
         )  # fmt: skip
+    yield from _smoke_warnings(phase)
     for task in tasks:
         if has_foreign_image(task, phase):
             yield ReadinessWarning("image_of_task", f"{phase.name}, {task.name}", foreign_image_text(task, phase))
@@ -90,6 +91,13 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
             yield ReadinessWarning(
                 "no_input", f"{phase.name}, {task.name}", "Code is accepted, but the task has no input data."
             )
+
+
+def _smoke_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
+    if phase.smoke_task is not None and (why := phase.smoke_task.hidden_part(phase.competition)):
+        yield ReadinessWarning(
+            "smoke_task_hidden", phase.name, f"Code is refused, because its smoke run would show hidden data. {why}"
+        )
 
 
 @readiness_check

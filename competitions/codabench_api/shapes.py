@@ -257,7 +257,7 @@ def scores_of(
     """One line for each score and task, and one for each column that is over all tasks, as its reader may have them."""
     if board is None:
         return []
-    runs = [run for run in submission.runs.all() if not run.fills_board]
+    runs = [run for run in submission.runs.all() if not (run.fills_board or run.is_smoke)]
     shown = Column.exact if is_exact and gives_exact_scores(board) else Column.shown
     over_all = _values_over_all(submission, board)
     lines: list[dict[str, Any]] = []
@@ -301,7 +301,7 @@ def details_shape(submission: Submission, reader: Reader, request: HttpRequest) 
     tasks = []
     for run in submission.runs.all():
         outputs = run.outputs.filter(attempt=run.attempt).order_by("name")
-        shown = [one for one in outputs if may_download(reader, submission.phase, one.name)]
+        shown = [one for one in outputs if may_download(reader, submission.phase, one.name, is_smoke=run.is_smoke)]
         tasks.append(files_shape(run, {one.name: address(request, "codabench:output", one.pk) for one in shown}))
     first = tasks[0] if tasks else {}
     return {

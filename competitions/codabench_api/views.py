@@ -276,7 +276,9 @@ class DetailResult(RobotView):
             may_see = may_download(self.reader, found.phase, DETAILED_RESULTS)
         else:
             may_see = _details_are_open(found, self.reader)
-        pages = RunOutput.objects.filter(run__submission=found, name=DETAILED_RESULTS, attempt=F("run__attempt"))
+        pages = RunOutput.objects.filter(
+            run__submission=found, run__is_smoke=False, name=DETAILED_RESULTS, attempt=F("run__attempt")
+        )
         page = pages.order_by("pk").first()
         if page is None or not may_see:
             return Response({"error_msg": "There are no detailed results, or they are not yours to see."}, status=404)

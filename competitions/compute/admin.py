@@ -85,6 +85,7 @@ class QueueAdmin(OwnQueues, GuardedAdmin):
     list_select_related = ["owner"]
     fields: ClassVar[Any] = [
         "name", "owner", "contact", "is_paused", "max_in_flight_per_team", "allowed_images", "pull_policy", "separate_scoring",
+        "max_image_bytes", "image_registries", "package_mirror", "environment_time_limit_s", "environment_bytes",
     ]  # fmt: skip
     inlines = [WorkerInline]
     actions = ["issue_token", "revoke_token", "pause", "resume"]

@@ -29,6 +29,22 @@ def validate_image_patterns(value: str) -> None:
             )
 
 
+def validate_registries(value: str) -> None:
+    """Django's validator for a field with a registry, or a folder of one, on each line."""
+    for registry in value.split():
+        host = registry.partition("/")[0]
+        try:
+            name = parse_image(f"{registry.rstrip('/')}/image")
+        except ImageNameInvalid as error:
+            raise ValidationError(str(error), code="registry") from error
+        if name.registry != host:
+            raise ValidationError(
+                "“%(registry)s” names no registry. Write its host as in an image's name, such as registry.example.org or ghcr.io/lab.",
+                code="registry",
+                params={"registry": registry},
+            )
+
+
 def is_image(value: str) -> bool:
     """Whether the text names an image at all."""
     try:

@@ -12,8 +12,8 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
-from competitions.compute.images import validate_image_patterns
-from workers.protocol.images import engine_name
+from competitions.compute.images import validate_image_patterns, validate_registries
+from workers.protocol.images import ImageName, engine_name
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -73,6 +73,31 @@ class Queue(models.Model):
         default=PullPolicy.MISSING,
         help_text="“Never”: the workers' hosts have them already; one that is missing is the platform's fault.",
     )
+    max_image_bytes = models.PositiveBigIntegerField(
+        "largest image of a team (bytes)",
+        default=30 * 1024**3,
+        help_text="Of a container image that a team brings: the archive, and its layers once unpacked.",
+    )
+    image_registries = models.TextField(
+        blank=True,
+        validators=[validate_registries],
+        help_text="Registries from which teams may name images by digest, one a line, such as <code>registry.example.org</code> or "
+        "<code>ghcr.io/lab</code>. Empty: none.",
+    )
+    package_mirror = models.URLField(
+        blank=True,
+        help_text="Simple index of Python packages from which locked requirements are installed, such as "
+        "<code>https://mirror.example.org/simple/</code>. Workers must reach it. Empty: none.",
+    )
+    environment_time_limit_s = models.PositiveIntegerField(
+        "time to build an environment (s)", default=900, validators=[MinValueValidator(1)]
+    )
+    environment_bytes = models.PositiveBigIntegerField(
+        "room for an environment (bytes)",
+        default=8 * 1024**3,
+        validators=[MinValueValidator(1024**2)],
+        help_text="Of the wheels of one requirements.txt, and of what they install.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = QueueQuerySet.as_manager()
@@ -109,6 +134,16 @@ class Queue(models.Model):
         """Whether a container image may run on this queue's workers."""
         patterns = self.allowed_images.split()
         return not patterns or any(fnmatchcase(image, pattern) for pattern in patterns)
+
+    @property
+    def registries(self) -> list[str]:
+        """Registries, or parts of them, from which teams may name images by digest."""
+        return self.image_registries.split()
+
+    def allows_registry(self, name: ImageName) -> bool:
+        """Whether a team may bring this image: its registry, or a folder above it in one, is listed."""
+        place = f"{name.registry or 'docker.io'}/{name.repository}"
+        return any(place.startswith(f"{registry.rstrip('/')}/") for registry in self.registries)
 
 
 def digest(secret: str) -> str:

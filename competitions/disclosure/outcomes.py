@@ -29,6 +29,7 @@ class Outcome:
     detail: str
     meters: Mapping[str, Any]
     stages: frozenset[str]
+    is_smoke: bool = False  # on a public split: nothing hidden is in it
 
     @property
     def is_of_scoring(self) -> bool:
@@ -51,7 +52,7 @@ def disclosed_outcome(phase: Phase, outcome: Outcome) -> Outcome:
 
     Its own words belong in its log, and its meters in the receipt: both are for those with the right to see sealed scores.
     """
-    if not phase.holds_sealed_scores:
+    if outcome.is_smoke or not phase.holds_sealed_scores:
         return outcome
     if outcome.is_of_scoring:
         outcome = replace(outcome, meters={})

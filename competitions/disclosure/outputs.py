@@ -12,12 +12,16 @@ PLATFORM: Final = (LogStream.WORKER,)
 PROGRAMS: Final = (LogStream.SUBMISSION, LogStream.INGESTION)
 
 
-def visible_streams(reader: Reader, phase: Phase) -> tuple[LogStream, ...]:
+def visible_streams(reader: Reader, phase: Phase, *, is_smoke: bool = False) -> tuple[LogStream, ...]:
     """The logs of the phase's runs that this person may read, of the runs that they may see.
+
+    A smoke run has seen nothing hidden, so all of its logs are for everybody who sees it.
 
     The scoring program's may quote labels and scores: organizers alone, and while the phase holds sealed scores only those
     with the right to see them.
     """
+    if is_smoke:
+        return tuple(LogStream)
     return reader.once(("streams", phase.pk), lambda: _streams(reader, phase))
 
 
@@ -39,13 +43,13 @@ def runs_beside_scoring(phase: Phase) -> bool:
     return any(task.runs_beside_scoring for task in phase.tasks.all())
 
 
-def may_download(reader: Reader, phase: Phase, name: str) -> bool:
+def may_download(reader: Reader, phase: Phase, name: str, *, is_smoke: bool = False) -> bool:
     """Whether this person may have a file of that name that a run left, of the runs that they may see.
 
     The scoring program's output and log go with its live log, the logs of other programs with theirs; what the phase hides is
     for organizers.
     """
-    streams = visible_streams(reader, phase)
+    streams = visible_streams(reader, phase, is_smoke=is_smoke)
     if LogStream.SCORING in streams:
         return True
     if name.startswith("scoring"):

@@ -206,7 +206,9 @@ def boards_follow_questions(sender: type[Question], competition: Competition, **
 @transaction.atomic
 def board_rebuild(board: Leaderboard) -> None:
     """Make the whole board again from the scores of its runs, for instance after its columns changed."""
-    finished = Submission.objects.filter(phase=board.phase_id, status=State.FINISHED).select_related("team")
+    finished = Submission.objects.filter(phase=board.phase_id, status=State.FINISHED, is_smoke=False).select_related(
+        "team"
+    )
     if finished.exists():  # before the board's lock, because it takes those of others
         sealed_keys_record(phase=Phase.objects.get(pk=board.phase_id), now=timezone.now())
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)

@@ -2,12 +2,15 @@
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.dispatch import Signal
+from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Competition
@@ -16,6 +19,23 @@ from competitions.notifications.models import Delivery, Kind, Notification, Noti
 # No kind is a digest unless its reader chose so: who stops the digest changes choices alone.
 DEFAULTS: Final = dict.fromkeys(Kind, Delivery.AT_ONCE) | {Kind.RUN: Delivery.NONE}
 KEPT: Final = timedelta(days=180)
+
+# Sent with `notice` and `now`, in the transaction that tells people; and with `event` when it is taken back.
+notice_sent = Signal()
+notice_withdrawn = Signal()
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What people are told at once: nobody is told of the same `event` twice."""
+
+    people: QuerySet[User]
+    kind: Kind
+    competition: Competition
+    subject: str
+    text: str
+    path: str
+    event: str
 
 
 @transaction.atomic
@@ -33,16 +53,18 @@ def notify(
 
     An `event` that may come again, from the reconciler for instance, is named: whoever was told of it is not told again.
     """
+    notice = Notice(people, kind, competition, _one_line(subject), text, path, event or uuid.uuid4().hex)
     readers = people.filter(is_active=True, is_robot=False)
     chosen = _chosen(Q(user__in=readers.order_by().values("pk")), kind, competition)
     rows = [
         Notification(
-            user_id=pk, kind=kind, competition=competition, event=event or uuid.uuid4().hex, subject=_one_line(subject), text=text,
+            user_id=pk, kind=kind, competition=competition, event=notice.event, subject=notice.subject, text=text,
             path=path, delivery=chosen.get(pk, DEFAULTS[kind]),
         )
         for pk in readers.order_by("pk").values_list("pk", flat=True).distinct()
     ]  # fmt: skip
     Notification.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+    notice_sent.send(sender=Notice, notice=notice, now=timezone.now())
     return len(rows)
 
 
@@ -72,6 +94,7 @@ def was_told(event: str) -> bool:
 
 def event_forget(event: str) -> int:
     """Take an event that was taken back out of all inboxes, and out of mails that are not sent yet."""
+    notice_withdrawn.send(sender=Notice, event=event)
     return Notification.objects.filter(event=event).delete()[0]
 
 

@@ -14,6 +14,7 @@ from competitions.organize.views import (
     settings,
     start,
     teams,
+    webhooks,
     workspace,
 )
 
@@ -53,6 +54,7 @@ urlpatterns = [
     path("competitions/<slug:slug>/announcements/new/", announcements.announcement, name="announcement-new"),
     path("competitions/<slug:slug>/announcements/<int:number>/", announcements.announcement, name="announcement"),
     path("competitions/<slug:slug>/mail/", announcements.mail, name="mail"),
+    path("competitions/<slug:slug>/webhooks/", webhooks.webhooks, name="webhooks"),
     path("competitions/<slug:slug>/settings/", settings.settings, name="settings"),
     path("competitions/<slug:slug>/settings/organizers/", settings.organizers, name="organizers"),
     path("competitions/<slug:slug>/settings/visibility/", settings.visibility, name="visibility"),

@@ -126,6 +126,9 @@ class Upload(models.Model):
     began_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)
     is_bundle = models.BooleanField(default=False, editable=False, help_text="Announced as a competition's bundle.")
+    is_environment = models.BooleanField(
+        default=False, editable=False, help_text="Announced as weights or an image: stored by a background task."
+    )
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="uploads")
 
     class Meta:

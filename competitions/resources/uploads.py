@@ -114,20 +114,32 @@ def clean_file_name(name: str) -> str:
 
 
 @transaction.atomic
-def upload_begin(*, user: User, file_name: str, size_bytes: int, now: datetime, is_bundle: bool = False) -> Upload:
-    """Announce an upload. Raises `EmptyUpload`, `UploadTooLarge`, `TooManyUploads` or `UploadRoomUsed`; then nothing is kept."""
+def upload_begin(
+    *,
+    user: User,
+    file_name: str,
+    size_bytes: int,
+    now: datetime,
+    is_bundle: bool = False,
+    is_environment: bool = False,
+) -> Upload:
+    """Announce an upload. Raises `EmptyUpload`, `UploadTooLarge`, `TooManyUploads` or `UploadRoomUsed`; then nothing is kept.
+
+    Of weights and images (`is_environment`) tens of gigabytes may come; no request stores them.
+    """
     name = clean_file_name(file_name)
     if size_bytes <= 0:
         raise EmptyUpload(name)
-    if size_bytes > settings.UPLOAD_MAX_BYTES:
-        raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=settings.UPLOAD_MAX_BYTES)
+    limit_bytes = settings.ENVIRONMENT_FILE_MAX_BYTES if is_environment else settings.UPLOAD_MAX_BYTES
+    if size_bytes > limit_bytes:
+        raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=limit_bytes)
     lately = Upload.objects.filter(user=user, began_at__gt=now - timedelta(hours=1))
     if lately.count() >= settings.UPLOADS_PER_HOUR:
         raise TooManyUploads(limit=settings.UPLOADS_PER_HOUR)
     _require_room(user.pk, size_bytes)
     upload = Upload.objects.create(
         user=user, file_name=name, size_bytes=size_bytes, began_at=now, expires_at=Upload.default_expiry(now),
-        is_bundle=is_bundle,
+        is_bundle=is_bundle, is_environment=is_environment,
     )  # fmt: skip
     upload.folder.mkdir(mode=0o700, parents=True)
     return upload
@@ -187,7 +199,7 @@ def _append(upload: Upload, offset: int, chunks: Iterable[bytes], now: datetime)
         finally:
             arriving.unlink(missing_ok=True)
     upload.refresh_from_db()
-    return upload_finish(upload)
+    return upload if upload.is_environment else upload_finish(upload)
 
 
 def _receive(upload: Upload, offset: int, chunks: Iterable[bytes], file: IO[bytes]) -> int:

@@ -321,7 +321,7 @@ class RunAdmin(ReadOnly, OrganizerAdmin):
         if run is not None:  # the organizer's own view of it: see `disclosed_receipt`
             user = request.user
             assert isinstance(user, User), "the admin lets nobody else in"
-            run.receipt = disclosed_receipt(reader_of(user), run.submission.phase, run.receipt)
+            run.receipt = disclosed_receipt(reader_of(user), run.submission.phase, run.receipt, is_smoke=run.is_smoke)
         return run
 
     @admin.display(description="Receipt")

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from competitions.catalog.models import Phase
-from competitions.resources.storage import local_copy
+from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.transitions import run_move
@@ -131,7 +131,8 @@ def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
         return _refusal(_too_costly(submission, error))
     if "refused" in found:
         return _refusal(InvalidFile(*found["refused"]))
-    return Verdict(FileCheck.Outcome.PASSED, recognised=Recognised(Kind(found["kind"]), Program(found["program"])))
+    recognised = Recognised(Kind(found["kind"]), Program(found["program"]), found["requirements"])
+    return Verdict(FileCheck.Outcome.PASSED, recognised=recognised)
 
 
 def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Bounds, limits: dict[str, Any]) -> Verdict:
@@ -155,7 +156,7 @@ def _inspected(contract: Contract, path: Any) -> dict[str, Any]:
         recognised = inspect(contract, path)
     except InvalidFile as refusal:
         return {"refused": [refusal.stable_code, refusal.detail]}
-    return {"kind": recognised.kind, "program": recognised.program}
+    return {"kind": recognised.kind, "program": recognised.program, "requirements": recognised.requirements}
 
 
 def _too_costly(submission: Submission, error: OverBounds) -> InvalidFile:
@@ -173,13 +174,16 @@ def _is_wanted(claim_id: uuid.UUID) -> bool:
 @transaction.atomic
 def _decide(check: FileCheck, claim_id: uuid.UUID, verdict: Verdict, *, now: datetime) -> bool:
     """Write the verdict down and move the runs, for the one process whose claim is still good."""
+    recognised = verdict.recognised
+    lock = store_bytes(recognised.requirements.encode()) if recognised is not None and recognised.requirements else None
     held = Run.objects.select_for_update(of=("self",)).select_related("queue", "task")
     runs = list(held.filter(submission=check.submission_id, state=State.CHECKING).order_by("pk"))
     mine = waiting_checks().filter(pk=check.pk, claim_id=claim_id)
     if not mine.update(outcome=verdict.outcome, finished_at=now, claimed_until=None):
         return False
-    if verdict.recognised is not None:
-        _queue(check.submission, runs, verdict.recognised, now)
+    if recognised is not None:
+        check.submission.requirements = lock
+        _queue(check.submission, runs, recognised, now)
     else:
         for run in runs:
             run_move(
@@ -192,7 +196,9 @@ def _decide(check: FileCheck, claim_id: uuid.UUID, verdict: Verdict, *, now: dat
 def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now: datetime) -> None:
     """Let the runs wait for a compute worker. A winner's code is code, whatever else it may look like."""
     kind = submission.kind if submission.is_verification else recognised.kind
-    Submission.objects.filter(pk=submission.pk).update(kind=kind, program=recognised.program, checked_at=now)
+    Submission.objects.filter(pk=submission.pk).update(
+        kind=kind, program=recognised.program, checked_at=now, requirements=submission.requirements
+    )
     gpus = submission.phase.gpus if kind != Kind.PREDICTION else 0
     submission.kind, submission.program = kind, recognised.program
     for run in runs:

@@ -19,6 +19,7 @@ def disclosed_result(run: Run, result: Result) -> Result:
         detail=result.detail,
         meters=result.meters,
         stages=frozenset(stage.name for stage in result.stages),
+        is_smoke=run.is_smoke,
     )
     disclosed = disclosed_outcome(run.submission.phase, outcome)
     if disclosed.detail != outcome.detail:
@@ -38,5 +39,5 @@ def _keep_in_scoring_log(run: Run, words: str) -> None:
 
 def disclosed_heartbeat(run: Run, state: State, meters: dict[str, Any]) -> dict[str, Any]:
     """The meters to show of a run whose worker reports this state and these."""
-    is_scoring = State.SCORING in (state, run.state)
+    is_scoring = State.SCORING in (state, run.state) and not run.is_smoke
     return disclosed_meters(run.submission.phase, meters, before=run.meters, is_scoring=is_scoring)

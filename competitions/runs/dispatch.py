@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.models import ComputeWorker, Queue
+from competitions.environments.choice import faults_of_choice
 from competitions.resources.models import Resource
 from competitions.runs.disclosed_results import disclosed_heartbeat, disclosed_result
 from competitions.runs.models import Attempt, Run, RunOutput
@@ -24,6 +25,7 @@ from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
+from competitions.runs.smoke import TASK_HIDDEN, hidden_in
 from competitions.runs.transitions import run_move
 from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.states import HELD, Reason, State
@@ -100,9 +102,17 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
             candidates = candidates.select_for_update(skip_locked=True, of=("self",))
         while (run := candidates.first()) is not None:
             plan_anew(run)  # one that has become another kind of worker's is no candidate any more
-            if may_take(worker, run) and not _refused_for_its_image(run, worker.queue, now):
+            if may_take(worker, run) and not _refused_for_its_setup(run, worker.queue, now):
                 return run
     return None
+
+
+def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
+    """Whether the run was ended, because of what its organizers set up."""
+    if why := hidden_in(run):
+        _not_on_this_queue(run, TASK_HIDDEN, why, now)
+        return True
+    return _refused_for_its_image(run, queue, now)
 
 
 def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
@@ -118,6 +128,13 @@ def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
         parse_image(image)
     except ImageNameInvalid as error:
         _not_on_this_queue(run, "image_invalid", str(error), now)
+        return True
+    if fault := faults_of_choice(run.submission):
+        _end_waiting(run, Reason.ENVIRONMENT_ERROR, "environment_gone", fault, now)
+        return True
+    if run.submission.requirements_id is not None and not queue.package_mirror:
+        detail = f"The queue {queue.name} has no package mirror, so no locked requirements can be installed."
+        _not_on_this_queue(run, "no_package_mirror", detail, now)
         return True
     if has_foreign_image(run.task, run.submission.phase):
         _not_on_this_queue(run, "image_of_task", foreign_image_text(run.task, run.submission.phase), now)
@@ -140,9 +157,13 @@ def _end_inseparable(queue: Queue, now: datetime) -> None:
 
 
 def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
+    _end_waiting(run, Reason.SETUP_ERROR, code, detail, now)
+
+
+def _end_waiting(run: Run, reason: Reason, code: str, detail: str, now: datetime) -> None:
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.FAILED, actor="queue", now=now, note=detail,
-        reason=Reason.SETUP_ERROR, code=code, detail=detail,
+        reason=reason, code=code, detail=detail,
     )  # fmt: skip
 
 

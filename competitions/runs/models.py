@@ -58,6 +58,9 @@ class Run(models.Model):
         default=False, editable=False,
         help_text="An algorithm on a dataset that a team submitted: decides neither the submission's status nor its quota.",
     )  # fmt: skip
+    is_smoke = models.BooleanField(
+        default=False, editable=False, help_text="On the phase's public mini split, before the others: never on a board, never charged.",
+    )  # fmt: skip
     ingested_attempt = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="Attempt whose predictions wait for a worker that only scores."
     )

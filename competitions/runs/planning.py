@@ -25,7 +25,8 @@ def plan_for(submission: Submission, task: Task) -> Plan:
             kind=Kind(submission.kind), program=submission.program, on_codabench=phase.as_on_codabench,
             is_single_file=phase.prediction_format is not None, has_ingestion=task.ingestion_program_id is not None,
             beside_scoring=task.runs_beside_scoring, has_input_data=task.input_data_id is not None,
-            has_reference_data=task.reference_data_id is not None,
+            has_reference_data=task.reference_data_id is not None, has_weights=submission.weights_id is not None,
+            has_requirements=submission.requirements_id is not None,
         )
     )  # fmt: skip
 
@@ -58,6 +59,7 @@ def runs_add(
     now: datetime,
     state: State = State.QUEUED,
     fills_board: bool = False,
+    is_smoke: bool = False,
 ) -> list[Run]:
     """Plan a submission's runs, one for each task; those that wait have a turn, and workers are woken after the commit."""
     phase = submission.phase
@@ -68,7 +70,7 @@ def runs_add(
             Run(
                 submission=submission, task=task, team_id=submission.team_id, queue=phase.competition.queue, priority=priority,
                 gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now, state=state,
-                plan=stored_plan(plan), needs=plan.needs, fills_board=fills_board,
+                plan=stored_plan(plan), needs=plan.needs, fills_board=fills_board, is_smoke=is_smoke,
             )
         )  # fmt: skip
     Run.objects.bulk_create(runs)

@@ -17,7 +17,10 @@ from competitions.submissions.refusals import NothingToRun
 from competitions.submissions.states import FINAL, State
 from competitions.teams.models import Membership, Team
 
-COPIED = ("team", "kind", "file", "file_name", "description", "program", "fact_sheet", "checked_at")
+COPIED = (
+    "team", "kind", "file", "file_name", "description", "program", "fact_sheet", "checked_at", "weights", "image",
+    "image_reference", "requirements",
+)  # fmt: skip
 
 OFF_THE_BOARD = (
     "is_late",

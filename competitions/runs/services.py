@@ -12,6 +12,7 @@ from competitions.resources.models import StoredFile
 from competitions.runs import refusals
 from competitions.runs.models import Run
 from competitions.runs.planning import runs_add
+from competitions.runs.smoke import smoke_task_of
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.check_requests import check_cancel, check_request
 from competitions.submissions.models import Submission
@@ -24,14 +25,16 @@ from competitions.teams.models import Team
 def queue_accepted(
     sender: type[Submission], submission: Submission, tasks: Collection[Task], now: datetime, **kwargs: Any
 ) -> None:
-    """Receiver of `submission_accepted`: its runs are queued in the same transaction."""
-    runs_queue(submission=submission, tasks=tasks, now=now)
+    """Receiver of `submission_accepted`: its runs are queued in the same transaction; where the phase has a smoke run, that alone."""
+    smoke = smoke_task_of(submission)
+    runs_queue(submission=submission, tasks=tasks if smoke is None else [smoke], now=now, is_smoke=smoke is not None)
 
 
-def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime) -> None:
+def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime, is_smoke: bool = False) -> None:
     """Make a new submission's runs, one for each task. A file that was found right before is queued at once, others are checked."""
     state = State.QUEUED if submission.checked_at else State.CHECKING
-    runs_add(submission=submission, tasks=tasks, priority=submission.phase.priority, now=now, state=state)
+    priority = submission.phase.priority
+    runs_add(submission=submission, tasks=tasks, priority=priority, now=now, state=state, is_smoke=is_smoke)
     if state == State.CHECKING:
         check_request(submission=submission, now=now)
 
@@ -93,6 +96,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
     runs = _locked_runs(submission)
     if not all(run.is_final for run in runs):
         raise refusals.StillRunning
+    runs = [run for run in runs if not run.is_smoke] or runs  # what passed its smoke run has no need of another
     count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
     if submission.checked_at is None:
         check_request(submission=submission, now=now)

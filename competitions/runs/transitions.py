@@ -10,6 +10,7 @@ from django.db.models import prefetch_related_objects
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.queue.ranking import enter_queue
+from competitions.runs.smoke import smoke_passed
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
@@ -65,6 +66,8 @@ def run_move(
         )
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run_id), now=now)
+        if target == State.FINISHED:
+            smoke_passed(run_id, now)
         _submission_follow(run_id, now, is_ended=target in FINAL)
         return True
 
@@ -117,13 +120,15 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     A run that fills a board has no part in it; the board follows when such a run came to its end, or left it (`is_ended`).
     """
     locked = Submission.objects.select_for_update(of=("self",)).filter(runs__pk=run_id)
-    submission_id, was, reason_was = locked.values_list("pk", "status", "reason").get()
-    runs = list(Run.objects.filter(submission=submission_id).only("state", "reason", "fills_board"))
+    submission_id, was, reason_was, is_smoke = locked.values_list("pk", "status", "reason", "is_smoke").get()
+    runs = list(Run.objects.filter(submission=submission_id).only("state", "reason", "fills_board", "is_smoke"))
     if any(run.fills_board and run.pk == run_id for run in runs):
         if is_ended:
             _settled(Submission.objects.get(pk=submission_id), now)
         return
     status, reason = submission_status([run for run in runs if not run.fills_board])
+    if status == State.FINISHED and not is_smoke and all(run.is_smoke for run in runs):
+        status = State.CANCELLED  # asked for while its smoke run ended: it goes no further, and has no score
     if (status, reason) == (was, reason_was):
         return
     changes: dict[str, Any] = {"status": status, "reason": reason, "finished_at": now if status in FINAL else None}
@@ -149,8 +154,11 @@ def _is_charged(submission: Submission) -> bool:
     """Our faults and the organizer's cost nothing, nor does what was cancelled before any container ran, nor what no team sent in."""
     if submission.rerun_of_id is not None or submission.migrated_from_id is not None or submission.is_verification:
         return False
+    counted = submission.runs.filter(
+        fills_board=False, is_smoke=False
+    )  # a smoke run is free, and so is what it stopped
     if submission.status == State.FAILED:
-        return REASONS[Reason(submission.reason)].charged
+        return REASONS[Reason(submission.reason)].charged and counted.exists()
     if submission.status == State.CANCELLED:
-        return submission.runs.filter(started_at__isnull=False, fills_board=False).exists()
-    return True
+        return counted.filter(started_at__isnull=False).exists()
+    return not submission.is_smoke

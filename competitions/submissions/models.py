@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from competitions.catalog.models import Phase, Task
+from competitions.environments.models import EnvironmentFile
 from competitions.resources.models import StoredFile
 from competitions.submissions.states import FINAL, ORGANIZERS_OWN, Kind, Reason, State
 from competitions.teams.models import Team
@@ -42,6 +43,19 @@ class Submission(models.Model):
     disqualified_reason = models.CharField(max_length=500, blank=True)
     idempotency_key = models.CharField(max_length=100, blank=True)
     program = models.CharField(max_length=10, choices=Program, default=Program.NONE, blank=True, editable=False)
+    weights = models.ForeignKey(
+        EnvironmentFile, on_delete=models.PROTECT, null=True, blank=True, related_name="weights_of", editable=False
+    )
+    image = models.ForeignKey(
+        EnvironmentFile, on_delete=models.PROTECT, null=True, blank=True, related_name="image_of", editable=False
+    )
+    image_reference = models.CharField(
+        max_length=500, blank=True, editable=False, help_text="An image by digest in a registry."
+    )
+    requirements = models.ForeignKey(
+        StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+", editable=False,
+        help_text="The requirements.txt that its environment is built from.",
+    )  # fmt: skip
     migrated_from = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="migrated_to", editable=False,
         help_text="The submission of the phase before that this one carries on.",
@@ -59,6 +73,9 @@ class Submission(models.Model):
     is_check = models.BooleanField(
         default=False, editable=False,
         help_text="A winner's code on input that no team has seen: the organizers alone see its logs and files.",
+    )  # fmt: skip
+    is_smoke = models.BooleanField(
+        default=False, editable=False, help_text="Run on the phase's public mini split alone: costs no quota, stands on no board.",
     )  # fmt: skip
     seed = models.PositiveSmallIntegerField(
         default=0, editable=False, help_text="What its program reads as PODIUM_SEED; repeated verifications count up."
@@ -112,7 +129,7 @@ class Submission(models.Model):
     def may_rank(self) -> bool:
         """May stand on a board as a row; on a board that grows, a dataset is a column."""
         is_column = self.kind == Kind.DATASET and self.phase.grows
-        off_boards = self.is_task_rerun or self.is_late or self.is_verification or is_column
+        off_boards = self.is_task_rerun or self.is_late or self.is_verification or self.is_smoke or is_column
         return self.disqualified_at is None and not off_boards
 
 

@@ -27,13 +27,14 @@ def submitter_notify(
     if ending is None or now is None or submission.finished_at != now or not is_the_teams:
         return
     phase = submission.phase
+    what = "smoke run of submission" if submission.is_smoke else "submission"
     notify(
         people=members_of(submission.team).filter(pk=submission.submitted_by_id),
         kind=Kind.RUN,
         competition=phase.competition,
         event=f"submission-{submission.pk}-{submission.status}",
-        subject=f"Submission #{submission.pk} {ending}",
-        text=f"Your submission #{submission.pk} ({submission.file_name}) to “{phase.name}” of “{phase.competition}” {ending}.",
+        subject=f"{what[0].upper()}{what[1:]} #{submission.pk} {ending}",
+        text=f"Your {what} #{submission.pk} ({submission.file_name}) to “{phase.name}” of “{phase.competition}” {ending}.",
         path=f"/submissions/{submission.pk}/",
     )
 

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from competitions.catalog.models import Phase
-from competitions.resources.archives import ArchiveLimits, check_zip, look_at_zip, text_fault
+from competitions.resources.archives import check_zip, look_at_zip, text_fault
 from competitions.resources.plain_yaml import MAX_BYTES, NotPlainYaml, read_plain_yaml
+from competitions.submissions.code_check import CODE_LIMITS, METADATA_NAMES, require_command
 from competitions.submissions.layouts import check_folders
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
 from core.background.bounded import Call
 from core.refusals import InvalidFile
-
-CODE_LIMITS = ArchiveLimits()
-# In one of these a code submission says how it is run, unless the task's ingestion program does.
-METADATA_NAMES = ("metadata.yaml", "metadata")
+from workers.protocol.locks import FILE_NAME as LOCK
+from workers.protocol.locks import MAX_BYTES as MAX_LOCK_BYTES
+from workers.protocol.locks import LockInvalid, read_lock
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Contract:
     prediction_format: dict[str, Any] | None
     grows: bool
     text_patterns: tuple[str, ...]
+    takes_requirements: bool
 
     @property
     def is_prediction_file(self) -> bool:
@@ -54,15 +55,18 @@ class Recognised:
 
     kind: Kind
     program: Program
+    requirements: str = ""  # the lock file's text, where the phase has it installed
 
 
 def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
     """What the phase asks of a file of this kind and name."""
-    programs = list(phase.tasks.values_list("ingestion_program", flat=True))
+    programs: list[int | None] = list(phase.tasks.values_list("ingestion_program", flat=True))
+    if kind == Kind.CODE and phase.smoke_task is not None:
+        programs.append(phase.smoke_task.ingestion_program_id)
     return Contract(
         kind=kind, file_name=file_name, as_on_codabench=phase.as_on_codabench, accepts=tuple(phase.accepted_kinds),
         has_ingestion=any(programs), needs_command=not all(programs), prediction_format=phase.prediction_format, grows=phase.grows,
-        text_patterns=phase.text_patterns,
+        text_patterns=phase.text_patterns, takes_requirements=phase.own_requirements,
     )  # fmt: skip
 
 
@@ -89,6 +93,7 @@ def inspect(contract: Contract, path: Path) -> Recognised:
         names = _read_zip(contract, path)
         _check_names(contract, names)
         _check_text(contract, path, names)
+        return Recognised(contract.kind, Program.NONE, _requirements(contract, path, names))
     return Recognised(contract.kind, Program.NONE)
 
 
@@ -134,7 +139,23 @@ def _recognised(contract: Contract, path: Path) -> Recognised:
             f"The file {contract.file_name!r} is a {kind} submission, which this phase does not accept. It accepts {accepted}.",
         )
     _check_text(replace(contract, kind=kind), path, names)
-    return Recognised(kind, program)
+    return Recognised(kind, program, _requirements(replace(contract, kind=kind), path, names))
+
+
+def _requirements(contract: Contract, path: Path, names: list[str]) -> str:
+    """The lock file at the top of a code submission, read by the rules of the workers that build from it.
+
+    Raises `InvalidFile` naming the line.
+    """
+    if contract.kind != Kind.CODE or not contract.takes_requirements or LOCK not in names:
+        return ""
+    with zipfile.ZipFile(path) as archive, archive.open(LOCK) as member:
+        content = member.read(MAX_LOCK_BYTES + 1)
+    try:
+        read_lock(content)
+    except LockInvalid as error:
+        raise InvalidFile("requirements_invalid", str(error)) from error
+    return content.decode("utf-8-sig")
 
 
 def _program(path: Path, names: list[str]) -> Program:
@@ -157,12 +178,8 @@ def _check_names(contract: Contract, names: list[str]) -> None:
         return
     if contract.kind == Kind.DATASET and contract.grows:
         check_folders(names, contract.file_name)
-    if contract.kind == Kind.CODE and contract.needs_command and not set(METADATA_NAMES) & set(names):
-        raise InvalidFile(
-            "no_metadata",
-            f"The submission {contract.file_name!r} has no metadata.yaml at its top level, so it says no command to run. "
-            "Add one with a line such as `command: python $program/predict.py`; do not pack the files into a folder.",
-        )
+    if contract.kind == Kind.CODE and contract.needs_command:
+        require_command(names, contract.file_name)
 
 
 def _check_text(contract: Contract, path: Path, names: list[str]) -> None:

@@ -10,8 +10,8 @@ from django.db.models import Count, Q, QuerySet, Sum
 from competitions.catalog.models import Phase, Week
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import TeamStorageUsed, TooManyScoringErrors
-from competitions.submissions.states import Reason
+from competitions.submissions.refusals import TeamStorageUsed, TooManyScoringErrors, TooManySmokeRuns
+from competitions.submissions.states import NOT_RUN, Reason
 from competitions.teams.models import Team
 
 WEEK: Final = timedelta(days=7)
@@ -87,6 +87,17 @@ def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
     )
     if failed.count() >= settings.SCORING_ERRORS_PER_DAY:
         raise TooManyScoringErrors(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))
+
+
+def require_smoke_runs_left(*, team: Team, now: datetime) -> None:
+    """Raise `TooManySmokeRuns` when enough of the team's submissions of today came no further than their smoke run.
+
+    They cost no quota, so that a fault shows before it is paid for; without a limit, a team could compute for nothing.
+    """
+    midnight = day_began_at(now)
+    free = Submission.objects.filter(team=team, is_charged=False, created_at__gte=midnight, runs__is_smoke=True)
+    if free.exclude(reason__in=NOT_RUN).count() >= settings.SMOKE_RUNS_PER_DAY:
+        raise TooManySmokeRuns(limit=settings.SMOKE_RUNS_PER_DAY, resets_at=midnight + timedelta(days=1))
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,20 @@ class KindNotAccepted(Refusal):
         )
 
 
+class EnvironmentWithoutCode(Refusal):
+    code, http_status = "environment_without_code", 422
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"Weights and images are for code, and this is a {kind} submission. Submit it without them.")
+
+
+class UploadedForEnvironment(Refusal):
+    code, http_status = "uploaded_for_environment", 422
+
+    def __init__(self) -> None:
+        super().__init__("This file was uploaded as weights or as an image. Upload your submission by itself.")
+
+
 class QuotaUsed(Refusal):
     code, http_status = "quota_used", 429
 
@@ -88,6 +102,40 @@ class TooManyScoringErrors(Refusal):
             f"The scoring program failed on {limit} of your team's submissions today, and no more are taken until "
             f"{resets_at:%Y-%m-%d %H:%M} UTC. Compare your files with the form that the competition asks for. If they are right, write to "
             "the organizers, who can mend the scoring program and run your submissions again.",
+            limit=limit,
+            resets_at=resets_at.isoformat(),
+        )
+
+
+class NoSmokeRun(Refusal):
+    code, http_status = "no_smoke_run", 422
+
+    def __init__(self, phase: Phase) -> None:
+        why = (
+            "is for code alone"
+            if phase.has_smoke_run
+            else f"is not what “{phase.name}” offers: it names no public mini split"
+        )
+        super().__init__(f"A smoke run {why}. Submit without it.")
+
+
+class SmokeTaskHidden(Conflict):
+    code = "smoke_task_hidden"
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(
+            f"The smoke run of “{phase.name}” is set up on data that are not public, so no code is taken. Nothing was charged and the "
+            "file is kept; the organizers can see it in their checklist. Submit again once they have mended it."
+        )
+
+
+class TooManySmokeRuns(Refusal):
+    code, http_status = "too_many_smoke_runs", 429
+
+    def __init__(self, *, limit: int, resets_at: datetime) -> None:
+        super().__init__(
+            f"{limit} of your team's submissions of today came no further than their smoke run, and no more code is taken until "
+            f"{resets_at:%Y-%m-%d %H:%M} UTC. Run yours on your own machine first: `podium run` says what the site would say.",
             limit=limit,
             resets_at=resets_at.isoformat(),
         )

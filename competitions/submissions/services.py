@@ -1,6 +1,7 @@
 """Accepting, cancelling, re-running and disqualifying submissions."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -13,6 +14,7 @@ from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.questions import Answers
 from competitions.compute.images import is_image
+from competitions.environments.choice import NO_WISH, Environment, Wish, environment_choose
 from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
@@ -23,7 +25,12 @@ from competitions.submissions.datasets import require_place, tasks_for
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.notices import submission_standing_notify, team_standing_notify
 from competitions.submissions.preflight import contract_of, look
-from competitions.submissions.quota import allowances, require_scoring_errors_left, require_team_storage
+from competitions.submissions.quota import (
+    allowances,
+    require_scoring_errors_left,
+    require_smoke_runs_left,
+    require_team_storage,
+)
 from competitions.submissions.signals import standing_changed, submission_accepted
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
@@ -42,13 +49,17 @@ def submission_create(
     idempotency_key: str = "",
     fact_sheet: object = None,
     tasks: Collection[Task] = (),
+    is_smoke: bool = False,
+    wish: Wish = NO_WISH,
 ) -> Submission:
     """Accept one upload for a phase, as the user's team. `fact_sheet` maps the keys of the phase's questions to answers.
 
-    With `tasks` it runs on those of the phase's alone, and stands on no board.
+    With `tasks` it runs on those of the phase's alone, and stands on no board. With `is_smoke` it runs on the phase's public mini
+    split alone: it costs no quota, and nothing is asked of it. `wish` names the weights and the image that code runs with.
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
-    `FactSheetInvalid`, `InvalidFile`, `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
+    `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SmokeTaskHidden`, `TooManySmokeRuns`,
+    `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
     `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload is still there.
     The same idempotency key gives the same submission again.
     """
@@ -59,6 +70,8 @@ def submission_create(
         return made
     if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
         raise UploadExpired
+    if upload.is_environment:
+        raise refusals.UploadedForEnvironment
     stored = upload_finish(upload).file
     if stored is None:
         raise UploadIncomplete(upload)
@@ -66,60 +79,94 @@ def submission_create(
     _require_open(phase, upload, received_at, now)
     if not phase.as_on_codabench:
         _require_kind(phase, kind)
-    answers = read_fact_sheet(questions_of(phase), fact_sheet if fact_sheet is not None else {})
+    questions = [] if is_smoke else questions_of(phase)
+    asked = _Asked(
+        team=team, user=user, phase=phase, upload=upload, kind=kind, received_at=received_at, now=now, description=description,
+        idempotency_key=idempotency_key, tasks=tasks, is_smoke=is_smoke, wish=wish,
+        answers=read_fact_sheet(questions, fact_sheet if questions and fact_sheet is not None else {}),
+    )  # fmt: skip
     _require_image(phase, now)
-    _require_quota(team, phase, received_at)  # before the file is read: the cheap answer first
+    _require_runs_left(asked)  # before the file is read: the cheap answer first
     require_checks_left(team=team, now=now)
     require_scoring_errors_left(team=team, now=now)
     with local_copy(stored) as path:
         look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)
-    return _accept(team, user, phase, upload, kind, received_at, now, description, idempotency_key, answers, tasks)
+    return _accept(asked)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A submission that somebody wants to make; `tasks`: those of the phase's that it is to run on, or none for all."""
+
+    team: Team
+    user: User
+    phase: Phase
+    upload: Upload
+    kind: Kind
+    received_at: datetime
+    now: datetime
+    description: str
+    idempotency_key: str
+    answers: Answers
+    tasks: Collection[Task]
+    is_smoke: bool
+    wish: Wish
 
 
 @transaction.atomic
-def _accept(
-    team: Team,
-    user: User,
-    phase: Phase,
-    upload: Upload,
-    kind: Kind,
-    received_at: datetime,
-    now: datetime,
-    description: str,
-    idempotency_key: str,
-    answers: Answers,
-    some: Collection[Task],
-) -> Submission:
+def _accept(asked: _Asked) -> Submission:
     """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
+    team, phase, upload = asked.team, asked.phase, asked.upload
     # Without a join: PostgreSQL reads a row anew when its lock was waited for, but not what was joined to it.
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.merged_into is not None:
         raise refusals.TeamMerged(locked.merged_into)
     _require_in_contest(locked)
-    if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
+    if (made := _made_before(team, phase, upload, asked.idempotency_key)) is not None:
         return made
-    _require_quota(team, phase, received_at)
+    _require_runs_left(asked)
     assert upload.file is not None, "looked at before"
     require_team_storage(team=team, file=upload.file)
-    if kind == Kind.DATASET:
+    if asked.kind == Kind.DATASET:
         require_place(team=team, phase=phase)
-    every = tasks_for(phase, kind)
-    tasks = [task for task in every if not some or task in some]
+    environment = _environment(locked, asked)
+    every = tasks_for(phase, asked.kind)
+    tasks = [task for task in every if not asked.tasks or task in asked.tasks]
     if not tasks:
         raise refusals.NothingToRun(phase)
+    submission = _made(asked, environment, is_task_rerun=len(tasks) < len(every))
+    _require_no_reveal_meanwhile(submission, asked.now)
+    submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=asked.now)
+    return submission
+
+
+def _made(asked: _Asked, environment: Environment, *, is_task_rerun: bool) -> Submission:
+    """The submission's row, with what was answered about it."""
+    phase, upload, now = asked.phase, asked.upload, asked.now
     submission = Submission(
-        phase=phase, team=team, submitted_by=user, kind=kind, file=upload.file, file_name=upload.file_name,
-        description=printable(description)[:500], received_at=received_at, created_at=now, idempotency_key=idempotency_key,
-        fact_sheet=answers, status=State.CHECKING, is_task_rerun=len(tasks) < len(every),
-        is_late=phase.takes_late(received_at) or _is_revealed(phase, now),
+        phase=phase, team=asked.team, submitted_by=asked.user, kind=asked.kind, file=upload.file, file_name=upload.file_name,
+        description=printable(asked.description)[:500], received_at=asked.received_at, created_at=now,
+        idempotency_key=asked.idempotency_key, fact_sheet=asked.answers, status=State.CHECKING, is_task_rerun=is_task_rerun,
+        is_smoke=asked.is_smoke, is_charged=not asked.is_smoke,
+        is_late=phase.takes_late(asked.received_at) or _is_revealed(phase, now), weights=environment.weights, image=environment.image,
+        image_reference=environment.image_reference,
     )  # fmt: skip
     submission.full_clean()  # names the broken rule; save() alone would raise a bare IntegrityError
     submission.save(force_insert=True)
-    _require_no_reveal_meanwhile(submission, now)
-    if answers:
-        FactSheetRevision.objects.create(submission=submission, answers=answers, changed_by=user, changed_at=now)
-    submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=now)
+    if asked.answers:
+        FactSheetRevision.objects.create(
+            submission=submission, answers=asked.answers, changed_by=asked.user, changed_at=now
+        )
     return submission
+
+
+def _environment(team: Team, asked: _Asked) -> Environment:
+    """What the code runs with; predictions and datasets run with nothing of the team's."""
+    if asked.wish == NO_WISH:
+        return Environment()
+    if asked.kind != Kind.CODE and not asked.phase.as_on_codabench:
+        raise refusals.EnvironmentWithoutCode(asked.kind)
+    return environment_choose(team=team, phase=asked.phase, wish=asked.wish, now=asked.now)
 
 
 def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:
@@ -176,6 +223,19 @@ def _require_image(phase: Phase, now: datetime) -> None:
     queue, image = phase.competition.queue, phase.image_name
     if is_image(image) and not queue.pulls(image) and queue.lacks_image(image, now):
         raise refusals.ImageMissing(phase)
+
+
+def _require_runs_left(asked: _Asked) -> None:
+    """Raise the refusal of a submission for which the team has no more runs; a smoke run by itself costs no quota."""
+    phase = asked.phase
+    if asked.is_smoke and (asked.kind != Kind.CODE or not phase.has_smoke_run):
+        raise refusals.NoSmokeRun(phase)
+    if asked.kind == Kind.CODE and phase.smoke_task is not None:
+        if phase.smoke_task.hidden_part(phase.competition):
+            raise refusals.SmokeTaskHidden(phase)
+        require_smoke_runs_left(team=asked.team, now=asked.now)
+    if not asked.is_smoke:
+        _require_quota(asked.team, phase, asked.received_at)
 
 
 def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:

@@ -41,6 +41,7 @@ class Reason(TextChoices):
     TIME_LIMIT = "time_limit", "over the time limit"
     MEMORY_LIMIT = "memory_limit", "out of memory"
     DISK_LIMIT = "disk_limit", "too much output"
+    ENVIRONMENT_ERROR = "environment_error", "the environment cannot be made"
     OUTPUT_INVALID = "output_invalid", "the output is not valid"
     FILE_INVALID = "file_invalid", "the file cannot be used"
     SCORING_ERROR = "scoring_error", "the scoring program failed"
@@ -89,6 +90,12 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         Blame.PARTICIPANT,
         True,
         "The message says what was wrong with the output. Where the Data page names a command that checks files, run it first.",
+    ),
+    Reason.ENVIRONMENT_ERROR: ReasonInfo(
+        Blame.PARTICIPANT,
+        True,
+        "Your program was not started, and no time of its budget was used. The message says what of its image, weights or requirements "
+        "could not be used: mend that and submit again.",
     ),
     Reason.FILE_INVALID: ReasonInfo(
         Blame.PARTICIPANT,

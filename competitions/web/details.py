@@ -23,7 +23,9 @@ DETAILS_POLICY: Final = (
 
 def _newest() -> QuerySet[RunOutput]:
     """Of the phase's own tasks: on a dataset that a team submitted, the page may quote that team's labels."""
-    return RunOutput.objects.filter(name=DETAILED_RESULTS, attempt=F("run__attempt"), run__fills_board=False)
+    return RunOutput.objects.filter(
+        name=DETAILED_RESULTS, attempt=F("run__attempt"), run__fills_board=False, run__is_smoke=False
+    )
 
 
 def detailed_entries(board: Leaderboard, entries: Collection[Entry]) -> set[int] | None:

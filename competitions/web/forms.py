@@ -6,6 +6,7 @@ from typing import Any, Final
 from django import forms
 
 from competitions.catalog.models import TAG_LENGTH
+from competitions.environments.models import EnvironmentFile
 from competitions.submissions.states import Kind
 from core.refusals import Refusal
 
@@ -83,7 +84,19 @@ class SubmissionForm(forms.Form):
     upload = forms.UUIDField(required=False)
     file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
     description = forms.CharField(required=False)
+    smoke = forms.BooleanField(required=False)
+    weights = forms.CharField(required=False, max_length=120)
+    image = forms.CharField(required=False, max_length=500)
     idempotency_key = forms.CharField(required=False, max_length=100)
+
+
+class EnvironmentFileForm(forms.Form):
+    """Weights or an image: a finished upload, or the file itself from a page without script."""
+
+    kind = forms.ChoiceField(choices=EnvironmentFile.Kind.choices)
+    name = forms.CharField(max_length=60)
+    upload = forms.UUIDField(required=False)
+    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
 
 
 class CodeForm(forms.Form):

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, expected_start
+from competitions.runs.smoke import time_limit_s
 from competitions.submissions.advice import advice_of
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, REASONS, Kind, Reason, State
@@ -98,11 +99,12 @@ def _held(run: Run, submission: Submission, now: datetime) -> Progress:
     if run.cancel_requested_at:
         return Progress(sentence="Being cancelled")
     if run.state == State.INGESTING and run.started_at:
-        limit_s = submission.phase.time_limit_s
+        limit_s = time_limit_s(run, submission.phase)
         elapsed = max((now - run.started_at).total_seconds(), 0.0)
         cpu_share, memory_share = _shares(run, submission)
         return Progress(
-            sentence="Your program runs", elapsed_s=min(elapsed, float(limit_s)), limit_s=limit_s,
+            sentence=f"Your program runs{' on the public mini split' if run.is_smoke else ''}",
+            elapsed_s=min(elapsed, float(limit_s)), limit_s=limit_s,
             projected_s=_projected(run, elapsed), cpu_share=cpu_share, memory_share=memory_share,
         )  # fmt: skip
     if run.state == State.SCORING:
@@ -136,13 +138,13 @@ def _ended(run: Run, submission: Submission) -> Progress:
         return Progress(
             sentence=sentence,
             elapsed_s=elapsed,
-            limit_s=_budget_s(submission),
+            limit_s=_budget_s(run, submission),
             blame=info.blame.label,
             advice=advice_of(Reason(run.reason), submission.phase),
         )
-    return Progress(sentence="", elapsed_s=elapsed, limit_s=_budget_s(submission))  # the status word says it all
+    return Progress(sentence="", elapsed_s=elapsed, limit_s=_budget_s(run, submission))  # the status word says it all
 
 
-def _budget_s(submission: Submission) -> int | None:
+def _budget_s(run: Run, submission: Submission) -> int | None:
     """The seconds that a team's program may take; files that are only scored have no budget."""
-    return submission.phase.time_limit_s if submission.kind == Kind.CODE else None
+    return time_limit_s(run, submission.phase) if submission.kind == Kind.CODE else None

@@ -53,6 +53,7 @@ class SubmissionRow:
     is_final: bool
     is_late: bool
     is_verification: bool
+    is_smoke: bool
     is_disqualified: bool
     disqualified_reason: str
     progress: Progress
@@ -84,6 +85,7 @@ def _row(
         pk=submission.pk, file_name=submission.file_name, description=submission.description,
         phase=submission.phase.name, received_at=submission.received_at, status=submission.status,
         is_final=submission.is_final, is_late=submission.is_late, is_verification=submission.is_verification,
+        is_smoke=submission.is_smoke,
         is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
         progress=Progress(sentence="") if is_said else progress_of(submission, positions, now=now),
         scores=tuple(

@@ -8,6 +8,7 @@ from competitions.web.views import (
     branding,
     competitions,
     entries,
+    environments,
     leaderboard,
     links,
     me,
@@ -17,6 +18,7 @@ from competitions.web.views import (
     submission,
     submissions,
     teams,
+    webhooks,
     winners,
 )
 
@@ -95,6 +97,12 @@ urlpatterns = [
     path("merges/<uuid:key>/accept/", teams.merge_answer, {"answer": "accept"}, name="merge-accept"),
     path("merges/<uuid:key>/decline/", teams.merge_answer, {"answer": "decline"}, name="merge-decline"),
     path("merges/<uuid:key>/withdraw/", teams.merge_answer, {"answer": "withdraw"}, name="merge-withdraw"),
+    path("competitions/<slug:slug>/team/webhooks/", webhooks.team_webhooks, name="team-webhooks"),
+    path("webhooks/<uuid:key>/", webhooks.webhook, name="webhook"),
+    path("webhooks/<uuid:key>/<slug:action>/", webhooks.webhook_act, name="webhook-act"),
+    path("competitions/<slug:slug>/team/environment/", environments.environment, name="environment"),
+    path("competitions/<slug:slug>/team/environment/add/", environments.environment_add, name="environment-add"),
+    path("environment-files/<uuid:key>/remove/", environments.environment_remove, name="environment-remove"),
     path("competitions/<slug:slug>/team/leave/", teams.leave, name="team-leave"),
     path("invitations/<uuid:key>/accept/", teams.answer, {"answer": "accept"}, name="invitation-accept"),
     path("invitations/<uuid:key>/decline/", teams.answer, {"answer": "decline"}, name="invitation-decline"),

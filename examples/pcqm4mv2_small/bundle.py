@@ -29,6 +29,8 @@ SCORING_PROGRAM = Path(scoring.__file__).resolve().parent / "programs" / "lsc-pc
 DATASET = "lsc-pcqm4mv2"
 SLUG = "pcqm4mv2-small"
 TEST_SPLITS = ("test-dev", "test-challenge")
+MINI_ROWS = 40  # of the validation split, whose gaps everybody has: what code runs on first
+MINI = "mini"  # in names of folders
 TIME_LIMIT_S = 15  # the ridge takes 3 s of one core; the overrun, which takes all of it, keeps nobody waiting for long
 MIB = 1024**2
 DEFAULT_IMAGE = "podium/runtime:1"
@@ -80,7 +82,8 @@ def build_bundle(dest: Path, *, now: datetime, sizes: Sizes = SMALL, seed: int =
     _write_pages(dest, sizes)
     _write_public_data(dest / "public_data", splits)
     for name in TEST_SPLITS:
-        _write_task_data(dest, splits[name])
+        _write_task_data(dest, splits[name], folder=name)
+    _write_task_data(dest, _mini(splits["valid"]), folder=MINI)
     text = yaml.safe_dump(competition(now, sizes), sort_keys=False, allow_unicode=True, width=120)
     (dest / "competition.yaml").write_text(text)
     return dest
@@ -105,7 +108,7 @@ def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
         "pages": [
             {"title": title, "file": f"pages/{title.lower()}.md"} for title in ("Overview", "Evaluation", "Data")
         ],
-        "tasks": [_task(index, name) for index, name in enumerate(TEST_SPLITS)],
+        "tasks": [*(_task(index, name) for index, name in enumerate(TEST_SPLITS)), _mini_task()],
         "phases": [_phase(index, phase, now, sizes) for index, phase in enumerate(PHASES)],
         "leaderboards": [
             {
@@ -140,6 +143,19 @@ def _task(index: int, split: str) -> dict[str, Any]:
     }
 
 
+def _mini_task() -> dict[str, Any]:
+    """What code runs on before it sees a test split."""
+    about = f"Molecules of the validation split, {MINI_ROWS} of them: public, with their gaps."
+    named = {"name": "HOMO-LUMO gap, mini split", "description": about, "podium": {"public_split": True}}
+    return _task(len(TEST_SPLITS), MINI) | named
+
+
+def _mini(valid: Split) -> Split:
+    """The mini split under the name of test-dev, so that code writes the file that it will write there."""
+    rows = min(MINI_ROWS, len(valid.smiles))
+    return Split(TEST_SPLITS[0], valid.smiles[:rows], valid.gaps[:rows])
+
+
 def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, Any]:
     return {
         "index": index,
@@ -158,6 +174,8 @@ def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, 
             "visibility": phase.visibility,
             "accepts": ["prediction", "code"],
             "preset": None,
+            "smoke_task": len(TEST_SPLITS),
+            "smoke_scale": max(1.0, sizes.by_split()[phase.split] / min(MINI_ROWS, sizes.valid)),
             "budget": {"gpus": 0, "cpus": 1, "memory_bytes": 1024 * MIB, "output_bytes": 64 * MIB},
             "prediction_format": {"dataset": DATASET, "split": phase.split, "rows": sizes.by_split()[phase.split]},
         },
@@ -180,6 +198,7 @@ def _write_pages(dest: Path, sizes: Sizes) -> None:
     values: Mapping[str, object] = {
         **{name.replace("-", "_"): f"{size:,}" for name, size in sizes.by_split().items()},
         "time_limit_s": TIME_LIMIT_S,
+        "mini": MINI_ROWS,
         "noise_ev": NOISE_EV,
         "noise_floor_ev": f"{NOISE_EV * np.sqrt(2 / np.pi):.2f}",  # mean absolute value of the noise
     }
@@ -199,9 +218,9 @@ def _write_public_data(folder: Path, splits: Mapping[str, Split]) -> None:
         write_smiles(splits[name], folder / f"{name}.smiles.csv")
 
 
-def _write_task_data(dest: Path, split: Split) -> None:
+def _write_task_data(dest: Path, split: Split, *, folder: str) -> None:
     """Write what a code submission may read, and apart from it what the scorer alone may."""
-    inputs = dest / f"input_data_{split.name}"
+    inputs = dest / f"input_data_{folder}"
     inputs.mkdir()
     write_smiles(split, inputs / "smiles.csv")
     about = {
@@ -211,7 +230,7 @@ def _write_task_data(dest: Path, split: Split) -> None:
         "predictions": official_filename(DATASET, split.name),
     }
     (inputs / "split.json").write_text(json.dumps(about, indent=2) + "\n")
-    reference.write(dest / f"reference_data_{split.name}", DATASET, {split.name: {"y_true": split.gaps}})
+    reference.write(dest / f"reference_data_{folder}", DATASET, {split.name: {"y_true": split.gaps}})
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ With nothing set the site runs **embedded**: SQLite, files, the broker and a gen
 allowed hosts must be given, and a missing one stops the start. `NAME_FILE` wins over `NAME`, for secrets by file.
 """
 
+import ipaddress
 import os
 import secrets
 from pathlib import Path
@@ -69,7 +70,9 @@ INSTALLED_APPS = [
     "competitions.catalog",
     "competitions.notifications",
     "competitions.teams",
+    "competitions.webhooks",
     "competitions.factsheets",
+    "competitions.environments",
     "competitions.submissions",
     "competitions.runs",
     "competitions.leaderboards",
@@ -186,9 +189,15 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 UPLOAD_MAX_BYTES = env.int("PODIUM_UPLOAD_MAX_BYTES", default=10 * 1024**3)
 UPLOADS_PER_HOUR = env.int("PODIUM_UPLOADS_PER_HOUR", default=300)  # of one person
-UPLOAD_ROOM_BYTES = env.int("PODIUM_UPLOAD_ROOM_BYTES", default=50 * 1024**3)  # of one person's uploads of a day
+UPLOAD_ROOM_BYTES = env.int("PODIUM_UPLOAD_ROOM_BYTES", default=100 * 1024**3)  # of one person's uploads of a day
 TEAM_STORAGE_BYTES = env.int("PODIUM_TEAM_STORAGE_BYTES", default=100 * 1024**3)  # of one team's submitted files
 ORGANIZER_STORAGE_BYTES = env.int("PODIUM_ORGANIZER_STORAGE_BYTES", default=200 * 1024**3)
+# Weights and container images of teams: one file, one team's files together, and how long they stay without use.
+ENVIRONMENT_FILE_MAX_BYTES = env.int("PODIUM_ENVIRONMENT_FILE_MAX_BYTES", default=50 * 1024**3)
+TEAM_ENVIRONMENT_BYTES = env.int("PODIUM_TEAM_ENVIRONMENT_BYTES", default=100 * 1024**3)
+ENVIRONMENT_FILES_KEPT_DAYS = env.int("PODIUM_ENVIRONMENT_FILES_KEPT_DAYS", default=180)
+IMAGE_CHECK_WALL_S = env.int("PODIUM_IMAGE_CHECK_WALL_S", default=3600)
+IMAGE_PLATFORM = env.str("PODIUM_IMAGE_PLATFORM", default="linux/amd64")
 UPLOAD_EXPIRES_S = env.int("PODIUM_UPLOAD_EXPIRES_S", default=24 * 3600)
 
 # --- people ---------------------------------------------------------------------------------------------------------
@@ -246,7 +255,19 @@ BROKER_URL = env.str("PODIUM_BROKER_URL", default=f"filesystem://{DATA_DIR / 'br
 if not BROKER_URL:
     raise ImproperlyConfigured("Set PODIUM_BROKER_URL, for example redis://redis:6379/0.")
 
+
 # --- background work ------------------------------------------------------------------------------------------------
+def open_networks(names: list[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Networks in CIDR notation, to which webhooks may go although they are private."""
+    try:
+        return [ipaddress.ip_network(name.strip()) for name in names]
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"PODIUM_WEBHOOK_NETWORKS: {error}. Name networks such as 10.20.0.0/16, separated by commas."
+        ) from error
+
+
+WEBHOOK_NETWORKS = open_networks(env.list("PODIUM_WEBHOOK_NETWORKS", default=[]))
 BACKGROUND_LEASE_S = env.float(
     "PODIUM_BACKGROUND_LEASE_S", default=20
 )  # a process that is silent for longer is taken for dead
@@ -262,6 +283,7 @@ CHECKS_PER_TEAM = env.int(
 )  # at once; the others wait while other teams have their turn
 REFUSED_FILES_PER_DAY = env.int("PODIUM_REFUSED_FILES_PER_DAY", default=20)  # of one team
 SCORING_ERRORS_PER_DAY = env.int("PODIUM_SCORING_ERRORS_PER_DAY", default=20)  # of one team: they cost no quota
+SMOKE_RUNS_PER_DAY = env.int("PODIUM_SMOKE_RUNS_PER_DAY", default=20)  # of one team, that nothing was charged for
 
 # --- runs -----------------------------------------------------------------------------------------------------------
 LEASE_S = env.int("PODIUM_LEASE_S", default=90)

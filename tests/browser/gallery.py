@@ -19,7 +19,7 @@ from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import services
-from tests.browser.seeding import WINNER
+from tests.browser.seeding import WEBHOOK, WINNER
 from tests.browser.site import BrowserSite, create_database
 from tests.browser.visitor import Visitor
 
@@ -52,6 +52,7 @@ PAGES: dict[str, tuple[str, str]] = {
             "registrations": "registrations/",
             "announcements": "announcements/",
             "announcement": "announcements/new/",
+            "webhooks": "webhooks/",
             "mail": "mail/",
             "settings": "settings/",
             "pages": "pages/",
@@ -96,6 +97,8 @@ PAGES: dict[str, tuple[str, str]] = {
     "history": ("ada", f"{GAP}/leaderboard/history/?phase=test-dev"),
     "team-none": ("sam", f"{GAP}/team/"),
     "team": ("ada", f"{GAP}/team/"),
+    "webhooks": ("ada", f"{GAP}/team/webhooks/"),
+    "webhook": ("ada", f"/webhooks/{WEBHOOK}/"),
     "submissions": ("fred", f"{CLUSTER}/submissions/"),
     "submissions-scores": ("ada", f"{GAP}/submissions/"),
     "submissions-sealed": ("ada", f"{GAP}/submissions/?phase=test-challenge"),

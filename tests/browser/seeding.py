@@ -349,6 +349,31 @@ def merges(place: Place) -> None:
     merge_propose(team=ben, by=ben.captain, other_name="Dan", now=place.now)
 
 
+WEBHOOK = UUID("11111111-2222-4333-8444-666666666666")
+
+
+def webhooks(place: Place) -> None:
+    """Ada's team has one that was turned off after its failures, and one that is on; the organizers have none."""
+    from competitions.teams.models import Team
+    from competitions.webhooks.models import Webhook, WebhookMessage
+
+    team = Team.objects.get(competition=place.competition, memberships__user__username="ada")
+    common = {"competition": place.competition, "team": team, "created_at": place.now}
+    Webhook.objects.create(url="https://chat.example.org/hooks/podium", kinds=["run", "announcement"], **common)
+    long_url = f"https://ci.example.org/{'a-path-of-some-length/' * 8}?token=9f86d081884c7d659a2feaa0c55ad015"
+    off = Webhook.objects.create(key=WEBHOOK, url=long_url, stopped_at=place.now, **common)
+    told = {"webhook": off, "due_at": place.now, "created_at": place.now, "settled_at": place.now}
+    for number, (state, tries, answer) in enumerate(
+        [
+            ("delivered", 1, "HTTP 204"),
+            ("delivered", 3, "HTTP 200"),
+            ("failed", 8, "ci.example.org did not answer in time."),
+        ]
+    ):
+        body = {"type": "run", "timestamp": "", "data": {"subject": f"Submission #{number + 1} is finished"}}
+        WebhookMessage.objects.create(state=state, tries=tries, answer=answer, event=f"e{number}", body=body, **told)
+
+
 WINNER = UUID("11111111-2222-4333-8444-555555555555")
 
 
@@ -453,6 +478,7 @@ def fill(folder: Path, now: datetime) -> None:
     series(gap, waiting)
     questions(waiting)
     merges(gap)
+    webhooks(gap)
     last = competition("finals", "Finals", organizer, Queue.objects.create(name="finals"), now)
     phases(last)
     finals(last)

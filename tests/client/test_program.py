@@ -17,6 +17,8 @@ from django.utils import timezone
 
 from accounts.models import Scope, User
 from competitions.catalog.models import Phase
+from competitions.notifications.models import Kind as Told
+from competitions.notifications.services import notify_person
 from competitions.resources.models import Resource
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
@@ -189,3 +191,19 @@ def test_a_table_is_checked_against_the_phases_columns_and_sample(
         path.write_text(text)
         assert main(["check", site.competition.slug, str(path)]) == status
         assert said in "".join(capsys.readouterr())
+
+
+def test_what_one_was_told_is_listed_and_marked_as_read(
+    site: Scenario, signed_in: None, newcomer: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {"subject": "News of today", "text": "Read.", "path": "/"}
+    notify_person(user=newcomer, competition=site.competition, kind=Told.ANNOUNCEMENT, **told)
+    capsys.readouterr()
+    assert main(["notifications", "--unread", "--mark-read"]) == 0
+    assert "News of today" in capsys.readouterr().out
+    assert main(["notifications", "--json"]) == 0
+    assert [(one["subject"], one["is_read"]) for one in json.loads(capsys.readouterr().out)] == [
+        ("News of today", True)
+    ]
+    assert main(["notifications", "--unread"]) == 0
+    assert "News of today" not in capsys.readouterr().out

@@ -41,6 +41,9 @@ def clients(permissions: PermissionSite) -> list[Client]:
 
 def module_of(pattern: URLPattern) -> Path:
     view: Any = getattr(pattern.callback, "view_class", None) or inspect.unwrap(pattern.callback)
+    view = (
+        view if inspect.isroutine(view) or inspect.isclass(view) else type(view)
+    )  # a feed is an object that is called
     return Path(inspect.getfile(view)).resolve()
 
 

@@ -40,6 +40,8 @@ class Config:
     ca_file: str = ""
     cache_bytes: int = 20 << 30
     reserve_bytes: int = 2 << 30
+    own_image_bytes: int = 100 << 30
+    own_image_days: int = 14
     allow_network: bool = False
     require_quota: bool = False
     runtime: str = ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from workers.agent.environments.images import DAY_S, OwnImages
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.gpus import GpuSource
 from workers.agent.site.client import SiteClient
@@ -35,10 +36,17 @@ class Worker:
     runtime: str = ""
     slots: int = 1
     patience_s: float = 600.0
+    own_image_bytes: int = 100 << 30
+    own_image_days: int = 14
     images: tuple[str, ...] | None = None  # on the host; None: not known
     slot_faults: dict[int, SlotFault] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(UPLOAD_THREADS, "upload"))
+
+    def __post_init__(self) -> None:
+        self.own_images = OwnImages(
+            self.data_dir / "images", self.engine, max_bytes=self.own_image_bytes, max_age_s=self.own_image_days * DAY_S
+        )
 
     @property
     def runs(self) -> Path:

@@ -78,6 +78,8 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
         gpus=source,
         host=host_record(facts, chosen, quota=quota, runtime=config.runtime),
         quota=quota,
+        own_image_bytes=config.own_image_bytes,
+        own_image_days=config.own_image_days,
         allow_network=config.allow_network,
         runtime=config.runtime,
         slots=config.slots or max(1, len(chosen)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
@@ -86,12 +86,21 @@ class Engine(Protocol):
     def ping(self) -> None:
         """Raise `engine_unreachable` unless the engine answers."""
 
-    def ensure_image(self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never) -> ImageFacts:
-        """Have an image on this host. Raises `image_missing`, `image_pull_failed`, `image_unknown` where the
-        registry says that it has none such, or `image_pull_stopped` where `stop` said so."""
+    def ensure_image(
+        self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never, max_bytes: int = 0
+    ) -> ImageFacts:
+        """Have an image on this host. Raises `image_missing`, `image_pull_failed`, `image_unknown` where the registry says
+        that it has none such, `image_too_large` as soon as more than `max_bytes` (0: any) is pulled, or `image_pull_stopped`
+        where `stop` said so."""
 
     def find_image(self, image: str) -> ImageFacts | None:
         """An image of this host; None when it is not there."""
+
+    def load_image(self, chunks: Iterator[bytes]) -> None:
+        """Take an image without a name from a tar as `docker save` writes it. Raises `image_not_loaded`."""
+
+    def remove_image(self, image: str) -> None:
+        """Remove an image without a name, or the name; no error when it is gone. Raises `engine_error` while a container is of it."""
 
     def image_names(self) -> tuple[str, ...]:
         """Every name under which an image is on this host: `repository:tag` and `repository@digest`."""

@@ -22,6 +22,7 @@ class ImageFacts:
     entrypoint: tuple[str, ...] = ()
     volumes: tuple[str, ...] = ()
     has_shell: bool = False
+    size_bytes: int = 0  # on this host, layers that it shares included
 
     def volumes_beside(self, mounted: Collection[str]) -> list[str]:
         """The declared volumes that are not mounted anyway.

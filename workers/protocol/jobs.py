@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
@@ -20,7 +21,9 @@ from workers.protocol.messages import (
     line,
     read_message,
 )
-from workers.protocol.stages import Mounted, StageOutput, StageShape, Target, check_order
+from workers.protocol.stages import Mounted, StageName, StageOutput, StageShape, Target, check_order
+
+IMAGE_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class FileRef(Message):
@@ -46,9 +49,39 @@ class StagedFile(Mounted):
     unpack: bool = False
 
 
+class BuiltEnvironment(Mounted):
+    """Packages that the worker installs from a lock file with hashes, before the stage starts.
+
+    `mirror` is the simple index that the wheels come from, `wall_s` the time and `max_bytes` the room for the wheels and for what they
+    install.
+    """
+
+    target: Literal["/app/environment"]
+    requirements: FileRef
+    mirror: Annotated[str, Field(pattern=r"\Ahttps?://[^\s]{1,500}\z")]
+    wall_s: Annotated[float, Field(gt=0, lt=2**31)]
+    max_bytes: Whole
+
+
+class OwnImage(Message):
+    """A container image that a team uploaded: `docker save` or an OCI layout; `image_id` is the digest of its configuration."""
+
+    archive: FileRef
+    image_id: Annotated[str, Field(pattern=r"\Asha256:[0-9a-f]{64}\z")]
+
+
 def _variant(value: Any) -> str | None:
     if isinstance(value, Mounted):
-        return f"{TAG}{'output' if isinstance(value, StageOutput) else 'file'}"
+        kind = (
+            "output"
+            if isinstance(value, StageOutput)
+            else "environment"
+            if isinstance(value, BuiltEnvironment)
+            else "file"
+        )
+        return f"{TAG}{kind}"
+    if isinstance(value, dict) and value.get("requirements") is not None:
+        return f"{TAG}environment" if value.get("file") is None and value.get("stage_output") is None else None
     if not isinstance(value, dict) or (value.get("file") is None) == (value.get("stage_output") is None):
         return None
     return f"{TAG}{'output' if value.get('file') is None else 'file'}"
@@ -57,7 +90,12 @@ def _variant(value: Any) -> str | None:
 EITHER = Discriminator(
     _variant, custom_error_type="mount", custom_error_message="must have either a file or a stage_output"
 )
-Mount = Annotated[Annotated[StagedFile, Tag(f"{TAG}file")] | Annotated[StageOutput, Tag(f"{TAG}output")], EITHER]
+Mount = Annotated[
+    Annotated[StagedFile, Tag(f"{TAG}file")]
+    | Annotated[StageOutput, Tag(f"{TAG}output")]
+    | Annotated[BuiltEnvironment, Tag(f"{TAG}environment")],
+    EITHER,
+]
 
 
 class PullPolicy(StrEnum):
@@ -72,6 +110,9 @@ class Stage(StageShape[Mount]):
     """One container of the job. Its `command` is an argv, or read from the program in `command_from`."""
 
     image: str
+    own_image: OwnImage | None = None
+    image_max_bytes: Whole = 0  # of a team's image on the host; 0: any
+    is_image_of_team: bool = False  # it, or its registry, is the team's to answer for
     pull: PullPolicy
     command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     command_from: Target = "/app/program"
@@ -81,7 +122,19 @@ class Stage(StageShape[Mount]):
     @field_validator("image")
     @classmethod
     def _is_an_image(cls, image: str) -> str:
-        return str(parse_image(image))
+        return image if IMAGE_ID.fullmatch(image) else str(parse_image(image))
+
+    @model_validator(mode="after")
+    def _check_image(self) -> Self:
+        """A team's image never runs where labels are; one without a name is the archive's, and no other on the host."""
+        is_own = self.own_image is not None or self.is_image_of_team
+        if self.name == StageName.SCORING and is_own:
+            raise ValueError("the scoring stage must not run in an image of a team")
+        if bool(IMAGE_ID.fullmatch(self.image)) != (self.own_image is not None) or (
+            self.own_image is not None and self.own_image.image_id != self.image
+        ):
+            raise ValueError("an image must be named, or be the own_image by its id")
+        return self
 
 
 class Lease(Message):

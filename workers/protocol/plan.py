@@ -21,6 +21,9 @@ class FileRole(StrEnum):
     INPUT_DATA = "input_data"
     SCORING_PROGRAM = "scoring_program"
     REFERENCE_DATA = "reference_data"
+    IMAGE = "image"  # the archive of a container image that the team brought
+    WEIGHTS = "weights"
+    REQUIREMENTS = "requirements"  # the lock file that an environment is built from
 
 
 class Needs(StrEnum):

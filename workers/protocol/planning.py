@@ -17,6 +17,8 @@ LOG_BYTES: Final = 4 * MIB
 PROGRAM: Final = "/app/program"
 SUBMITTED: Final = "/app/ingested_program"
 RESULT: Final = "/app/input/res"
+WEIGHTS: Final = "/app/weights"
+ENVIRONMENT: Final = "/app/environment"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class RunFacts:
     beside_scoring: bool
     has_input_data: bool
     has_reference_data: bool
+    has_weights: bool = False
+    has_requirements: bool = False
 
     @property
     def runs_code(self) -> bool:
@@ -52,6 +56,13 @@ class RunFacts:
     def input_data(self) -> tuple[PlannedFile, ...]:
         """The input data as a mount, where there are any."""
         return (PlannedFile(target="/app/input_data", file=FileRole.INPUT_DATA),) if self.has_input_data else ()
+
+    @property
+    def environment(self) -> tuple[PlannedFile, ...]:
+        """What the team brings for its code, as mounts of the stages that run it."""
+        weights = PlannedFile(target=WEIGHTS, file=FileRole.WEIGHTS, unpack=False)
+        built = PlannedFile(target=ENVIRONMENT, file=FileRole.REQUIREMENTS, unpack=False)
+        return (*((weights,) if self.has_weights else ()), *((built,) if self.has_requirements else ()))
 
 
 def plan_stages(facts: RunFacts) -> Plan:
@@ -79,7 +90,7 @@ def _submission(facts: RunFacts) -> StagePlan:
     """A submission by its own command. Without an ingestion program beside it, how it ends is the verdict."""
     return StagePlan(
         name=StageName.SUBMISSION if facts.has_ingestion else StageName.INGESTION, step=Step.FIRST,
-        mounts=(PlannedFile(target=PROGRAM, file=FileRole.SUBMISSION), *facts.input_data),
+        mounts=(PlannedFile(target=PROGRAM, file=FileRole.SUBMISSION), *facts.input_data, *facts.environment),
         writable=facts.on_codabench, tolerant=facts.on_codabench and facts.has_ingestion,
     )  # fmt: skip
 
@@ -90,7 +101,7 @@ def _ingestion(facts: RunFacts) -> StagePlan:
         name=StageName.INGESTION, step=Step.FIRST,
         mounts=(
             PlannedFile(target=PROGRAM, file=FileRole.INGESTION_PROGRAM),
-            PlannedFile(target=SUBMITTED, file=FileRole.SUBMISSION), *facts.input_data,
+            PlannedFile(target=SUBMITTED, file=FileRole.SUBMISSION), *facts.input_data, *facts.environment,
         ),
         writable=facts.on_codabench, tolerant=facts.on_codabench, prefill=SUBMITTED if facts.is_copied_to_output else None,
     )  # fmt: skip
@@ -100,7 +111,7 @@ def _beside_scoring(facts: RunFacts, result: PlannedMount) -> StagePlan:
     program = PlannedFile(target=PROGRAM, file=FileRole.INGESTION_PROGRAM)
     submitted = result.model_copy(update={"target": SUBMITTED})
     return StagePlan(
-        name=StageName.INGESTION, step=Step.LAST, mounts=(program, *facts.input_data, submitted, result),
+        name=StageName.INGESTION, step=Step.LAST, mounts=(program, *facts.input_data, *facts.environment, submitted, result),
         writable=facts.on_codabench, tolerant=facts.on_codabench, shared=True,
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     TIME_LIMIT = "time_limit"
     MEMORY_LIMIT = "memory_limit"
     DISK_LIMIT = "disk_limit"
+    ENVIRONMENT_ERROR = "environment_error"
     OUTPUT_INVALID = "output_invalid"
     SCORING_ERROR = "scoring_error"
     SETUP_ERROR = "setup_error"

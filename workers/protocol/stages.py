@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum, StrEnum
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Final, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
 from workers.protocol.messages import Message
 
-Target = Literal["/app/program", "/app/ingested_program", "/app/input_data", "/app/input/ref", "/app/input/res"]
+Target = Literal[
+    "/app/program", "/app/ingested_program", "/app/input_data", "/app/input/ref", "/app/input/res", "/app/weights", "/app/environment",
+]  # fmt: skip
+OF_THE_TEAM: Final = ("/app/weights", "/app/environment")
 
 
 class StageName(StrEnum):
@@ -84,6 +87,9 @@ class StageShape(Message, Generic[MountT]):
             # Labels never enter a container that runs participants' code, whoever asks for it.
             if self.name != StageName.SCORING and (mount.secret or mount.target == "/app/input/ref"):
                 raise ValueError(f"{mount.target} must not be given to the {self.name} stage")
+            # What a team brings for its code never enters the container that sees labels: there it could be run.
+            if self.name == StageName.SCORING and mount.target in OF_THE_TEAM:
+                raise ValueError(f"{mount.target} must not be given to the scoring stage")
             if isinstance(mount, StageOutput) and self.name == StageName.SUBMISSION:
                 raise ValueError(f"the stage {self.name} cannot read the output of {mount.stage_output!r}")
         return self

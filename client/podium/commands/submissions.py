@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ import typer
 from podium.commands.options import AsJson, Number, PhaseName, Profile, Slug, client
 from podium.models import Kind, Submission
 from podium.output import describe, say, transfer_bar, write_json, write_table
+from podium.parts import packed
 
 app = typer.Typer()
 POLL_S = 2.0
@@ -34,18 +36,36 @@ def _show(submission: Submission, *, as_json: bool) -> None:
 @app.command()
 def submit(
     slug: Slug,
-    file: Annotated[Path, typer.Argument(help="A file of predictions, or a zip with code.")],
+    file: Annotated[
+        Path, typer.Argument(help="A file of predictions, or a zip with code, or a folder to make one of.")
+    ],
     message: Annotated[str, typer.Option("--message", "-m", help="A note for your team.")] = "",
     phase: PhaseName = "",
     kind: Annotated[Kind | None, typer.Option(help="Where the phase accepts several.")] = None,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="Run code on the phase's public mini split alone: free, with its whole log.")
+    ] = False,
+    weights: Annotated[str, typer.Option(help="Your team's weights for the code, as name@version.")] = "",
+    image: Annotated[str, typer.Option(help="The code's image: name@version, or registry/repository@sha256:…")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has been scored.")] = False,
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
     """Send a file in. The first line is the submission's number."""
     me = client(profile)
-    with transfer_bar(file.name) as progress:
-        submission = me.submit(slug, file, phase=phase, kind=kind, message=message, progress=progress)
+    with TemporaryDirectory() as scratch, transfer_bar(file.name) as progress:
+        file = packed(file, Path(scratch))
+        submission = me.submit(
+            slug,
+            file,
+            phase=phase,
+            kind=kind,
+            smoke=smoke,
+            message=message,
+            weights=weights,
+            image=image,
+            progress=progress,
+        )
     if as_json and not wait:
         write_json(submission)
     elif not as_json:

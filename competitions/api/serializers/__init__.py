@@ -7,6 +7,7 @@ from competitions.api.serializers.competitions import (
     PhaseOut,
     QuestionOut,
 )
+from competitions.api.serializers.environments import EnvironmentFileIn, EnvironmentFileOut
 from competitions.api.serializers.leaderboards import (
     CellOut,
     ColumnOut,
@@ -17,6 +18,7 @@ from competitions.api.serializers.leaderboards import (
     WinnerOut,
     row_out,
 )
+from competitions.api.serializers.notifications import NotificationFilter, NotificationOut, NotificationsReadIn
 from competitions.api.serializers.submissions import (
     AllowanceOut,
     FactQuestionOut,
@@ -49,6 +51,8 @@ __all__ = [
     "CompetitionDetailOut",
     "CompetitionOut",
     "DatasetOut",
+    "EnvironmentFileIn",
+    "EnvironmentFileOut",
     "FactQuestionOut",
     "FactSheetIn",
     "FileOut",
@@ -58,6 +62,9 @@ __all__ = [
     "LogOut",
     "MergeIn",
     "MergeOut",
+    "NotificationFilter",
+    "NotificationOut",
+    "NotificationsReadIn",
     "PhaseOut",
     "QuestionOut",
     "RegisterIn",

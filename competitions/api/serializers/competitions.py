@@ -14,6 +14,8 @@ class PhaseOut(serializers.ModelSerializer[Phase]):
     is_sealed = serializers.BooleanField()
     grows = serializers.BooleanField(help_text="Its board grows by the datasets that teams submit.")
 
+    has_smoke_run = serializers.BooleanField(help_text="Code runs on a public mini split first.")
+
     class Meta:
         model = Phase
         fields = [

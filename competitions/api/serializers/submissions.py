@@ -17,6 +17,9 @@ from competitions.submissions.states import REASONS, Kind, Reason, State
 class UploadIn(serializers.Serializer[Any]):
     file_name = serializers.CharField(max_length=255)
     size_bytes = serializers.IntegerField(min_value=0)
+    is_environment = serializers.BooleanField(
+        required=False, default=False, help_text="Weights or a container image, which may be larger than submissions."
+    )
 
 
 class UploadOut(serializers.ModelSerializer[Upload]):
@@ -36,6 +39,16 @@ class SubmissionIn(serializers.Serializer[Any]):
     fact_sheet = serializers.JSONField(
         required=False, default=dict, help_text="Answers by key; the phase's fact sheet says what is asked."
     )
+    smoke = serializers.BooleanField(
+        required=False, default=False, help_text="Run it on the phase's public mini split alone: free, and on no board."
+    )
+    weights = serializers.CharField(
+        max_length=120, required=False, allow_blank=True, default="", help_text="Your team's weights: `name@version`."
+    )
+    image = serializers.CharField(
+        max_length=500, required=False, allow_blank=True, default="",
+        help_text="Your team's image as `name@version`, or one by digest: `registry/repository@sha256:…`.",
+    )  # fmt: skip
     upload = serializers.UUIDField(required=False)
     file = serializers.FileField(required=False, allow_empty_file=True)
 
@@ -76,7 +89,9 @@ class RunOut(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = [
-            "id", "task", "state", "queue_place", "attempt", "queued_at", "started_at", "finished_at", "reason", "code", "detail", "meters",
+            "id", "task", "is_smoke", "state", "queue_place", "attempt", "queued_at", "started_at", "finished_at", "reason", "code",
+            "detail",
+            "meters",
         ]  # fmt: skip
 
     def to_representation(self, run: Run) -> dict[str, Any]:
@@ -117,7 +132,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
         model = Submission
         fields = [
             "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description",
-            "fact_sheet", "received_at", "is_late",
+            "fact_sheet", "received_at", "is_late", "is_smoke",
             "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason", "scores",
             "counts_on", "selected_on", "runs",
         ]  # fmt: skip

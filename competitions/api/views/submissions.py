@@ -6,6 +6,7 @@ from typing import Any, cast
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -18,18 +19,22 @@ from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
+from competitions.catalog.downloads import SMOKE
 from competitions.catalog.models import Leaderboard
+from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
+from competitions.environments.choice import Wish
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.downloads import stored_response
-from competitions.resources.models import Upload
+from competitions.resources.models import StoredFile, Upload
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
+from competitions.runs.rehearsals import smoke_offer
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
@@ -38,7 +43,8 @@ from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind
-from competitions.teams.services import require_team
+from competitions.teams.services import require_registration, require_team
+from workers.protocol.plan import FileRole
 
 IDEMPOTENCY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key gives the same submission again."
@@ -115,6 +121,8 @@ class SubmissionList(SubmissionView):
             kind=Kind(said.validated_data["kind"]),
             description=said.validated_data["description"],
             fact_sheet=said.validated_data["fact_sheet"],
+            is_smoke=said.validated_data["smoke"],
+            wish=Wish(said.validated_data["weights"], said.validated_data["image"]),
             idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             now=timezone.now(),
         )
@@ -203,11 +211,10 @@ class SubmissionLogs(SubmissionView):
     @extend_schema(responses=s.LogOut(many=True))
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
-        streams = visible_streams(self.reader, submission.phase)
         logs = [
             {"run": run.pk, "stream": stream, "text": log_text(run, stream)}
             for run in submission.runs.all()
-            for stream in streams
+            for stream in visible_streams(self.reader, submission.phase, is_smoke=run.is_smoke)
         ]
         return Response(s.LogOut(logs, many=True).data)
 
@@ -222,7 +229,7 @@ class SubmissionReceipt(SubmissionView):
             {
                 "run": str(run.pk),
                 "task": run.task.name,
-                "receipt": disclosed_receipt(self.reader, submission.phase, run.receipt),
+                "receipt": disclosed_receipt(self.reader, submission.phase, run.receipt, is_smoke=run.is_smoke),
             }
             for run in submission.runs.all()
         ]
@@ -236,6 +243,22 @@ class SubmissionDownload(SubmissionView):
     def get(self, request: Request, pk: int) -> HttpResponseBase:
         submission = self.submission(pk)
         return stored_response(cast("HttpRequest", request), submission.file, file_name=submission.file_name)
+
+
+class PhaseSmoke(ApiView):
+    """The phase's smoke run for your own machine: what `podium run` runs. For those who accepted the rules, and organizers."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str, phase_slug: str) -> Response:
+        user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
+        if not organizes(user, phase):
+            require_registration(user=user, competition=phase.competition)
+
+        def address(role: FileRole, stored: StoredFile) -> str:
+            named = {"slug": slug, "phase_slug": phase_slug, "name": f"{SMOKE}{role}"}
+            return reverse("api:file", kwargs=named)
+
+        return Response(smoke_offer(phase, address).model_dump(mode="json"))
 
 
 class Limits(ApiView):

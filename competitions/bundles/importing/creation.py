@@ -263,6 +263,7 @@ class Maker:
         return written(
             task, is_checked=False, description=spec.description,
             ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public,
+            is_public_split=spec.podium.public_split,
             checks=checks, check_kind=spec.podium.check or "", check_tolerance=spec.podium.tolerance,
             **self._resources(task, spec, TASK_FILES),
         )  # fmt: skip
@@ -280,12 +281,24 @@ class Maker:
             "reveal_at": extra.reveal, "accepts_late": extra.accepts_late,
             "upload_grace_minutes": extra.upload_grace_minutes, "priority": extra.priority,
             "show_output_while_sealed": extra.show_output_while_sealed, "text_files": _text_files(extra),
-            "allow_network": extra.allow_network, "docker_image": extra.docker_image,
-            "prediction_format": extra.prediction_format,
+            "allow_network": extra.allow_network, "docker_image": extra.docker_image, "smoke_scale": extra.smoke_scale,
+            "prediction_format": extra.prediction_format, "own_weights": "weights" in extra.environment,
+            "own_images": "image" in extra.environment, "own_requirements": "requirements" in extra.environment,
         }  # fmt: skip
         same = {name: getattr(spec, name) for name in SAME_PHASE_FIELDS}
         files = self._resources(phase, spec, PHASE_FILES)
-        written(phase, **(_defaults() | settings | same | files | _growth(spec, tasks) | _preset_and_budget(extra)))
+        written(
+            phase,
+            **(
+                _defaults()
+                | settings
+                | same
+                | files
+                | _growth(spec, tasks)
+                | _smoke(spec, tasks)
+                | _preset_and_budget(extra)
+            ),
+        )
         phase.tasks.set([tasks[number] for number in spec.tasks])
         before = Existing(Question.objects.filter(phase=phase), "key")
         _ask(extra.fact_sheet, before, competition=phase.competition, phase=phase)
@@ -302,7 +315,7 @@ class Maker:
 
 def _defaults() -> dict[str, Any]:
     """What a phase has where the bundle names neither budget, nor preset, nor how its board grows."""
-    names = {*BudgetSpec.model_fields, "dataset_check", "max_datasets", "max_datasets_per_team"}
+    names = {*BudgetSpec.model_fields, "dataset_check", "max_datasets", "max_datasets_per_team", "smoke_task"}
     return {field.name: field.get_default() for field in Phase._meta.concrete_fields if field.name in names}
 
 
@@ -329,6 +342,12 @@ def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task | in
         return {}
     limits = {"max_datasets": growth.max_datasets, "max_datasets_per_team": growth.max_datasets_per_team}
     return {"dataset_check": tasks[growth.check], **limits}
+
+
+def _smoke(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
+    """The task of the smoke run, where there is one."""
+    index = spec.extra.smoke_task
+    return {} if index is None else {"smoke_task": tasks[index]}
 
 
 def _ask(

@@ -108,6 +108,8 @@ class LiveDocument(BundleWriter):
         extra = dict(phase["podium"])
         if "grows" in extra:
             extra["grows"] = extra["grows"] | {"check": names[extra["grows"]["check"]]}
+        if "smoke_task" in extra:
+            extra["smoke_task"] = names[extra["smoke_task"]]
         boards = extra.pop("leaderboards", shared)
         values = {name: value for name, value in phase.items() if name not in ("podium", *PHASE_FILES)}
         values["tasks"] = sorted(names[index] for index in phase["tasks"])

@@ -6,7 +6,7 @@ from typing import Final
 
 from competitions.bundles.reading.document import Document
 from competitions.bundles.reading.faults import Note, Where
-from competitions.bundles.reading.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec
+from competitions.bundles.reading.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
 
 # The names of `competitions.catalog.presets.PRESETS`, which cannot be read without a site; a test compares them.
 PRESET_NAMES: Final = ("pcqm4mv2-test-dev", "pcqm4mv2-test-challenge")
@@ -66,6 +66,7 @@ def _tasks(spec: CompetitionSpec) -> Found:
             if index not in seen:
                 yield (*phase.where, "tasks", number), f"there is no task with the index {index!r}; there are {known}"
         yield from _growth(phase, seen, phase.extra.leaderboards or spec.leaderboards[:1])
+        yield from _smoke(phase, spec)
 
 
 def _checks(spec: CompetitionSpec, known: str) -> Found:
@@ -108,6 +109,37 @@ def _growth(phase: PhaseSpec, tasks: list[object], boards: list[LeaderboardSpec]
         yield where, "a board that grows takes code and datasets alone: `accepts: [code, dataset]`"
     if phase.extra.visibility == "sealed" or any(board.podium.visibility == "sealed" for board in boards):
         yield where, "a board that grows cannot be sealed: what is run on new datasets shows what counts"
+
+
+def _smoke(phase: PhaseSpec, spec: CompetitionSpec) -> Found:
+    """A smoke run shows all of its log: it must be of code, and on a task that hides nothing."""
+    index, where = phase.extra.smoke_task, (*phase.where, "podium", "smoke_task")
+    if index is None:
+        return
+    task = next((task for task in spec.tasks if task.index == index), None)
+    if task is None:
+        known = ", ".join(str(task.index) for task in spec.tasks)
+        yield where, f"there is no task with the index {index!r}; there are {known}"
+        return
+    if index in phase.tasks:
+        yield where, "the smoke run comes before the others; take its task out of the phase's `tasks`"
+    if "code" not in (phase.extra.accepts or []):
+        yield where, "a smoke run is of code; add `code` to `accepts`"
+    if task.key is None and not task.podium.public_split:
+        yield (
+            where,
+            f"the task {index!r} may hold hidden data; say `podium: {{public_split: true}}` there if teams may have all of its files",
+        )
+    if task.key is None:
+        yield from ((where, fault) for fault in _hidden_data(task, spec))
+
+
+def _hidden_data(task: TaskSpec, spec: CompetitionSpec) -> Iterator[str]:
+    """What a public split has in common with a task that hides it."""
+    for other in (one for one in spec.tasks if one is not task and not one.podium.public_split):
+        hidden = [other.reference_data] + ([] if spec.make_input_data_available else [other.input_data])
+        for path in {task.input_data, task.reference_data} & set(hidden) - {None}:
+            yield f"the file {path} is also of the task {other.index!r}, which keeps it hidden; give the smoke run data of its own"
 
 
 def ordered(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:

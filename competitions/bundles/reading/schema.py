@@ -109,6 +109,7 @@ class ImageSpec(Spec):
 
 
 class TaskExtra(Spec):
+    public_split: bool = False
     checks: Index | None = None
     check: Literal["permuted", "perturbed", "held_out"] | None = None
     tolerance: float | None = Field(None, ge=0)
@@ -149,6 +150,8 @@ class PhaseExtra(Spec):
     visibility: Literal["public", "sealed"] = "public"
     accepts: list[Literal["prediction", "code", "dataset"]] | None = None
     grows: GrowthSpec | None = None
+    smoke_task: Index | None = None
+    smoke_scale: float | None = Field(None, ge=1)
     preset: str | None = None
     budget: BudgetSpec | None = None
     prediction_format: dict[str, Any] | None = None
@@ -157,6 +160,7 @@ class PhaseExtra(Spec):
     quota_week: Literal["calendar", "sliding"] = "calendar"
     allow_network: bool = False
     docker_image: Image = ""
+    environment: list[Literal["weights", "image", "requirements"]] = []
     scoring_time_limit: int | None = Field(None, gt=0)
     rule: Rule | None = None
     reveal: OptionalInstant = None

@@ -56,7 +56,7 @@ class PhaseForm(forms.ModelForm[Phase]):
             self._keep_the_named_competition()
         if isinstance(field := self.fields.get("prediction_format"), PredictionFormatField):
             field.stored = self.instance.prediction_format
-        for name in ("tasks", "dataset_check"):
+        for name in ("tasks", "dataset_check", "smoke_task"):
             field = self.fields.get(name)
             if isinstance(field, forms.ModelChoiceField) and field.queryset is not None:
                 field.queryset = self._tasks(field.queryset)

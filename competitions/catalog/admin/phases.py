@@ -26,8 +26,10 @@ EXPLAINED: Final = {
     "Dates": "In UTC. A change of a phase that has begun is listed first, and saved once you have read it.",
     "What is submitted": "Which kinds of files teams send, what they are checked against, and on which tasks they are run.",
     "A board that grows by datasets": "Leave it empty unless teams submit datasets, too.",
+    "Smoke run": "Code runs on it before anything hidden is touched; teams may download all of its files, labels included.",
     "Quota of a team": "What fails by a fault of the site or of the organizers is not counted.",
     "Budget of a code submission": "What one run may use at most; prediction files need none of it.",
+    "Own environment": "What teams may bring for their code. Images and requirements need settings of the queue, too.",
     "Scoring and queue": "What the scoring program may use, and whose turn comes first.",
     "Outputs and network": "What teams read of their runs, and what programs may reach.",
 }

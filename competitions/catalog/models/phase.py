@@ -12,11 +12,13 @@ from competitions.catalog.models.competition import Competition
 from competitions.catalog.models.sections import (
     SECTIONS,
     BudgetSection,
+    EnvironmentSection,
     GrowthSection,
     IntakeSection,
     OutputsSection,
     QuotaSection,
     ScheduleSection,
+    SmokeSection,
 )
 from competitions.catalog.models.task import Task
 from competitions.resources.models import Resource
@@ -32,7 +34,9 @@ class PhaseQuerySet(models.QuerySet["Phase"]):
         return self.filter(competition__in=Competition.objects.visible_to(user))
 
 
-class Phase(ScheduleSection, IntakeSection, GrowthSection, QuotaSection, BudgetSection, OutputsSection):
+class Phase(
+    ScheduleSection, IntakeSection, GrowthSection, SmokeSection, QuotaSection, BudgetSection, EnvironmentSection, OutputsSection
+):  # fmt: skip
     """A span of time with its own tasks, quotas, budget and boards; `sections/` holds its settings by subject."""
 
     class Visibility(models.TextChoices):

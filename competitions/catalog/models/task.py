@@ -56,6 +56,11 @@ class Task(models.Model):
         default=False, help_text="Any organizer may use it in a competition. Its files stay with you."
     )
     shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_tasks")
+    is_public_split = models.BooleanField(
+        "public split", default=False,
+        help_text="Nothing of it is hidden: where a phase runs submissions on it first, everybody who takes part may download its "
+        "programs, input and labels.",
+    )  # fmt: skip
     name = models.CharField(max_length=256)
     description = models.TextField(blank=True)
     scoring_program = models.ForeignKey(
@@ -126,6 +131,12 @@ class Task(models.Model):
 
     def clean(self) -> None:
         super().clean()
+        if self.pk and not self.is_public_split and self.smoke_phases.exists():
+            raise ValidationError(
+                {
+                    "is_public_split": "Phases run submissions on it first: choose another smoke run there, then untick this."
+                }
+            )
         if self.checks is None:
             return
         if self.checks.checks_id is not None:
@@ -134,6 +145,28 @@ class Task(models.Model):
             raise ValidationError(
                 {"checks": "Take this task out of its phases first: a check is run on winners' code alone."}
             )
+
+    def hidden_part(self, competition: Competition) -> str:
+        """Why the task is not wholly public in this competition, as a sentence; empty where it is.
+
+        Its organizers say that it is; what they keep hidden in another task of the competition is not made public by that.
+        """
+        if not self.is_public_split:
+            return (
+                f"The task “{self}” is no public split, so it may hold hidden data. Choose another, or tick “public split” at the "
+                "task if teams may have all of its files."
+            )
+        own = [pk for pk in (self.input_data_id, self.reference_data_id) if pk is not None]
+        files = Resource.objects.filter(pk__in=own).values("file")
+        hidden = Q(reference_data__file__in=files)
+        if not competition.make_input_data_available:
+            hidden |= Q(input_data__file__in=files)
+        of_competition = Q(competition=competition) | Q(phases__competition=competition)
+        # What a team submitted as a dataset hides nothing of the organizers'.
+        others = Task.objects.filter(of_competition, hidden, is_public_split=False, dataset=None).exclude(pk=self.pk)
+        if (other := others.first()) is None:
+            return ""
+        return f"The task “{self}” has a file that the task “{other}” keeps hidden. Give it data of its own."
 
     @property
     def runs_beside_scoring(self) -> bool:

@@ -32,9 +32,9 @@ def column_values(submission: Submission, columns: Sequence[Column], *, each_tas
     """Finite values by column; a column that any task lacks is left out, and so is what is computed from it.
 
     A score is averaged over the submission's tasks, and kept for each task too where there are several, or where
-    `each_task` asks for it. What was run to fill a board is in `dataset_values`.
+    `each_task` asks for it. What was run to fill a board is in `dataset_values`; a smoke run is no score.
     """
-    runs = [run for run in submission.runs.all() if not run.fills_board]
+    runs = [run for run in submission.runs.all() if not (run.fills_board or run.is_smoke)]
     values: Values = {}
     for column in columns:
         numbers = _by_task(column, columns, runs)

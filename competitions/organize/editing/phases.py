@@ -40,7 +40,9 @@ class PhaseForm(ChangeForm):
         ("Dates (UTC)", ("opens_at", "closes_at", "upload_grace_minutes", "accepts_late")),
         ("Quota of a team", ("max_submissions_per_day", "max_submissions_per_week", "quota_week", "max_submissions")),
         ("What is submitted", ("accepts_predictions", "accepts_code", "accepts_datasets", "tasks", "prediction_format")),
+        ("Smoke run", ("smoke_task", "smoke_scale")),
         ("Budget of a code submission", ("time_limit_s", "gpus", "cpus", "memory_bytes", "docker_image", "allow_network")),
+        ("Own environment", ("own_weights", "own_images", "own_requirements")),
         ("Scoring", ("scoring_time_limit_s", "scoring_memory_bytes")),
         ("Who sees what", ("visibility", "reveal_at", "hide_output", "show_output_while_sealed")),
     )  # fmt: skip
@@ -56,8 +58,9 @@ class PhaseForm(ChangeForm):
         fields = (
             "name", "description", "opens_at", "closes_at", "upload_grace_minutes", "accepts_late", "max_submissions_per_day",
             "max_submissions_per_week", "quota_week", "max_submissions", "accepts_predictions", "accepts_code", "accepts_datasets",
-            "tasks", "prediction_format", "time_limit_s", "gpus", "cpus", "memory_bytes", "docker_image", "allow_network",
-            "scoring_time_limit_s", "scoring_memory_bytes", "visibility", "reveal_at", "hide_output", "show_output_while_sealed",
+            "tasks", "prediction_format", "smoke_task", "smoke_scale", "time_limit_s", "gpus", "cpus", "memory_bytes",
+            "docker_image", "allow_network", "own_weights", "own_images", "own_requirements", "scoring_time_limit_s",
+            "scoring_memory_bytes", "visibility", "reveal_at", "hide_output", "show_output_while_sealed",
         )  # fmt: skip
         field_classes: ClassVar[Mapping[str, Any]] = {
             "memory_bytes": SizeField, "scoring_memory_bytes": SizeField, "prediction_format": PredictionFormatField,
@@ -77,8 +80,9 @@ class PhaseForm(ChangeForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        tasks, prediction_format = self.fields["tasks"], self.fields["prediction_format"]
+        tasks, prediction_format, smoke = (self.fields[name] for name in ("tasks", "prediction_format", "smoke_task"))
         assert isinstance(tasks, forms.ModelMultipleChoiceField)
+        assert isinstance(smoke, forms.ModelChoiceField)
         assert isinstance(prediction_format, PredictionFormatField)
         known = (
             Q(competition=self.competition) | Q(phases=self.instance.pk)
@@ -86,6 +90,7 @@ class PhaseForm(ChangeForm):
             else Q(competition=self.competition)
         )
         tasks.queryset = Task.objects.filter(pk__in=Task.objects.filter(known, dataset=None, checks=None).values("pk"))
+        smoke.queryset = tasks.queryset.filter(is_public_split=True)
         prediction_format.stored = self.initial.get("prediction_format")
         if not self.instance.pk:
             self.instance.competition = self.competition

@@ -15,11 +15,15 @@ def receipt_of_inputs(run: Run) -> dict[str, Any]:
         "input_data": task.input_data and task.input_data.file,
         "scoring_program": task.scoring_program.file,
         "reference_data": task.reference_data and task.reference_data.file,
+        "weights": run.submission.weights and run.submission.weights.file,
+        "image_archive": run.submission.image and run.submission.image.file,
+        "requirements": run.submission.requirements,
     }
     return {
         "inputs": {name: f"sha256:{stored.sha256}" for name, stored in programs.items() if stored},
         "columns": column_keys(phase),  # what the scores must be, also when the board changes meanwhile
         "image": phase.image_name,
+        **environment_of(run),
         "seed": run.submission.seed,
         "attempt": run.attempt,
         "lease_id": str(run.lease_id),
@@ -32,3 +36,17 @@ def receipt_of_inputs(run: Run) -> dict[str, Any]:
             "scoring_time_limit_s": phase.scoring_time_limit_s,
         },
     }
+
+
+def environment_of(run: Run) -> dict[str, Any]:
+    """What the team brought for its code, by name and digest; nothing where it brought nothing."""
+    submission, found = run.submission, {}
+    if submission.weights is not None:
+        found["weights"] = submission.weights.reference
+    if submission.image is not None:
+        found |= {"image": submission.image.reference, "image_id": submission.image.image_id}
+    if submission.image_reference:
+        found["image"] = submission.image_reference
+    if submission.requirements is not None:
+        found["package_mirror"] = run.queue.package_mirror
+    return {"environment": found} if found else {}

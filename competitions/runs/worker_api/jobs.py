@@ -1,7 +1,9 @@
 """The job that a worker gets for a run: its planned stages, with signed URLs for just the files of that run."""
 
 import re
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.conf import settings
 from django.core import signing
@@ -13,7 +15,8 @@ from competitions.resources.models import StoredFile
 from competitions.resources.signing import FileGrant, sign_file
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.planning import stages_left
-from workers.protocol.jobs import FileRef, Job, Mount, PullPolicy, Stage, StagedFile
+from competitions.runs.smoke import scoring_time_limit_s, time_limit_s
+from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage, StagedFile
 from workers.protocol.limits import Limits
 from workers.protocol.plan import FileRole, PlannedFile, PlannedMount, StagePlan
 from workers.protocol.planning import LOG_BYTES, TMP_BYTES
@@ -26,6 +29,7 @@ OF_THE_TASK: Final = (
 )  # fmt: skip
 
 RunFiles = dict[FileRole, tuple[StoredFile, str]]
+Address = Callable[[FileRole, StoredFile], str]  # where a file is fetched
 
 
 def run_token(run: Run) -> str:
@@ -44,10 +48,28 @@ def read_run_token(token: str) -> tuple[str, int, str, int | None] | None:
 
 def job_for(run: Run) -> Job:
     """The answer to a successful claim. The run must be leased."""
-    phase = run.submission.phase
-    files = _files(run)
     role = run.worker.role if run.worker else ComputeWorker.Role.BOTH
     stages = [stage for stage in stages_left(run) if role != ComputeWorker.Role.INGESTION or stage.step == Step.FIRST]
+    return job_of(run, stages, JobFiles(run_files(run), lambda _, stored: _signed(run, stored)))
+
+
+@dataclass(frozen=True)
+class JobFiles:
+    """The files of a job, and where each of them is fetched."""
+
+    known: RunFiles
+    address: Address
+
+    def ref(self, role: FileRole) -> FileRef:
+        """One of them as a job names it."""
+        stored, name = self.known[role]
+        url = self.address(role, stored)
+        return FileRef(url=url, sha256=stored.sha256, size_bytes=stored.size_bytes, name=plain_file_name(name))
+
+
+def job_of(run: Run, stages: Sequence[StagePlan], files: JobFiles) -> Job:
+    """These stages of a run, as a job."""
+    phase = run.submission.phase
     return Job(
         run_id=str(run.pk),
         submission_id=str(run.submission_id),
@@ -67,10 +89,10 @@ def job_for(run: Run) -> Job:
 
 def file_urls(run: Run) -> dict[str, str]:
     """Fresh URLs by digest of every input of the run, for a transfer that outlived the first ones."""
-    files = _files(run)
+    files = run_files(run)
     mounts = [mount for stage in stages_left(run) for mount in stage.mounts if isinstance(mount, PlannedFile)]
-    named = [_file(run, *files[mount.file]) for mount in mounts if mount.file in files]
-    return {file.sha256: file.url for file in named}
+    stored = [files[role][0] for role in (*(mount.file for mount in mounts), FileRole.IMAGE) if role in files]
+    return {file.sha256: _signed(run, file) for file in stored}
 
 
 def column_keys(phase: Phase) -> list[str]:
@@ -88,13 +110,19 @@ def plain_file_name(name: str) -> str:
     return cut if cut not in ("", ".", "..") else "file"
 
 
-def _files(run: Run) -> RunFiles:
+def run_files(run: Run) -> RunFiles:
     """Every file that the run may be given, as it is now."""
     files = {FileRole.SUBMISSION: (run.submission.file, run.submission.file_name)}
     for role in OF_THE_TASK:
         resource = getattr(run.task, role)
         if resource is not None:
             files[role] = (resource.file, resource.file_name)
+    if run.submission.weights is not None and run.submission.weights.file is not None:
+        files[FileRole.WEIGHTS] = (run.submission.weights.file, run.submission.weights.file_name)
+    if run.submission.image is not None and run.submission.image.file is not None:
+        files[FileRole.IMAGE] = (run.submission.image.file, "image.tar")
+    if run.submission.requirements is not None:
+        files[FileRole.REQUIREMENTS] = (run.submission.requirements, "requirements.txt")
     if run.ingested_attempt is not None:
         outputs = RunOutput.objects.select_related("file")
         predictions = outputs.get(run=run, attempt=run.ingested_attempt, name="predictions.zip")
@@ -102,21 +130,31 @@ def _files(run: Run) -> RunFiles:
     return files
 
 
-def _file(run: Run, stored: StoredFile, name: str) -> FileRef:
+def _signed(run: Run, stored: StoredFile) -> str:
     token = sign_file(FileGrant(sha256=stored.sha256, lease_id=str(run.lease_id)))
-    url = reverse("worker-file", args=[token])  # without a host: a worker may reach the site by another name
-    return FileRef(url=url, sha256=stored.sha256, size_bytes=stored.size_bytes, name=plain_file_name(name))
+    return reverse("worker-file", args=[token])  # without a host: a worker may reach the site by another name
 
 
-def _stage(run: Run, phase: Phase, plan: StagePlan, files: RunFiles) -> Stage:
+def _stage(run: Run, phase: Phase, plan: StagePlan, files: JobFiles) -> Stage:
     return Stage(
         **plan.model_dump(exclude={"mounts"}),
-        mounts=tuple(_mount(run, mount, files) for mount in plan.mounts if _is_there(mount, files)),
-        image=phase.image_name,
-        pull=PullPolicy(run.queue.pull_policy),
+        **_image(run, phase, plan, files),
+        mounts=tuple(_mount(run, mount, files) for mount in plan.mounts if _is_there(mount, files.known)),
         limits=_limits(run, phase, plan),
         network=phase.allow_network,
     )
+
+
+def _image(run: Run, phase: Phase, plan: StagePlan, files: JobFiles) -> dict[str, Any]:
+    """The image that a stage runs in: the team's where it brought one, but for the scoring program's."""
+    submission = run.submission
+    of_team = {"is_image_of_team": True, "image_max_bytes": run.queue.max_image_bytes}
+    if plan.name != StageName.SCORING and submission.image is not None and FileRole.IMAGE in files.known:
+        own = OwnImage(archive=files.ref(FileRole.IMAGE), image_id=submission.image.image_id)
+        return {"image": own.image_id, "own_image": own, "pull": PullPolicy.NEVER} | of_team
+    if plan.name != StageName.SCORING and submission.image_reference:
+        return {"image": submission.image_reference, "pull": PullPolicy.MISSING} | of_team
+    return {"image": phase.image_name, "pull": PullPolicy(run.queue.pull_policy)}
 
 
 def _is_there(mount: PlannedMount, files: RunFiles) -> bool:
@@ -124,20 +162,24 @@ def _is_there(mount: PlannedMount, files: RunFiles) -> bool:
     return isinstance(mount, StageOutput) or mount.file in files
 
 
-def _mount(run: Run, mount: PlannedMount, files: RunFiles) -> Mount:
+def _mount(run: Run, mount: PlannedMount, files: JobFiles) -> Mount:
     if isinstance(mount, StageOutput):
         return mount
-    file = _file(run, *files[mount.file])
+    file = files.ref(mount.file)
+    if mount.file == FileRole.REQUIREMENTS:
+        queue = run.queue
+        return BuiltEnvironment(
+            target="/app/environment", requirements=file, mirror=queue.package_mirror, wall_s=float(queue.environment_time_limit_s),
+            max_bytes=queue.environment_bytes,
+        )  # fmt: skip
     return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=file)
 
 
 def _limits(run: Run, phase: Phase, plan: StagePlan) -> Limits:
     """The phase's budget; the organizer's scoring program has one of its own."""
     is_scoring = plan.name == StageName.SCORING
-    beside = run.task.runs_beside_scoring
-    scoring_s = max(phase.scoring_time_limit_s, phase.time_limit_s) if beside else phase.scoring_time_limit_s
     return Limits(
-        wall_s=scoring_s if is_scoring else phase.time_limit_s,
+        wall_s=scoring_time_limit_s(run, phase) if is_scoring else time_limit_s(run, phase),
         memory_bytes=phase.scoring_memory_bytes if is_scoring else phase.memory_bytes,
         cpus=1.0 if is_scoring else phase.cpus,
         pids=phase.pids, output_bytes=phase.output_bytes, output_files=phase.output_files, tmp_bytes=TMP_BYTES, log_bytes=LOG_BYTES,

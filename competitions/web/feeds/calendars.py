@@ -45,7 +45,7 @@ def personal_calendar(request: HttpRequest, token: str) -> HttpResponse:
 
 def calendar_url(user: User) -> str:
     """The secret address of a person's calendar; a new password makes it another one."""
-    return settings.SITE_URL + reverse("web:calendar", args=[signing.dumps([user.pk, _mark(user)], salt=SALT)])
+    return f"{settings.SITE_URL}{reverse('web:calendar', args=[signing.dumps([user.pk, _mark(user)], salt=SALT)])}"
 
 
 def _mark(user: User) -> str:

@@ -1,9 +1,11 @@
 """How a run's stages used CPU, memory and GPU, as charts: one for each measure, with a line for each stage."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
+from competitions.disclosure.outputs import visible_streams
+from competitions.disclosure.readers import Reader
 from competitions.disclosure.streams import LogStream
 from competitions.runs.models import Run, RunUsage
 from competitions.web.templatetags.podium import duration, size
@@ -25,16 +27,17 @@ MIB: Final = 2**20
 Line = list[tuple[float, float]]  # seconds since the stage began, value
 
 
-def usages_of(runs: Iterable[Run], streams: Collection[LogStream]) -> dict[Any, list[RunUsage]]:
-    """The lines of these runs' newest attempts that a reader of these logs may see, by run, in one query.
+def usages_of(reader: Reader, phase: Phase, runs: Iterable[Run]) -> dict[Any, list[RunUsage]]:
+    """The lines of these runs' newest attempts that this reader may see, by run, in one query.
 
     They follow the logs: a program can write into how much memory it takes what it prints.
     """
     by_pk = {run.pk: run for run in runs}
     found: dict[Any, list[RunUsage]] = {}
-    for usage in RunUsage.objects.filter(run__in=by_pk, stage__in=[str(stream) for stream in streams]):
-        if usage.attempt in by_pk[usage.run_id].attempts_shown:
-            found.setdefault(usage.run_id, []).append(usage)
+    for usage in RunUsage.objects.filter(run__in=by_pk):
+        run = by_pk[usage.run_id]
+        if usage.attempt in run.attempts_shown and usage.stage in visible_streams(reader, phase, is_smoke=run.is_smoke):
+            found.setdefault(run.pk, []).append(usage)
     return found
 
 

@@ -37,8 +37,12 @@ PREVIEWED = 6  # files of the Data page whose first rows are looked at
 
 def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str, Any]) -> HttpResponse:
     """A page of a competition, inside its banner and tabs."""
-    shared = {"visit": visited, "competition": visited.competition, "tab": tab}
-    return render(request, f"web/{tab}.html", shared | context)
+    return render(request, f"web/{tab}.html", in_tab(visited, tab) | context)
+
+
+def in_tab(visited: Visit, tab: str) -> dict[str, Any]:
+    """What every template inside a competition's banner and tabs wants."""
+    return {"visit": visited, "competition": visited.competition, "tab": tab}
 
 
 def follows_link(request: HttpRequest, competition: Competition) -> bool:

@@ -31,6 +31,7 @@ from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
+from competitions.runs.smoke import projected_whole_s, time_limit_s
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
@@ -97,7 +98,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
     runs = list(submission.runs.all())
     positions = queue_positions(runs)
     growing = growing_context(submission, request.GET.get("run", ""))
-    usages = usages_of(growing["shown_runs"], visible_streams(reader, submission.phase))
+    usages = usages_of(reader, submission.phase, growing["shown_runs"])
     return growing | {
         "submission": submission,
         "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),
@@ -125,11 +126,13 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
 
 def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, Any]:
     phase = submission.phase
-    streams = visible_streams(reader, phase)
-    receipt = disclosed_receipt(reader, phase, run.receipt)
+    streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
+    receipt = disclosed_receipt(reader, phase, run.receipt, is_smoke=run.is_smoke)
     history = history_of(run, run.queued_at if run.fills_board else submission.created_at)
     return {
         "run": run,
+        "smoke_limit_s": time_limit_s(run, phase) if run.is_smoke else None,
+        "whole_s": projected_whole_s(run, phase),
         "hides_programs": LogStream.INGESTION not in streams
         and programs_are_withheld(phase)
         and submission.kind == Kind.CODE,
@@ -175,7 +178,8 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
 def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, Any]:
     """What the newest attempt left, as far as this reader may have it; the page with details apart from the files."""
     outputs = run.outputs.filter(attempt__in=run.attempts_shown)
-    shown = [output for output in outputs if may_download(reader, submission.phase, output.name)]
+    phase, is_smoke = submission.phase, run.is_smoke
+    shown = [output for output in outputs if may_download(reader, phase, output.name, is_smoke=is_smoke)]
     return {
         "outputs": [output for output in shown if output.name != DETAILED_RESULTS],
         "has_details": any(output.name == DETAILED_RESULTS for output in shown),
@@ -185,11 +189,14 @@ def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, Any]:
 @require_safe
 @login_required
 def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
-    """A file that the newest attempt left."""
-    submission = find(request, pk)
-    if not may_download(reader_of(person(request)), submission.phase, name):
-        raise Http404
-    for run in submission.runs.all():
+    """A file that the newest attempt left, of the run that the address names; else of the first that has it and is no smoke run."""
+    submission, chosen = find(request, pk), request.GET.get("run", "")
+    reader = reader_of(person(request))
+    for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):
+        if str(run.pk) != (chosen or str(run.pk)):
+            continue
+        if not may_download(reader, submission.phase, name, is_smoke=run.is_smoke):
+            continue
         outputs = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name)
         if (kept := outputs.select_related("file").last()) is not None:
             return stored_response(request, kept.file, file_name=f"submission-{pk}-{name}")
@@ -239,6 +246,7 @@ def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResp
 def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
     """The page with details that the scoring program wrote, for a frame: its scripts run in an origin of their own and reach nothing."""
     submission = find(request, pk)
-    if not may_download(reader_of(person(request)), submission.phase, DETAILED_RESULTS):
+    run = get_object_or_404(submission.runs, pk=run_id)
+    if not may_download(reader_of(person(request)), submission.phase, DETAILED_RESULTS, is_smoke=run.is_smoke):
         raise Http404
-    return details_response(get_object_or_404(submission.runs, pk=run_id))
+    return details_response(run)

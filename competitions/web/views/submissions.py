@@ -13,6 +13,8 @@ from accounts.models import User
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
 from competitions.disclosure.scores import visible_columns
+from competitions.environments.choice import Wish
+from competitions.environments.models import EnvironmentFile
 from competitions.factsheets.answers import questions_of
 from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
@@ -95,11 +97,23 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "selections": selections(visited, phase, team_id),
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
+        "brought": _brought(phase, team_id),
         "questions": [(one, answers.get(one.key)) for one in questions_of(phase)]
         if visited.facts.has_questions
         else [],
         "entered": entered,
     }
+
+
+def _brought(phase: Phase, team_id: int) -> dict[str, list[str]]:
+    """What the team's code may be run with in this phase, by kind, newest versions first: references to offer."""
+    if not phase.own_weights and not phase.own_images:
+        return {}
+    ready = EnvironmentFile.objects.filter(team=team_id, state=EnvironmentFile.State.READY)
+    found: dict[str, list[str]] = {"weights": [], "image": []}
+    for file in ready:
+        found[file.kind].append(file.reference)
+    return found
 
 
 def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderboard, int]]:
@@ -136,6 +150,8 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         made = submission_create(
             user=user, phase=phase, upload=_upload(said, user, visited), kind=Kind(said["kind"]), now=timezone.now(),
             description=said["description"], fact_sheet=answers_of_form(request.POST), idempotency_key=said["idempotency_key"],
+            is_smoke=said["smoke"],
+            wish=Wish(said["weights"], said["image"]),
         )  # fmt: skip
     except Refusal as refusal:
         if wants_json:

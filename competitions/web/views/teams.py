@@ -50,6 +50,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         if mine and mine.captain_id == request.user.pk
         else [],
         "most_days": MOST_DAYS,
+        "brings_environment": any(phase.own_environment for phase in visited.phases),
         "storage": team_storage(mine.pk) if mine else None,
         "is_captain": bool(mine and mine.captain_id == request.user.pk),
         **(_merges(mine, visited) if mine else {}),

@@ -41,7 +41,7 @@
 
   const explain = async (response) => refusal(response.status, read(await response.text().catch(() => "")));
 
-  const begin = async (url, file, headers) => {
+  const begin = async (url, file, headers, isEnvironment) => {
     const known = localStorage.getItem(remembered(file, url));
     if (known) {
       const response = await ask(known, { headers });
@@ -49,7 +49,7 @@
       if ([401, 403].includes(response.status) || isAway(response)) throw await explain(response);
       localStorage.removeItem(remembered(file, url));
     }
-    const body = JSON.stringify({ file_name: file.name, size_bytes: file.size });
+    const body = JSON.stringify({ file_name: file.name, size_bytes: file.size, is_environment: isEnvironment });
     const response = await ask(url, { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body });
     if (!response.ok) throw await explain(response);
     const made = response.headers.get("Location");
@@ -129,7 +129,7 @@
     addEventListener("beforeunload", stay);
     try {
       const say = show(form)(file.size);
-      const upload = await begin(form.dataset.upload, file, headers);
+      const upload = await begin(form.dataset.upload, file, headers, "environment" in form.dataset);
       say(upload.offset, upload.offset ? "Going on where it stopped" : "");
       await transfer(upload, file, headers, say);
       say(file.size, "Checking the file");

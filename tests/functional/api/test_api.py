@@ -11,6 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import ApiToken, Scope, token_create
+from competitions.notifications.models import Kind as Told
+from competitions.notifications.services import notify_person
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Reason
 from tests.permissions import body_of
@@ -271,3 +273,17 @@ def test_the_schema_describes_every_call(site: Scenario) -> None:
     for name in ("submissions_create", "uploads_append", "competitions_list"):
         assert name in text
     assert "/api/worker/" not in text
+
+
+def test_the_inbox_is_read_and_marked_as_read(site: Scenario) -> None:
+    robot = Robot(site)
+    for text in ("First", "Second"):
+        told = {"subject": text, "text": text, "path": "/"}
+        notify_person(user=robot.user, competition=site.competition, kind=Told.RUN, **told)
+    url = reverse("api:notifications")
+    rows = robot.call("get", url).json()["results"]
+    assert [(row["subject"], row["is_read"]) for row in rows] == [("Second", False), ("First", False)]
+    assert robot.call("post", reverse("api:notifications-read"), {"up_to": rows[1]["id"]}).status_code == 204
+    unread = robot.call("get", f"{url}?unread=true").json()["results"]
+    assert [row["subject"] for row in unread] == ["Second"]
+    assert robot.call("get", f"{url}?unread=perhaps").status_code == 400

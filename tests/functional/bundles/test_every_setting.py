@@ -29,6 +29,7 @@ SET: dict[type[Model], dict[str, Any]] = {
     Phase: {
         "as_on_codabench": False, "accepts_predictions": False, "accepts_code": False, "accepts_datasets": True, "visibility": "sealed",
         "prediction_format": None, "index": 0, "slug": "only", "docker_image": "podium/r:2", "gpus": 1, "auto_migrate_to_this_phase": False,
+        "smoke_scale": 2.5,
         "quota_week": "sliding", "max_datasets": 50, "max_datasets_per_team": 3,  # of a board that grows, which is not sealed: below
     },
     Leaderboard: {"key": "final", "rule": "selected", "visibility": "sealed", "index": 0},

@@ -20,6 +20,7 @@ from workers.sandbox.output_volume import remove_tree
 
 SETTLED = "settled"
 Fetch = Callable[[FileRef, Path], None]
+Make = Callable[[Path], None]
 
 
 class StagingCache:
@@ -89,6 +90,16 @@ class StagingCache:
         `fetch(file, path)` puts the verified file at `path`. Raises what `fetch` and `unpack` raise; then nothing is kept.
         """
         key = self._key(file, unpacked=unpacked, secret=secret)
+        return self._acquire(key, lambda incoming: self._fetched(incoming, file, unpacked, fetch))
+
+    def acquire_made(self, name: str, make: Make) -> tuple[str, Path]:
+        """The key and the folder of what `make` makes at the path that it is given, where it is not there; as `acquire`.
+
+        `name` says all that decides the content. Beside that path `make` may leave what is removed afterwards.
+        """
+        return self._acquire(f"open/{name}-made", lambda incoming: make(incoming / "tree"))
+
+    def _acquire(self, key: str, fill: Make) -> tuple[str, Path]:
         with self._lock:
             self._in_use[key] += 1
             filling = self._filling.setdefault(key, threading.Lock())
@@ -96,7 +107,7 @@ class StagingCache:
             with filling:
                 entry = self._folder / key
                 if not (entry / "tree").is_dir():
-                    self._fill(entry, file, unpacked, fetch)
+                    self._fill(entry, fill)
                 os.utime(entry)
         except BaseException:
             self.release(key)
@@ -117,21 +128,28 @@ class StagingCache:
         form = "zip" if unpacked else hashlib.sha256(file.name.encode()).hexdigest()[:16]
         return f"{'secret' if secret else 'open'}/{file.sha256}-{form}"
 
-    def _fill(self, entry: Path, file: FileRef, unpacked: bool, fetch: Fetch) -> None:
+    @staticmethod
+    def _fetched(incoming: Path, file: FileRef, unpacked: bool, fetch: Fetch) -> None:
+        download = incoming / "download"
+        descriptor = os.open(download, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.close(descriptor)
+        fetch(file, download)
+        if unpacked:
+            unpack(download, incoming / "tree")
+            download.unlink()
+        else:
+            (incoming / "tree").mkdir(mode=0o755)
+            download.chmod(0o644)
+            download.rename(incoming / "tree" / file.name)
+
+    def _fill(self, entry: Path, fill: Make) -> None:
         incoming = self._folder / "incoming" / uuid.uuid4().hex
         incoming.mkdir(mode=0o700)
         try:
-            download = incoming / "download"
-            descriptor = os.open(download, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.close(descriptor)
-            fetch(file, download)
-            if unpacked:
-                unpack(download, incoming / "tree")
-                download.unlink()
-            else:
-                (incoming / "tree").mkdir(mode=0o755)
-                download.chmod(0o644)
-                download.rename(incoming / "tree" / file.name)
+            fill(incoming)
+            for beside in incoming.iterdir():
+                if beside.name != "tree":
+                    remove_tree(beside)
             (incoming / "size").write_text(str(_disk_bytes(incoming)))
             (incoming / "boot").write_text(self._boot)
             incoming.rename(entry)  # whole or not at all

@@ -51,6 +51,7 @@ def _containers(worker: Worker, live: Live) -> int:
 def _excess(worker: Worker, live: Live) -> int:
     """What the cache drops is no leftover, so it does not count."""
     worker.cache.trim()
+    worker.own_images.trim()
     worker.cache.settle()
     return 0
 

@@ -6,7 +6,9 @@ import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 import yaml
@@ -32,6 +34,8 @@ from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion
 log = structlog.get_logger(__name__)
 
 ACTIVITIES = {"submission": Activity.INGESTING, "ingestion": Activity.INGESTING, "scoring": Activity.SCORING}
+NOT_STARTED = ("engine_error", "container_missing", "image_unsuitable")
+T = TypeVar("T")
 BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
 
 
@@ -62,7 +66,7 @@ class RunExecution:
         try:
             self._stage()
             for stage in self.staged.stages.values():
-                stage.prepare()
+                self._blamed(stage, stage.prepare)
             self.folder.set_phase("executing")
         except SandboxError as error:
             self.verdict = infrastructure(error)
@@ -98,6 +102,8 @@ class RunExecution:
             self.verdict = self._stages()
         except SandboxError as error:
             self.verdict = infrastructure(error)
+        except Unrunnable as error:
+            self.verdict = error.verdict
 
     def _stages(self) -> Verdict | None:
         jobs = {str(stage.name): stage for stage in self.job.stages}
@@ -232,9 +238,13 @@ class RunExecution:
             self.state = ACTIVITIES["scoring" if "scoring" in self._running else stage.name]
             self.state_changed.set()
         try:
-            evidence = stage.execute(
-                on_start=lambda moment: self.folder.stage_started(stage.name, moment),
-                on_kill=lambda reason: self.folder.stage_killed(stage.name, reason),
+            evidence = self._blamed(
+                stage,
+                partial(
+                    stage.execute,
+                    on_start=lambda moment: self.folder.stage_started(stage.name, moment),
+                    on_kill=lambda reason: self.folder.stage_killed(stage.name, reason),
+                ),
             )
         except Exception:
             self._end_those_beside(stage)
@@ -244,6 +254,19 @@ class RunExecution:
             self._running.pop(stage.name, None)
             self._latest = stage
         return evidence
+
+    def _blamed(self, stage: StageRun, act: Callable[[], T]) -> T:
+        """Act; a container of a team's image that the engine cannot create or start is the team's failure, on every host.
+
+        Raises `Unrunnable` for that, and what `act` raises.
+        """
+        try:
+            return act()
+        except SandboxError as error:
+            is_of_team = next(job.is_image_of_team for job in self.job.stages if job.name == stage.name)
+            if not is_of_team or stage.started_monotonic is not None or error.code not in NOT_STARTED:
+                raise
+            raise Unrunnable(failed("environment_error", "image_not_startable", error.detail)) from error
 
     def _end_those_beside(self, broken: StageRun) -> None:
         """What waits for a program that cannot go on would wait to its own limit, for a result that does not count."""
@@ -333,6 +356,9 @@ class RunExecution:
         for key in self.staged.cache_keys:
             self.worker.cache.release(key)
         self.staged.cache_keys.clear()
+        for image in self.staged.own_images:
+            self.worker.own_images.release(image)
+        self.staged.own_images.clear()
         self._try_to(self.folder.remove)
 
     def _try_to(self, remove: Callable[[], None]) -> None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER, Worker
+from workers.agent.environments.building import Order, build_environment
+from workers.agent.environments.building import Site as BuildSite
+from workers.agent.environments.images import removed_after
+from workers.agent.environments.wheels import EnvironmentRefused
 from workers.agent.host.facts import open_files
 from workers.agent.host.gpus import NvmlMeter
 from workers.agent.runs.archive import ArchiveRefused
@@ -19,7 +25,8 @@ from workers.engines.spec import Mount as HostMount
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner, slot_uid
 from workers.errors import SandboxError
-from workers.protocol.jobs import FileRef, Job, Mount, PullPolicy, Stage
+from workers.protocol.image_archive import ImageArchiveInvalid, describe_archive, loadable
+from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage
 from workers.protocol.limits import Limits
 from workers.protocol.results import Verdict
 from workers.protocol.stages import StageOutput
@@ -28,6 +35,9 @@ from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
 from workers.sandbox.verdict import failed
 from workers.sandbox.work import WritableInputs, is_copied
+
+# What is wrong with a team's own image, wherever it is tried.
+OF_THE_IMAGE = ("image_unknown", "image_unsuitable", "image_too_large", "image_not_loaded")
 
 
 class Unrunnable(Exception):
@@ -45,6 +55,7 @@ class Staged:
     stages: dict[str, StageRun] = field(default_factory=dict)
     images: dict[str, ImageFacts] = field(default_factory=dict)
     cache_keys: list[str] = field(default_factory=list)
+    own_images: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     pull_s: float = 0.0
     staging_s: float = 0.0
@@ -80,14 +91,50 @@ class Stager:
     def _images(self) -> None:
         for stage in self._job.stages:
             if stage.image in self.staged.images and stage.pull != PullPolicy.ALWAYS:
-                continue
-            facts = self._worker.engine.ensure_image(stage.image, stage.pull, self._worker.stopping.is_set)
+                continue  # two stages of one team's image hold it once
+            facts = self._image(stage)
             self.staged.images[stage.image] = facts
             if facts.volumes:
                 self.staged.notes.append(
                     f"The image {stage.image} declares volumes ({', '.join(facts.volumes)[:200]}). Here each is an empty folder "
                     f"in memory, as large as /tmp may be; what the image holds there is not seen."
                 )
+
+    def _image(self, stage: Stage) -> ImageFacts:
+        """The stage's image, on this host. What a team brought is the team's to answer for."""
+        worker = self._worker
+        if not stage.is_image_of_team:
+            return worker.engine.ensure_image(stage.image, stage.pull, worker.stopping.is_set)
+        bring = partial(self._load, stage.own_image) if stage.own_image else partial(self._pull, stage)
+        try:
+            facts = worker.own_images.acquire(stage.image, bring, max_bytes=stage.image_max_bytes)
+        except SandboxError as error:
+            if error.code in OF_THE_IMAGE:
+                raise Unrunnable(failed("environment_error", error.code, error.detail)) from error
+            raise
+        except OSError as error:
+            raise SandboxError("staging_failed", f"a team's image could not be kept: {error}") from error
+        self.staged.own_images.append(stage.image)
+        return facts
+
+    def _pull(self, stage: Stage) -> None:
+        self._worker.engine.ensure_image(
+            stage.image, PullPolicy.MISSING, self._worker.stopping.is_set, stage.image_max_bytes
+        )
+
+    def _load(self, own: OwnImage) -> None:
+        """Hand the engine the archive's layers under no name: the archive's own would take the place of the host's images."""
+        folder = self._worker.data_dir / "images"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with removed_after(folder / f"arriving-{uuid.uuid4().hex}.tar") as path:
+            self._fetch(own.archive, path)
+            try:
+                image = describe_archive(path)
+            except ImageArchiveInvalid as error:
+                raise Unrunnable(failed("environment_error", error.code, str(error))) from error
+            if image.image_id != own.image_id:
+                raise SandboxError("image_changed", f"the archive holds {image.image_id}, not {own.image_id}")
+            self._worker.engine.load_image(loadable(path, image))
 
     def _stage(self, stage: Stage) -> StageRun:
         worker = self._worker
@@ -130,7 +177,7 @@ class Stager:
             runner=self._runner,
             open_files=open_files(worker.slots, limits.pids),
             plain_files=stage.shared and stage.name != "scoring",
-            env={"PODIUM_SEED": str(self._job.seed)} if stage.name != "scoring" else {},
+            env=self._environment(stage),
         )
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
         _, sent_bytes = self._folder.log_position(stage.name)
@@ -138,6 +185,18 @@ class Stager:
             stage.name, worker.engine, spec, volume, meter, log_sent_bytes=sent_bytes, inputs=inputs, shared=shared,
             prefill=sources[stage.prefill] if stage.prefill else None, owns_volume=beside is None, idle=not argv,
         )  # fmt: skip
+
+    def _environment(self, stage: Stage) -> dict[str, str]:
+        """What programs of a team find in their environment; the scoring program is told nothing of it."""
+        if stage.name == "scoring":
+            return {}
+        targets = {mount.target for mount in stage.mounts}
+        found = {"PODIUM_SEED": str(self._job.seed)}
+        if "/app/weights" in targets:
+            found["PODIUM_WEIGHTS"] = "/app/weights"
+        if "/app/environment" in targets:
+            found["PYTHONPATH"] = "/app/environment"
+        return found
 
     def _same_output(self, name: str, stage: Stage) -> bool:
         """Participants' programs of one step write to one output; the scoring program's is its own, for nobody else to write."""
@@ -175,6 +234,8 @@ class Stager:
         """The folder of the host behind one mount."""
         if isinstance(mount, StageOutput):
             return self.staged.stages[mount.stage_output].volume.path
+        if isinstance(mount, BuiltEnvironment):
+            return self._built(stage, mount)
         try:
             key, path = self._worker.cache.acquire(
                 mount.file, unpacked=mount.unpack, secret=mount.secret, fetch=self._fetch
@@ -185,6 +246,38 @@ class Stager:
             raise SandboxError("staging_failed", f"{mount.file.name} could not be staged: {error}") from error
         self.staged.cache_keys.append(key)
         return path
+
+    def _built(self, stage: Stage, mount: BuiltEnvironment) -> Path:
+        """The environment of a lock file, built where this host has none of it."""
+        cache, notes = self._worker.cache, self.staged.notes
+        began = time.monotonic()
+        try:
+            key, folder = cache.acquire(mount.requirements, unpacked=False, secret=False, fetch=self._fetch)
+            self.staged.cache_keys.append(key)
+            order = Order(
+                requirements=(folder / mount.requirements.name).read_bytes(), image=stage.image,
+                image_facts=self.staged.images[stage.image], mirror=mount.mirror, wall_s=mount.wall_s, max_bytes=mount.max_bytes,
+            )  # fmt: skip
+
+            def make(target: Path) -> None:
+                count = build_environment(order, self._build_site(stage), target)
+                notes.append(f"Installed {count} packages of requirements.txt in {time.monotonic() - began:.1f} s.")
+
+            key, path = cache.acquire_made(order.key, make)
+        except EnvironmentRefused as error:
+            raise Unrunnable(failed("environment_error", error.code, error.detail)) from error
+        except OSError as error:
+            raise SandboxError("staging_failed", f"an environment could not be made: {error}") from error
+        self.staged.cache_keys.append(key)
+        return path
+
+    def _build_site(self, stage: Stage) -> BuildSite:
+        worker, lease = self._worker, self._folder.lease
+        return BuildSite(
+            engine=worker.engine, folder=self._folder.path, name=f"podium-{worker.key}-{lease}", group=f"{worker.key}{lease}",
+            labels=self._labels(stage.name), runner=self._runner, runtime=worker.runtime, quota=worker.quota,
+            cores=",".join(map(str, self._folder.cores)), stop=worker.stopping.is_set,
+        )  # fmt: skip
 
     def _fetch(self, file: FileRef, target: Path) -> None:
         try:

@@ -30,6 +30,7 @@ from workers.protocol.jobs import PullPolicy
 CALL_TIMEOUT_S = 60
 WAIT_ROUND_S = 30  # a wait is asked again this often: one that the engine forgot is not waited for for ever
 PULL_TIMEOUT_S = 3600
+LOAD_TIMEOUT_S = 3600
 SHELL = "/bin/sh"
 
 
@@ -107,6 +108,26 @@ class DockerEngine:
                 raise
             return None
 
+    def load_image(self, chunks: Iterator[bytes]) -> None:
+        """See `Engine`."""
+        url = f"{self.api.base_url}/v{self.api.api_version}/images/load"
+        with engine_errors("loading an image"):
+            headers = {"Content-Type": "application/x-tar"}
+            timeout = (CALL_TIMEOUT_S, LOAD_TIMEOUT_S)
+            answer = self.api.post(url, data=chunks, params={"quiet": 1}, headers=headers, timeout=timeout)
+        said = answer.text[:500]
+        if answer.status_code != 200 or '"error"' in said:
+            raise SandboxError("image_not_loaded", f"the engine does not take the image: {said}")
+
+    def remove_image(self, image: str) -> None:
+        """See `Engine`."""
+        try:
+            with engine_errors("removing an image"):
+                self.api.remove_image(image)
+        except SandboxError as error:
+            if error.code != "image_missing":
+                raise
+
     def image_names(self) -> tuple[str, ...]:
         """See `Engine`."""
         with engine_errors("listing the engine's images"):
@@ -114,13 +135,15 @@ class DockerEngine:
         names = {name for image in images for key in ("RepoTags", "RepoDigests") for name in image.get(key) or []}
         return tuple(sorted(name for name in names if "<none>" not in name))
 
-    def ensure_image(self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never) -> ImageFacts:
+    def ensure_image(
+        self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never, max_bytes: int = 0
+    ) -> ImageFacts:
         """See `Engine`."""
         if policy == PullPolicy.NEVER:
             return self._inspect_image(image)
         if policy == PullPolicy.MISSING and (facts := self.find_image(image)) is not None:
             return facts
-        self._pull(image, stop)
+        self._pull(image, stop, max_bytes)
         return self._inspect_image(image)
 
     def _inspect_image(self, image: str) -> ImageFacts:
@@ -138,13 +161,19 @@ class DockerEngine:
             self._with_shell[digest] = answer.status_code == 200
         return self._with_shell[digest]
 
-    def _pull(self, image: str, stop: Callable[[], bool]) -> None:
+    def _pull(self, image: str, stop: Callable[[], bool], max_bytes: int) -> None:
         """Pull an image to its end. Raises `SandboxError` with the registry's own words: `image_unknown` or `image_pull_failed`."""
         started = time.monotonic()
+        layers: dict[str, int] = {}
         try:
             for line in self.api.pull(image, stream=True, decode=True):
                 if "error" in line:
                     raise _pull_failed(image, line["error"])
+                layers[str(line.get("id"))] = max(
+                    layers.get(str(line.get("id")), 0), (line.get("progressDetail") or {}).get("total") or 0
+                )
+                if max_bytes and sum(layers.values()) > max_bytes:
+                    raise SandboxError("image_too_large", f"{image} has more than the {max_bytes:,} bytes that it may")
                 if stop() or time.monotonic() - started > PULL_TIMEOUT_S:
                     raise SandboxError("image_pull_stopped", f"{image} was not pulled to its end")
         except APIError as error:
@@ -312,6 +341,7 @@ def read_image(facts: dict[str, Any]) -> ImageFacts:
         digest=str(digests[0].rpartition("@")[2] if digests else facts["Id"]),
         entrypoint=tuple(config.get("Entrypoint") or ()),
         volumes=tuple(sorted(config.get("Volumes") or ())),
+        size_bytes=int(facts.get("Size") or 0),
     )
 
 

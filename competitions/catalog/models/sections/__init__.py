@@ -1,18 +1,20 @@
 """The settings of a phase by subject. A section holds its fields, what they may be, where the form shows them and what the API tells."""
 
 from competitions.catalog.models.sections.budget import GIB, MIB, Budget, BudgetSection
+from competitions.catalog.models.sections.environment import EnvironmentSection
 from competitions.catalog.models.sections.growing import GrowthSection
 from competitions.catalog.models.sections.intake import IntakeSection, validate_prediction_format
 from competitions.catalog.models.sections.outputs import OutputsSection
 from competitions.catalog.models.sections.quota import Quota, QuotaSection, Week
 from competitions.catalog.models.sections.schedule import ScheduleSection
 from competitions.catalog.models.sections.section import Section
+from competitions.catalog.models.sections.smoke import SmokeSection
 
 SECTIONS: tuple[type[Section], ...] = (
-    ScheduleSection, IntakeSection, GrowthSection, QuotaSection, BudgetSection, OutputsSection,
+    ScheduleSection, IntakeSection, GrowthSection, SmokeSection, QuotaSection, BudgetSection, EnvironmentSection, OutputsSection,
 )  # fmt: skip
 
 __all__ = [
-    "GIB", "MIB", "SECTIONS", "Budget", "BudgetSection", "GrowthSection", "IntakeSection", "OutputsSection", "Quota", "QuotaSection",
-    "ScheduleSection", "Section", "Week", "validate_prediction_format",
+    "GIB", "MIB", "SECTIONS", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "OutputsSection",
+    "Quota", "QuotaSection", "ScheduleSection", "Section", "SmokeSection", "Week", "validate_prediction_format",
 ]  # fmt: skip

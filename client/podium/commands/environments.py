@@ -1,0 +1,63 @@
+"""Weights and container images that your team brings for its code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.commands.options import AsJson, Profile, Slug, client, confirmed
+from podium.errors import InvalidInput
+from podium.models import EnvironmentKind
+from podium.output import say, transfer_bar, write_json, write_table
+
+FileArgument = Annotated[Path, typer.Argument(help="The file to send.")]
+Name = Annotated[str, typer.Option("--name", help="Its name; the same name again makes the next version.")]
+Reference = Annotated[str, typer.Argument(metavar="NAME@VERSION", help="As the list shows it.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Without being asked.")]
+
+
+def commands_of(kind: EnvironmentKind, what: str) -> typer.Typer:
+    """`list`, `upload` and `delete` for one kind of file."""
+    app = typer.Typer(help=f"Your team's {what}: list, upload, delete.", no_args_is_help=True)
+
+    @app.command("list")
+    def list_files(slug: Slug, profile: Profile = "", as_json: AsJson = False) -> None:
+        """List what your team has uploaded."""
+        found = client(profile).environment_files(slug, kind)
+        if as_json:
+            write_json(found)
+            return
+        rows = [(one.reference, one.state, one.size_bytes, one.sha256[:12], one.detail) for one in found]
+        write_table(["name", "state", "bytes", "sha256", ""], rows)
+
+    @app.command()
+    def upload(slug: Slug, file: FileArgument, name: Name, profile: Profile = "", as_json: AsJson = False) -> None:
+        """Send a file, going on where a connection breaks, and wait for the site's check. Exit status 1 where it is refused."""
+        me = client(profile)
+        with transfer_bar(file.name) as progress:
+            sent = me.environment_file_upload(slug, kind, file, name=name, progress=progress)
+        made = me.environment_file_wait(sent)
+        if as_json:
+            write_json(made)
+        else:
+            say(f"{made.reference} is {made.state}. {made.detail}".strip())
+        if made.state != "ready":
+            raise typer.Exit(1)
+
+    @app.command()
+    def delete(slug: Slug, reference: Reference, yes: Yes = False, profile: Profile = "") -> None:
+        """Remove a file from the site; submissions that named it cannot be run again."""
+        me = client(profile)
+        found = [one for one in me.environment_files(slug, kind) if one.reference == reference]
+        if not found:
+            raise InvalidInput(f"Your team has no {reference} in {slug}.", code="unknown_environment_file")
+        confirmed(f"Remove {reference}?", yes=yes, option="--yes")
+        me.environment_file_delete(found[0].key)
+
+    return app
+
+
+weights = commands_of("weights", "weights")
+images = commands_of("image", "container images")

@@ -1,0 +1,35 @@
+"""What a person was told."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from podium.commands.options import AsJson, Profile, client
+from podium.output import write_json, write_table
+
+app = typer.Typer()
+
+
+@app.command()
+def notifications(
+    unread: Annotated[bool, typer.Option("--unread", help="Only what you have not read.")] = False,
+    mark_read: Annotated[bool, typer.Option("--mark-read", help="Mark all that is listed as read.")] = False,
+    most: Annotated[int, typer.Option("--most", min=1, help="How many at most.")] = 25,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """List what you were told: runs that ended, announcements, deadlines, invitations."""
+    account = client(profile)
+    found = list(islice(account.notifications(unread=unread), most))
+    if as_json:
+        write_json(found)
+    else:
+        write_table(
+            ["when (UTC)", "competition", "what", ""],
+            [(one.created_at, one.competition, one.subject, "" if one.is_read else "new") for one in found],
+        )
+    if mark_read and found:
+        account.notifications_read(found[0].id)

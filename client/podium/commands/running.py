@@ -1,0 +1,84 @@
+"""`podium run`: the site's verdict, on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
+from podium.output import say, write_json, write_table
+from podium.rehearsal import Verdict, rehearse
+
+app = typer.Typer()
+MINUTE_S: Final = 60
+
+
+@app.command()
+def run(
+    slug: Slug,
+    path: Annotated[Path, typer.Argument(help="A folder with your program, or the zip of one.")],
+    phase: PhaseName = "",
+    calibrate: Annotated[
+        bool, typer.Option(help="Measure this machine first, to say what the run takes at the site.")
+    ] = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Run code as the site would, on the phase's public mini split: same image, limits and verdict, in containers of this machine."""
+    verdict = rehearse(client(profile), slug, path, phase=phase, calibrate=calibrate)
+    if as_json:
+        write_json(asdict(verdict))
+    else:
+        _show(verdict)
+    if verdict.outcome != "finished":
+        raise typer.Exit(1)
+
+
+def _show(verdict: Verdict) -> None:
+    for stage, log in verdict.logs.items():
+        say(f"--- {stage}\n{log.rstrip()}")
+    for line in (*verdict.notes, *verdict.remarks):
+        say(line)
+    if verdict.outcome == "finished":
+        write_table(["column", "score on the mini split"], list(verdict.scores.items()))
+    else:
+        print(f"{verdict.reason} ({verdict.code}): {verdict.detail}")
+    if verdict.meters:
+        write_table(["meter", "value"], [(name, _number(value)) for name, value in verdict.meters.items()])
+    for line in _projected(verdict.projection):
+        print(line)
+
+
+def _projected(projection: Any) -> list[str]:
+    """What it takes at the site, as sentences."""
+    if projection is None:
+        return []
+    lines = [f"On the site's hardware: {_interval(projection.smoke_s)}."]
+    if projection.whole_s is not None:
+        limit_s = projection.limit_s
+        verdict = (
+            "within"
+            if projection.whole_s.high <= limit_s
+            else "over"
+            if projection.whole_s.low > limit_s
+            else "perhaps over"
+        )
+        lines.append(
+            f"On the hidden data, if the time grows with them: {_interval(projection.whole_s)}; {verdict} the limit of {_seconds(limit_s)}."
+        )
+    return lines
+
+
+def _interval(interval: Any) -> str:
+    return f"about {_seconds(interval.middle)}, between {_seconds(interval.low)} and {_seconds(interval.high)}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value < 2 * MINUTE_S else f"{value / MINUTE_S:.0f} min"
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"

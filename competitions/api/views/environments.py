@@ -1,0 +1,64 @@
+"""Weights and container images that teams bring: list, add, follow, remove."""
+
+from uuid import UUID
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from competitions.api import serializers as s
+from competitions.api.views.base import ApiView
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.services import (
+    environment_file_add,
+    environment_file_remove,
+    environment_files_of,
+    team_files,
+)
+from competitions.resources.models import Upload
+
+
+class EnvironmentFiles(ApiView):
+    """Your team's weights, or its images; or the next version of one, from a finished upload."""
+
+    serializer_class = s.EnvironmentFileOut
+
+    @extend_schema(responses=s.EnvironmentFileOut(many=True))
+    def get(self, request: Request, slug: str, kind: str) -> Response:
+        files = team_files(user=self.person(), competition=self.competition(slug), kind=EnvironmentFile.Kind(kind))
+        return Response(s.EnvironmentFileOut(files, many=True).data)
+
+    @extend_schema(request=s.EnvironmentFileIn, responses={201: s.EnvironmentFileOut})
+    def post(self, request: Request, slug: str, kind: str) -> Response:
+        user, competition = self.person(), self.competition(slug)
+        said = s.EnvironmentFileIn(data=request.data)
+        said.is_valid(raise_exception=True)
+        upload = get_object_or_404(Upload, key=said.validated_data["upload"], user=user)
+        made = environment_file_add(
+            user=user, competition=competition, kind=EnvironmentFile.Kind(kind), name=said.validated_data["name"], upload=upload,
+            now=timezone.now(),
+        )  # fmt: skip
+        return Response(s.EnvironmentFileOut(made).data, status=201)
+
+
+class EnvironmentFileDetail(ApiView):
+    """One version of your team's weights or images: how its check stands (GET), or remove its file (DELETE)."""
+
+    serializer_class = s.EnvironmentFileOut
+
+    def file(self, key: UUID) -> EnvironmentFile:
+        found: EnvironmentFile = get_object_or_404(
+            environment_files_of(self.person()).select_related("uploaded_by"), key=key
+        )
+        return found
+
+    @extend_schema(responses=s.EnvironmentFileOut)
+    def get(self, request: Request, key: UUID) -> Response:
+        return Response(s.EnvironmentFileOut(self.file(key)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, key: UUID) -> Response:
+        environment_file_remove(file=self.file(key), note=f"Removed by {self.person().username}.")
+        return Response(status=204)

@@ -1,0 +1,46 @@
+"""The inbox over the API."""
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from competitions.api import serializers as s
+from competitions.api.pagination import IdCursorPagination
+from competitions.api.views.base import ApiView
+from competitions.notifications.models import Notification
+from competitions.notifications.services import mark_read
+
+
+class Notifications(ApiView):
+    """What you were told, newest first; with `unread` only what you have not read."""
+
+    serializer_class = s.NotificationOut
+    pagination_class = IdCursorPagination
+    queryset = Notification.objects.none()
+
+    @extend_schema(
+        operation_id="notifications_list",
+        responses=s.NotificationOut(many=True),
+        parameters=[OpenApiParameter("unread", bool)],
+    )
+    def get(self, request: Request) -> Response:
+        asked = s.NotificationFilter(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        mine = Notification.objects.filter(user=self.person()).select_related("competition")
+        page = self.paginate_queryset(mine.filter(read_at=None) if asked.validated_data["unread"] else mine)
+        return self.get_paginated_response(s.NotificationOut(page, many=True).data)
+
+
+class NotificationsRead(ApiView):
+    """Mark as read everything up to one notification, and nothing that came meanwhile."""
+
+    serializer_class = s.NotificationsReadIn
+
+    @extend_schema(operation_id="notifications_read", request=s.NotificationsReadIn, responses={204: None})
+    def post(self, request: Request) -> Response:
+        user = self.person()
+        said = s.NotificationsReadIn(data=request.data)
+        said.is_valid(raise_exception=True)
+        mark_read(user=user, now=timezone.now(), up_to=said.validated_data["up_to"])
+        return Response(status=204)

@@ -1,0 +1,42 @@
+"""What teams may bring for their code beside the code."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from django.db import models
+
+from competitions.catalog.models.sections.section import Section
+
+
+class EnvironmentSection(Section):
+    own_weights = models.BooleanField(
+        "weights apart from code",
+        default=False,
+        help_text="Teams upload weights once; submissions that name them see them read-only in /app/weights.",
+    )
+    own_images = models.BooleanField(
+        "container images of teams",
+        default=False,
+        help_text="Code may run in an image that its team uploaded, or names by digest in a registry that the queue allows. The ingestion "
+        "program then runs in it, too; the scoring program never does.",
+    )
+    own_requirements = models.BooleanField(
+        "locked requirements",
+        default=False,
+        help_text="A requirements.txt with hashes at the top level of a code submission is installed before the program runs, from the "
+        "queue's package mirror.",
+    )
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Own environment": ("own_weights", "own_images", "own_requirements")
+    }
+    api: ClassVar[tuple[str, ...]] = ("own_weights", "own_images", "own_requirements")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def own_environment(self) -> tuple[str, ...]:
+        """What of it teams may bring, by name: weights, image, requirements."""
+        taken = {"weights": self.own_weights, "image": self.own_images, "requirements": self.own_requirements}
+        return tuple(name for name, is_taken in taken.items() if is_taken)

@@ -1,0 +1,110 @@
+"""Storing and checking an uploaded file in the background: one claim at a time, images in a child process with bounds.
+
+It may run twice or late: what it finds is written down only while the row still asks for it and the claim is ours.
+"""
+
+import uuid
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.services import JOB
+from competitions.resources.models import StoredFile
+from competitions.resources.storage import local_copy
+from competitions.resources.uploads import UploadExpired, upload_finish
+from core.background import jobs
+from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
+from core.background.rows import RENEWALS, claim, claim_kept, renew
+from workers.protocol.image_archive import ArchiveLimits, ImageArchiveInvalid, check_archive
+
+log = structlog.get_logger(__name__)
+State = EnvironmentFile.State
+
+
+def waiting() -> QuerySet[EnvironmentFile]:
+    """Files that somebody must store and check, or does."""
+    return EnvironmentFile.objects.filter(state=State.CHECKING)
+
+
+def file_check(pk: int) -> None:
+    """Store one file and check it; nothing when it no longer asks for that, or another process does it."""
+    claim_id = claim(waiting(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+    if claim_id is None:
+        return
+    file = EnvironmentFile.objects.select_related("upload", "team__competition__queue").get(pk=pk)
+    try:
+        found = _found(file, claim_id)
+    except Stopped:
+        log.info("environment_check_stopped", file=pk)
+        return
+    mine = waiting().filter(pk=pk, claim_id=claim_id)
+    if mine.update(claimed_until=None, **found):
+        log.info("environment_file_checked", file=pk, state=found["state"], code=found.get("code", ""))
+
+
+CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check)
+
+
+def _found(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, Any]:
+    """The fields of the row once it is checked."""
+    if file.attempts > settings.BACKGROUND_ATTEMPTS:
+        return _refused("check_lost", "The file could not be checked, by a fault on our side. Upload it again.")
+    if file.upload is None:
+        return _refused("upload_expired", UploadExpired().detail)
+    with claim_kept(waiting(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
+        try:
+            stored = upload_finish(file.upload).file
+        except UploadExpired as refusal:
+            return _refused(refusal.stable_code, refusal.detail)
+    if stored is None:
+        return _refused("upload_incomplete", "The upload is not whole. Upload the file again.")
+    facts = {"sha256": stored.sha256, "size_bytes": stored.size_bytes}
+    if file.kind == EnvironmentFile.Kind.WEIGHTS:
+        return {"state": State.READY, "file": stored, **facts}
+    return _checked_image(stored, claim_id, file.team.competition.queue.max_image_bytes) | facts
+
+
+def _refused(code: str, detail: str) -> dict[str, Any]:
+    return {"state": State.REFUSED, "code": code, "detail": detail[:1000]}
+
+
+def _checked_image(stored: StoredFile, claim_id: uuid.UUID, max_image_bytes: int) -> dict[str, Any]:
+    bounds = Bounds(
+        wall_s=settings.IMAGE_CHECK_WALL_S, cpu_s=settings.IMAGE_CHECK_WALL_S, memory_bytes=settings.CHECK_MEMORY_BYTES
+    )
+    limits = ArchiveLimits(max_bytes=max_image_bytes, platform=settings.IMAGE_PLATFORM)
+    wanted = partial(renew_claim, claim_id)
+    every_s = settings.BACKGROUND_LEASE_S / RENEWALS
+    try:
+        with local_copy(stored) as path:
+            found = run_bounded(partial(_inspected, path, limits), bounds, wanted=wanted, every_s=every_s)
+    except OverBounds as error:
+        return _refused("check_too_costly", f"The archive took more {error.what} to read than a check may use.")
+    if "refused" in found:
+        return _refused(*found["refused"])
+    return {"state": State.READY, "file": stored, "image_id": found["image_id"], "facts": found["facts"]}
+
+
+def renew_claim(claim_id: uuid.UUID) -> bool:
+    """Keep the claim of a check that goes on."""
+    return renew(waiting(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+
+
+def _inspected(path: Path, limits: ArchiveLimits) -> dict[str, Any]:
+    """In the child: what the image is, or why it is refused, in words that JSON can hold."""
+    try:
+        image = check_archive(path, limits)
+    except ImageArchiveInvalid as refusal:
+        return {"refused": [refusal.code, str(refusal)]}
+    return {
+        "image_id": image.image_id,
+        "facts": {
+            "platform": image.platform, "layers": len(image.layers), "unpacked_bytes": image.unpacked_bytes, "layout": image.layout,
+        },
+    }  # fmt: skip

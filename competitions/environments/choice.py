@@ -1,0 +1,96 @@
+"""What a submission says that its code runs with: weights and an image of its team, or an image by digest from a registry."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from competitions.catalog.models import Phase
+from competitions.environments import refusals
+from competitions.environments.models import EnvironmentFile
+from competitions.teams.models import Team
+from workers.protocol.images import ImageNameInvalid, parse_image
+
+
+@dataclass(frozen=True)
+class Wish:
+    """As somebody typed it: `name@version`, `name` alone for its newest version, or `registry/repository@sha256:…`."""
+
+    weights: str = ""
+    image: str = ""
+
+
+NO_WISH: Final = Wish()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What was found for a wish."""
+
+    weights: EnvironmentFile | None = None
+    image: EnvironmentFile | None = None
+    image_reference: str = ""
+
+
+def environment_choose(*, team: Team, phase: Phase, wish: Wish, now: datetime) -> Environment:
+    """Find what a submission of the team names, and note that it was used. Call under the team's lock.
+
+    Raises `EnvironmentNotAccepted`, `UnknownFile`, `FileNotReady`, `RegistryNotAllowed` or `ReferenceInvalid`.
+    """
+    weights, image = wish.weights.strip(), wish.image.strip()
+    for what, said in (("weights", weights), ("image", image)):
+        if said and what not in phase.own_environment:
+            raise refusals.EnvironmentNotAccepted(phase, what)
+    is_reference = "@sha256:" in image
+    found = Environment(
+        weights=_file(team, EnvironmentFile.Kind.WEIGHTS, weights) if weights else None,
+        image=_file(team, EnvironmentFile.Kind.IMAGE, image) if image and not is_reference else None,
+        image_reference=_reference(phase, image) if is_reference else "",
+    )
+    used = [file.pk for file in (found.weights, found.image) if file is not None]
+    EnvironmentFile.objects.filter(pk__in=used).update(last_used_at=now)
+    return found
+
+
+def _file(team: Team, kind: EnvironmentFile.Kind, said: str) -> EnvironmentFile:
+    name, at, version = said.partition("@")
+    rows = EnvironmentFile.objects.filter(team=team, kind=kind, name=name).order_by("-version")
+    if at:
+        rows = rows.filter(version=int(version)) if version.isascii() and version.isdigit() else rows.none()
+    else:
+        rows = rows.exclude(state=EnvironmentFile.State.REMOVED)
+    file = rows.first()
+    if file is None:
+        raise refusals.UnknownFile(kind, said)
+    if file.state != EnvironmentFile.State.READY:
+        raise refusals.FileNotReady(file)
+    return file
+
+
+def _reference(phase: Phase, said: str) -> str:
+    """The reference in the form that engines take. Raises `ReferenceInvalid` or `RegistryNotAllowed`."""
+    try:
+        name = parse_image(said)
+    except ImageNameInvalid as error:
+        raise refusals.ReferenceInvalid(str(error)) from error
+    if name.tag:
+        raise refusals.ReferenceInvalid(
+            f"The image {said[:200]!r} has a tag and a digest. Leave the tag out: the digest says which image it is."
+        )
+    queue = phase.competition.queue
+    if not queue.allows_registry(name):
+        raise refusals.RegistryNotAllowed(name.registry, queue.registries)
+    return str(name)
+
+
+def faults_of_choice(submission: Any) -> str:
+    """Why a submission's environment cannot be handed out now, as a sentence; empty where it can.
+
+    Files may have been removed since, and a queue's registries changed, before an old submission is run again.
+    """
+    for file in (submission.weights, submission.image):
+        if file is not None and file.state != EnvironmentFile.State.READY:
+            return f"{file} was removed since. Upload it again and make a new submission."
+    queue = submission.phase.competition.queue
+    if submission.image_reference and not queue.allows_registry(parse_image(submission.image_reference)):
+        return f"The queue {queue.name} takes no images from the registry of {submission.image_reference} any more."
+    return ""

@@ -1,0 +1,118 @@
+"""Why a team's file is refused, or a submission that names one."""
+
+from competitions.catalog.models import Phase
+from competitions.environments.models import EnvironmentFile
+from core.refusals import Conflict, NotAllowed, Refusal
+
+NOUNS = {"weights": "weights", "image": "images of teams", "requirements": "requirements of teams"}
+
+
+class EnvironmentNotAccepted(NotAllowed):
+    code = "environment_not_accepted"
+
+    def __init__(self, phase: Phase, what: str) -> None:
+        taken = " and ".join(NOUNS[name] for name in phase.own_environment)
+        super().__init__(
+            f"The phase “{phase.name}” does not take {NOUNS[what]}. "
+            + (f"It takes {taken}." if taken else "Its code runs in the image that the organizers named.")
+        )
+
+
+class NoPhaseAccepts(NotAllowed):
+    code = "environment_not_accepted"
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"No phase of this competition takes {NOUNS[kind]}, so there is nothing to upload them for.")
+
+
+class NameInvalid(Refusal):
+    code, http_status = "name_invalid", 422
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The name {name[:80]!r} cannot be used. Use lower-case letters, digits, dots, dashes and underscores, at most 60, such as "
+            "gap-model."
+        )
+
+
+class FileTooLarge(Refusal):
+    code, http_status = "environment_file_too_large", 413
+
+    def __init__(self, *, kind: str, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"The file has {size_bytes:,} bytes; {NOUNS[kind]} may have at most {limit_bytes:,} here.",
+            limit_bytes=limit_bytes,
+        )
+
+
+class RoomUsed(Refusal):
+    code, http_status = "environment_room_used", 413
+
+    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+        super().__init__(
+            f"Your team's weights and images take {used:,} of {limit:,} bytes, and this file has {wanted:,}. Remove versions that you no "
+            "longer need.",
+            used=used, limit=limit,
+        )  # fmt: skip
+
+
+class TooManyFiles(Refusal):
+    code, http_status = "too_many_environment_files", 429
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"Your team keeps {limit} weights and images, or has them checked: the most that it may. Remove some of them.",
+            limit=limit,
+        )
+
+
+class UnknownFile(Refusal):
+    code, http_status = "unknown_environment_file", 422
+
+    def __init__(self, kind: str, reference: str) -> None:
+        noun = "weights" if kind == "weights" else "image"
+        super().__init__(
+            f"Your team has no {noun} {reference[:120]!r}. Name one as the Team page lists it, such as gap-model@2."
+        )
+
+
+class FileNotReady(Conflict):
+    code = "environment_file_not_ready"
+
+    def __init__(self, file: EnvironmentFile) -> None:
+        happened = {
+            file.State.CHECKING: "is still being checked. Submit again in some minutes",
+            file.State.REFUSED: f"was refused: {file.detail}",
+            file.State.REMOVED: "was removed. Upload it again, or name another version",
+        }
+        super().__init__(f"{file.reference} {happened[file.State(file.state)]}"[:900] + ".")
+
+
+class FileInUse(Conflict):
+    code = "environment_file_in_use"
+
+    def __init__(self, file: EnvironmentFile, submission: int) -> None:
+        super().__init__(
+            f"{file.reference} is needed by submission #{submission}, which has not ended. Remove it then, or cancel the submission."
+        )
+
+
+class NotRemovable(Conflict):
+    code = "environment_file_gone"
+
+    def __init__(self, file: EnvironmentFile) -> None:
+        super().__init__(f"{file.reference} was removed already.")
+
+
+class RegistryNotAllowed(Refusal):
+    code, http_status = "registry_not_allowed", 422
+
+    def __init__(self, registry: str, allowed: list[str]) -> None:
+        super().__init__(
+            f"Images from {registry[:120] or 'Docker Hub'} are not taken here. "
+            + (f"These registries are: {', '.join(allowed)}." if allowed else "Upload the image as an archive instead.")
+        )
+
+
+class ReferenceInvalid(Refusal):
+    code, http_status = "image_reference_invalid", 422

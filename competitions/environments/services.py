@@ -1,0 +1,158 @@
+"""Uploading, listing and removing a team's weights and images."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Max, QuerySet, Sum
+from django.dispatch import Signal
+
+from accounts.models import User
+from competitions.catalog.models import Competition, Phase
+from competitions.environments import refusals
+from competitions.environments.models import FILE_NAME, EnvironmentFile
+from competitions.resources.models import Upload
+from competitions.resources.uploads import UploadExpired, UploadIncomplete
+from competitions.teams.models import Team
+from competitions.teams.refusals import NoTeam
+from competitions.teams.services import require_registration, require_team, team_of
+from core.background import jobs
+from core.refusals import Refusal
+
+log = structlog.get_logger(__name__)
+JOB: Final = "environment_file"
+MAX_FILES: Final = 200  # of one team, those that are checked included
+TAKES_ROOM: Final = (EnvironmentFile.State.CHECKING, EnvironmentFile.State.READY)
+REMOVED_AT_ONCE: Final = 100
+# Sent with `file`, inside the transaction that removes it, under its team's lock. A receiver that raises a `Refusal` keeps it.
+environment_file_removing = Signal()
+
+
+@dataclass(frozen=True)
+class EnvironmentRoom:
+    """Bytes that a team's weights and images take, and may take."""
+
+    used_bytes: int
+    limit_bytes: int
+
+
+def kinds_accepted(phases: Sequence[Phase]) -> list[EnvironmentFile.Kind]:
+    """Kinds of files that any of these phases takes."""
+    accepted = {name for phase in phases for name in phase.own_environment}
+    return [kind for kind in EnvironmentFile.Kind if kind in accepted]
+
+
+def environment_room(team_id: int) -> EnvironmentRoom:
+    """What a team's files take; a file that is being checked counts as announced."""
+    kept = EnvironmentFile.objects.filter(team=team_id, state__in=TAKES_ROOM)
+    return EnvironmentRoom(kept.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_ENVIRONMENT_BYTES)
+
+
+def environment_files_of(user: User) -> QuerySet[EnvironmentFile]:
+    """Files of the person's own teams. Nobody else has a way to them: organizers see their names and digests in receipts."""
+    return EnvironmentFile.objects.filter(team__memberships__user=user)
+
+
+def team_files(*, user: User, competition: Competition, kind: EnvironmentFile.Kind) -> QuerySet[EnvironmentFile]:
+    """The files of this kind of the person's team. Raises `NoTeam`."""
+    team = team_of(user, competition)
+    if team is None:
+        raise NoTeam(competition)
+    return EnvironmentFile.objects.filter(team=team, kind=kind).select_related("uploaded_by")
+
+
+@transaction.atomic
+def environment_file_add(
+    *,
+    user: User,
+    competition: Competition,
+    kind: EnvironmentFile.Kind,
+    name: str,
+    upload: Upload,
+    now: datetime,
+) -> EnvironmentFile:
+    """Take a finished upload as the next version of a name; a background task stores and checks it.
+
+    Raises the `Refusal` that says why not; then the upload is still there. The same upload gives the same file again.
+    """
+    require_registration(user=user, competition=competition)
+    team = Team.objects.select_for_update().get(pk=require_team(user=user, competition=competition).pk)
+    made = EnvironmentFile.objects.filter(upload=upload, team=team).first()
+    if made is not None:
+        return made
+    _require_upload(upload, now)
+    if kind not in kinds_accepted(list(competition.phases.all())):
+        raise refusals.NoPhaseAccepts(kind)
+    _require_name(name)
+    _require_room(team, competition, kind, upload.size_bytes)
+    newest = EnvironmentFile.objects.filter(team=team, kind=kind, name=name).aggregate(newest=Max("version"))["newest"]
+    file = EnvironmentFile(
+        team=team, kind=kind, name=name, version=(newest or 0) + 1, upload=upload, file_name=upload.file_name,
+        size_bytes=upload.size_bytes, uploaded_by=user, created_at=now, last_used_at=now,
+    )  # fmt: skip
+    file.full_clean()
+    file.save(force_insert=True)
+    jobs.send_after_commit(JOB, file.pk)
+    return file
+
+
+def _require_upload(upload: Upload, now: datetime) -> None:
+    if upload.expires_at <= now:
+        raise UploadExpired
+    if upload.received_bytes < upload.size_bytes:
+        raise UploadIncomplete(upload)
+
+
+def _require_name(name: str) -> None:
+    try:
+        FILE_NAME(name)
+    except ValidationError as error:
+        raise refusals.NameInvalid(name) from error
+
+
+def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Kind, size_bytes: int) -> None:
+    limit = settings.ENVIRONMENT_FILE_MAX_BYTES
+    if kind == EnvironmentFile.Kind.IMAGE:
+        limit = min(limit, competition.queue.max_image_bytes)
+    if size_bytes > limit:
+        raise refusals.FileTooLarge(kind=kind, size_bytes=size_bytes, limit_bytes=limit)
+    room = environment_room(team.pk)
+    if room.used_bytes + size_bytes > room.limit_bytes:
+        raise refusals.RoomUsed(used=room.used_bytes, limit=room.limit_bytes, wanted=size_bytes)
+    if EnvironmentFile.objects.filter(team=team, state__in=TAKES_ROOM).count() >= MAX_FILES:
+        raise refusals.TooManyFiles(MAX_FILES)
+
+
+@transaction.atomic
+def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
+    """Take a file away, and keep its name and digest. Raises `NotRemovable`, or why a submission still needs it."""
+    Team.objects.select_for_update().get(pk=file.team_id)  # a submission that names it takes its turn before or after
+    locked = EnvironmentFile.objects.select_for_update().get(pk=file.pk)
+    if locked.state == EnvironmentFile.State.REMOVED:
+        raise refusals.NotRemovable(file)
+    environment_file_removing.send(EnvironmentFile, file=locked)
+    locked.state, locked.file, locked.detail, locked.claimed_until = EnvironmentFile.State.REMOVED, None, note, None
+    locked.save(update_fields=["state", "file", "detail", "claimed_until"])
+
+
+def remove_unused(*, now: datetime) -> int:
+    """The reconciler's step: remove what no submission has named for a long time; returns how many. Safe to run twice."""
+    before = now - timedelta(days=settings.ENVIRONMENT_FILES_KEPT_DAYS)
+    old = EnvironmentFile.objects.filter(state=EnvironmentFile.State.READY, last_used_at__lt=before)
+    return sum(_removed(file) for file in old.order_by("last_used_at")[:REMOVED_AT_ONCE])
+
+
+def _removed(file: EnvironmentFile) -> bool:
+    try:
+        environment_file_remove(
+            file=file, note=f"Removed after {settings.ENVIRONMENT_FILES_KEPT_DAYS} days without use."
+        )
+    except Refusal as refusal:  # a run still waits for it
+        log.info("environment_file_kept", file=file.pk, code=refusal.stable_code)
+        return False
+    return True

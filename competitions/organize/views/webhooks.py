@@ -1,0 +1,27 @@
+"""Webhooks of the organizers in their workspace."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from competitions.organize.views.workspace import competition_of
+from competitions.web.views.webhooks import WebhookForm, added
+from competitions.webhooks.services import webhooks_of
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
+    """Those of the competition's organizers; adding one."""
+    competition = competition_of(request, slug)
+    form = WebhookForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        return added(request, form, competition, None)
+    context = {
+        "competition": competition,
+        "tab": "webhooks",
+        "form": form,
+        "webhooks": webhooks_of(competition=competition, team=None),
+    }
+    return render(request, "organize/webhooks.html", context, status=422 if form.is_bound else 200)

@@ -1,0 +1,62 @@
+"""The smoke run: on the phase's public mini split, before anything hidden is touched."""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from competitions.catalog.models import Phase, Task
+from competitions.runs.models import Run
+from competitions.runs.planning import runs_add
+from competitions.submissions.datasets import tasks_for
+from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind, State
+from workers.protocol.smoke import SMOKE_WALL_S, projected_s
+
+TASK_HIDDEN: Final = "smoke_task_hidden"
+
+
+def smoke_task_of(submission: Submission) -> Task | None:
+    """What a new submission runs on first; None where it goes to its tasks at once. Organizers chose the tasks of a re-run."""
+    is_first = submission.kind == Kind.CODE and not submission.is_task_rerun
+    return submission.phase.smoke_task if is_first else None
+
+
+def smoke_passed(run_id: UUID, now: datetime) -> None:
+    """Queue the other runs of the submission whose smoke run this was; nothing for any other run.
+
+    Called once the run has finished, in the same transaction and before its submission is locked. A submission that was to be
+    cancelled, or that wanted its smoke run alone, goes no further.
+    """
+    found = Run.objects.filter(pk=run_id, is_smoke=True, cancel_requested_at=None, submission__is_smoke=False)
+    run = found.select_related("submission__phase__competition__queue").first()
+    if run is None:
+        return
+    submission = run.submission
+    phase: Phase = submission.phase
+    have = set(submission.runs.values_list("task", flat=True))
+    tasks = [task for task in tasks_for(phase, submission.kind) if task.pk not in have]
+    runs_add(submission=submission, tasks=tasks, priority=phase.priority, now=now)
+
+
+def hidden_in(run: Run) -> str:
+    """Why a smoke run may not be handed out now: something of its task is hidden. Empty for all others."""
+    return run.task.hidden_part(run.submission.phase.competition) if run.is_smoke else ""
+
+
+def time_limit_s(run: Run, phase: Phase) -> int:
+    """The seconds that the team's program may take in this run."""
+    return min(phase.time_limit_s, SMOKE_WALL_S) if run.is_smoke else phase.time_limit_s
+
+
+def scoring_time_limit_s(run: Run, phase: Phase) -> int:
+    """The seconds that the scoring program may take in this run."""
+    beside = run.task.runs_beside_scoring
+    limit_s = max(phase.scoring_time_limit_s, phase.time_limit_s) if beside else phase.scoring_time_limit_s
+    return min(limit_s, SMOKE_WALL_S) if run.is_smoke else limit_s
+
+
+def projected_whole_s(run: Run, phase: Phase) -> float | None:
+    """Seconds that the run on the hidden data takes, by a smoke run that has passed; None where nothing says so."""
+    wall_s = run.meters.get("wall_s")
+    is_known = run.is_smoke and run.state == State.FINISHED and isinstance(wall_s, int | float)
+    return projected_s(wall_s, phase.smoke_scale) if is_known else None

@@ -1,0 +1,95 @@
+"""The page of what a team brings for its code: its weights and images, with a form for the next version of each."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.services import (
+    environment_file_add,
+    environment_file_remove,
+    environment_files_of,
+    environment_room,
+    kinds_accepted,
+)
+from competitions.resources.models import Upload
+from competitions.resources.uploads import upload_append, upload_begin
+from competitions.web.forms import EnvironmentFileForm, cleaned
+from competitions.web.refused_forms import back_to_form, entered_values
+from competitions.web.views.competitions import in_tab
+from competitions.web.views.submissions import NoFile
+from competitions.web.views.teams import person
+from competitions.web.visit import visit
+from core.refusals import Refusal
+
+
+@require_safe
+@login_required
+def environment(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the team has brought, newest versions first, and what it may bring."""
+    visited = visit(request, slug)
+    team_id = visited.facts.team_id
+    files = EnvironmentFile.objects.filter(team=team_id).select_related("uploaded_by") if team_id else []
+    context = {
+        "files": files,
+        "kinds": kinds_accepted(visited.phases),
+        "takes_requirements": [phase for phase in visited.phases if phase.own_requirements],
+        "queue": visited.competition.queue,
+        "entered": entered_values(request),
+        "room": environment_room(team_id) if team_id else None,
+    }
+    return render(request, "web/environment.html", in_tab(visited, "team") | context)
+
+
+@require_POST
+@login_required
+def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take a finished upload (the page's script) or the file in the form (without script) as the next version of a name."""
+    visited, user = visit(request, slug), person(request)
+    url = reverse("web:environment", args=[slug])
+    wants_json = request.headers.get("Accept", "") == "application/json"
+    try:
+        said = cleaned(EnvironmentFileForm(request.POST, request.FILES))
+        upload = get_object_or_404(Upload, key=said["upload"], user=user) if said["upload"] else None
+        if upload is None:
+            file = said["file"]
+            if file is None:
+                raise NoFile
+            begun = upload_begin(
+                user=user,
+                file_name=file.name or "upload",
+                size_bytes=file.size or 0,
+                now=visited.now,
+                is_environment=True,
+            )
+            upload = upload_append(key=begun.key, user=user, offset=0, chunks=file.chunks(), now=visited.now)
+        made = environment_file_add(
+            user=user, competition=visited.competition, kind=EnvironmentFile.Kind(said["kind"]), name=said["name"], upload=upload,
+            now=timezone.now(),
+        )  # fmt: skip
+    except Refusal as refusal:
+        if wants_json:
+            answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra
+            return JsonResponse(answer, status=refusal.http_status)
+        return back_to_form(request, refusal, url)
+    if wants_json:
+        return JsonResponse({"url": url}, status=201)
+    messages.success(request, f"{made.reference} was received and is being checked.")
+    return redirect(url)
+
+
+@require_POST
+@login_required
+def environment_remove(request: HttpRequest, key: UUID) -> HttpResponse:
+    """Remove one file; its name and digest stay on record."""
+    user = person(request)
+    file = get_object_or_404(environment_files_of(user).select_related("team__competition"), key=key)
+    environment_file_remove(file=file, note=f"Removed by {user}.")
+    messages.success(request, f"{file.reference} was removed.")
+    return redirect("web:environment", file.team.competition.slug)

@@ -1,0 +1,181 @@
+"""Webhooks of a team and of organizers: add one, see what was delivered, test, turn off, delete."""
+
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.views import person
+from competitions.catalog.models import Competition
+from competitions.notifications.models import Kind
+from competitions.teams.models import Team
+from competitions.teams.services import require_team, team_of
+from competitions.web.views.competitions import render_tab
+from competitions.web.visit import visit
+from competitions.webhooks.models import Webhook
+from competitions.webhooks.services import (
+    message_resend,
+    secret_replace,
+    webhook_create,
+    webhook_resume,
+    webhook_stop,
+    webhook_test,
+    webhooks_of,
+)
+from competitions.webhooks.targets import NotReached, TargetRefused, look_up
+
+SHOWN_MESSAGES: Final = 50
+
+
+class WebhookForm(forms.Form):
+    """Where to send, and what about."""
+
+    url = forms.URLField(
+        label="Address",
+        max_length=500,
+        assume_scheme="https",
+        widget=forms.URLInput(attrs={"placeholder": "https://example.org/podium"}),
+        help_text="It gets a POST with JSON, signed as Standard Webhooks says.",
+    )
+    kinds = forms.MultipleChoiceField(
+        label="What about",
+        choices=Kind.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Nothing chosen: everything.",
+    )
+
+    def clean_url(self) -> str:
+        url = str(self.cleaned_data["url"])
+        try:
+            look_up(url)
+        except (TargetRefused, NotReached) as error:
+            raise ValidationError(str(error)) from error
+        return url
+
+    @property
+    def chosen(self) -> list[Kind]:
+        return [Kind(kind) for kind in self.cleaned_data["kinds"]]
+
+
+class MessageForm(forms.Form):
+    """Which message is sent again."""
+
+    message = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
+    """Those of one's team; adding one."""
+    visited = visit(request, slug)
+    team = require_team(user=person(request), competition=visited.competition)
+    form = WebhookForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        return added(request, form, visited.competition, team)
+    context = {"form": form, "webhooks": webhooks_of(competition=visited.competition, team=team)}
+    response = render_tab(request, visited, "team_webhooks", context)
+    response.status_code = 422 if form.is_bound else 200
+    return response
+
+
+def added(request: HttpRequest, form: WebhookForm, competition: Competition, team: Team | None) -> HttpResponse:
+    """Store it, and lead to its page. Raises `TooManyWebhooks`."""
+    webhook = webhook_create(
+        competition=competition, team=team, by=person(request), url=form.cleaned_data["url"], kinds=form.chosen, now=timezone.now()
+    )  # fmt: skip
+    messages.success(request, "The webhook is added. Send a test to see that it arrives.")
+    return redirect("web:webhook", webhook.key)
+
+
+@require_safe
+@login_required
+def webhook(request: HttpRequest, key: UUID) -> HttpResponse:
+    """One webhook with its signing key and what was delivered."""
+    found = _mine(request, key)
+    context = {
+        "webhook": found,
+        "competition": found.competition,
+        "back": _back(found),
+        "rows": found.messages.all()[:SHOWN_MESSAGES],
+    }
+    return render(request, "web/webhook.html", context)
+
+
+@require_http_methods(["POST"])
+@login_required
+def webhook_act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:
+    """Test, turn off or on, replace the key, send a message again, delete."""
+    found = _mine(request, key)
+    if action == "delete":
+        back = _back(found)
+        found.delete()
+        messages.success(request, "The webhook is deleted.")
+        return redirect(back)
+    if action not in ACTIONS:
+        raise Http404
+    messages.success(request, ACTIONS[action](request, found))
+    return redirect("web:webhook", key)
+
+
+def _test(request: HttpRequest, found: Webhook) -> str:
+    webhook_test(webhook=found, now=timezone.now())
+    return "A test is on its way; this page shows what becomes of it."
+
+
+def _stop(request: HttpRequest, found: Webhook) -> str:
+    webhook_stop(webhook=found, now=timezone.now())
+    return "The webhook is turned off."
+
+
+def _resume(request: HttpRequest, found: Webhook) -> str:
+    webhook_resume(webhook=found)
+    return "The webhook is turned on."
+
+
+def _replace(request: HttpRequest, found: Webhook) -> str:
+    secret_replace(webhook=found)
+    return "The signing key is a new one. The old one is worth nothing from now on."
+
+
+def _resend(request: HttpRequest, found: Webhook) -> str:
+    form = MessageForm(request.POST)
+    row = found.messages.filter(pk=form.cleaned_data["message"]).first() if form.is_valid() else None
+    if row is None:
+        raise Http404
+    message_resend(message=row, now=timezone.now())
+    return "The message is sent again."
+
+
+ACTIONS: Final[dict[str, Callable[[HttpRequest, Webhook], str]]] = {
+    "test": _test, "stop": _stop, "resume": _resume, "replace-key": _replace, "resend": _resend,
+}  # fmt: skip
+
+
+def _mine(request: HttpRequest, key: UUID) -> Webhook:
+    """A webhook of the asker's team, or of a competition that they organize; any other does not exist."""
+    user = person(request)
+    found = get_object_or_404(Webhook.objects.select_related("competition", "team"), key=key)
+    if found.team_id is not None:
+        team = team_of(user, found.competition)
+        is_mine = team is not None and team.pk == found.team_id
+    else:
+        is_mine = Competition.objects.managed_by(user).filter(pk=found.competition_id).exists()
+    if not is_mine:
+        raise Http404
+    return found
+
+
+def _back(found: Webhook) -> str:
+    """The page that lists it."""
+    name = "web:team-webhooks" if found.team_id is not None else "organize:webhooks"
+    return reverse(name, args=[found.competition.slug])

@@ -1,0 +1,108 @@
+"""Webhooks, and each message that one of them is to get."""
+
+import base64
+import secrets
+import uuid
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from competitions.catalog.models import Competition
+from competitions.notifications.models import Kind
+from competitions.teams.models import Team
+from core.background.rows import ClaimedRow
+
+SECRET_BYTES: Final = 24
+
+
+def new_secret() -> str:
+    """A key for signatures as Standard Webhooks writes it, in base64, without its prefix."""
+    return base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+class Webhook(models.Model):
+    """An address that a team, or the organizers of a competition (no team), have told of what happens."""
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="+")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    url = models.URLField(max_length=500)
+    kinds = models.JSONField(default=list, blank=True, help_text="Kinds of notifications it is told of; none: all.")
+    secret = models.CharField(max_length=64, default=new_secret, editable=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    paused_until = models.DateTimeField(
+        null=True, blank=True, help_text="After a failure nothing is sent before this instant."
+    )
+    stopped_at = models.DateTimeField(
+        null=True, blank=True, help_text="Turned off: by its owners, or because a message could not be delivered."
+    )
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def host(self) -> str:
+        """The name of the machine, for headings."""
+        return urlsplit(self.url).hostname or self.url
+
+    @property
+    def kind_labels(self) -> list[str]:
+        """What it is told of, in words; empty for everything."""
+        return [Kind(kind).label for kind in self.kinds]
+
+    @property
+    def signing_key(self) -> str:
+        """The secret as receivers enter it."""
+        return f"whsec_{self.secret}"
+
+
+class WebhookMessage(ClaimedRow):
+    """A message for one webhook, and what became of it."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        DELIVERED = "delivered", "delivered"
+        FAILED = "failed", "given up"
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="messages")
+    key = models.UUIDField(default=uuid.uuid4, editable=False)
+    event = models.CharField(max_length=100, help_text="What happened: a webhook is told of the same event once.")
+    body = models.JSONField()
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    tries = models.PositiveSmallIntegerField(default=0, help_text="How often it was sent.")
+    due_at = models.DateTimeField()
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True, blank=True)
+    answer = models.CharField(max_length=300, blank=True, help_text="What became of the last try, in words.")
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["webhook", "event"], name="webhook_message_once_per_event"),
+            models.CheckConstraint(
+                name="webhook_message_settled_unless_waiting",
+                condition=Q(state="waiting", settled_at=None) | (~Q(state="waiting") & Q(settled_at__isnull=False)),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(state="waiting"), name="webhook_message_waiting"),
+            models.Index(fields=["created_at"], name="webhook_message_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.get_state_display()}"
+
+    @property
+    def kind(self) -> str:
+        """What it is about, as receivers read it."""
+        body: dict[str, Any] = self.body
+        return str(body["type"])

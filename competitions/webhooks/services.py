@@ -1,0 +1,145 @@
+"""Adding webhooks, turning them on and off, and what they are to be told."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from accounts.models import User
+from competitions.catalog.models import Competition
+from competitions.notifications.models import Kind
+from competitions.notifications.services import Notice
+from competitions.teams.models import Membership, Team
+from competitions.webhooks.models import Webhook, WebhookMessage, new_secret
+from core.background import jobs
+from core.refusals import Refusal
+
+MOST_OF_AN_OWNER: Final = 5
+KEPT: Final = timedelta(days=30)
+TEST: Final = "test"
+JOB: Final = "webhook-message"
+
+
+class TooManyWebhooks(Refusal):
+    code, http_status = "too_many_webhooks", 409
+
+    def __init__(self) -> None:
+        super().__init__(f"There are {MOST_OF_AN_OWNER} webhooks already, which is the most. Delete one first.")
+
+
+class NothingToSend(Refusal):
+    code, http_status = "webhook_stopped", 409
+
+    def __init__(self) -> None:
+        super().__init__("The webhook is turned off. Turn it on first.")
+
+
+def webhooks_of(*, competition: Competition, team: Team | None) -> QuerySet[Webhook]:
+    """Those of a team, or of the organizers (None)."""
+    return Webhook.objects.filter(competition=competition, team=team)
+
+
+@transaction.atomic
+def webhook_create(
+    *, competition: Competition, team: Team | None, by: User, url: str, kinds: Sequence[Kind], now: datetime
+) -> Webhook:
+    """A new webhook. Raises `TooManyWebhooks`."""
+    Competition.objects.select_for_update().get(pk=competition.pk)  # two at once count each other
+    if webhooks_of(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
+        raise TooManyWebhooks
+    return Webhook.objects.create(
+        competition=competition, team=team, url=url, kinds=list(kinds), created_by=by, created_at=now
+    )
+
+
+def webhook_stop(*, webhook: Webhook, now: datetime) -> None:
+    """Send nothing more; what waits stays."""
+    Webhook.objects.filter(pk=webhook.pk, stopped_at=None).update(stopped_at=now)
+
+
+@transaction.atomic
+def webhook_resume(*, webhook: Webhook) -> None:
+    """Send again, beginning with what waits."""
+    Webhook.objects.filter(pk=webhook.pk).update(stopped_at=None, paused_until=None)
+    _send_waiting(webhook)
+
+
+def secret_replace(*, webhook: Webhook) -> str:
+    """A new signing key; the old one ends at once."""
+    webhook.secret = new_secret()
+    webhook.save(update_fields=["secret"])
+    return webhook.signing_key
+
+
+@transaction.atomic
+def webhook_test(*, webhook: Webhook, now: datetime) -> WebhookMessage:
+    """Have a message sent that says it is a test. Raises `NothingToSend`."""
+    if webhook.stopped_at is not None:
+        raise NothingToSend
+    text = "This is a test of the webhook."
+    body = _body(TEST, webhook.competition, now, subject="Test", text=text, path="/")
+    return _message(webhook, f"test-{uuid.uuid4()}", body, now)
+
+
+@transaction.atomic
+def message_resend(*, message: WebhookMessage, now: datetime) -> bool:
+    """Send a message again that was settled. False when it waits anyway."""
+    settled = WebhookMessage.objects.filter(pk=message.pk).exclude(state=WebhookMessage.State.WAITING)
+    changed = settled.update(
+        state=WebhookMessage.State.WAITING, settled_at=None, tries=0, attempts=0, due_at=now, sent_at=None
+    )
+    if changed:
+        jobs.send_after_commit(JOB, message.pk)
+    return bool(changed)
+
+
+def notice_forward(sender: type[Notice], notice: Notice, now: datetime, **kwargs: Any) -> None:
+    """Receiver of `notice_sent`, in its transaction: a message for each webhook of the organizers, and of the teams whose people are
+    told, that asks for this kind."""
+    teams = Membership.objects.filter(competition=notice.competition, user__in=notice.people.order_by().values("pk"))
+    whose = Q(team=None) | Q(team__in=teams.order_by().values("team"))
+    hooks = Webhook.objects.filter(whose, competition=notice.competition, stopped_at=None)
+    body = _body(notice.kind, notice.competition, now, subject=notice.subject, text=notice.text, path=notice.path)
+    for webhook in hooks:
+        if not webhook.kinds or notice.kind in webhook.kinds:
+            _message(webhook, notice.event, body, now)
+
+
+def event_drop(sender: type[Notice], event: str, **kwargs: Any) -> None:
+    """Receiver of `notice_withdrawn`: what was taken back is sent no more."""
+    WebhookMessage.objects.filter(event=event, state=WebhookMessage.State.WAITING).delete()
+
+
+def _body(kind: str, competition: Competition, now: datetime, *, subject: str, text: str, path: str) -> dict[str, Any]:
+    """What receivers read: the notification as the inbox has it. It holds no score, so that nothing sealed is told by it."""
+    return {
+        "type": kind,
+        "timestamp": now.isoformat(),
+        "data": {
+            "competition": competition.slug, "subject": subject, "text": text, "url": f"{settings.SITE_URL}{path}",
+        },
+    }  # fmt: skip
+
+
+def _message(webhook: Webhook, event: str, body: dict[str, Any], now: datetime) -> WebhookMessage:
+    found, is_new = WebhookMessage.objects.get_or_create(
+        webhook=webhook, event=event, defaults={"body": body, "due_at": now, "created_at": now}
+    )
+    if is_new:
+        jobs.send_after_commit(JOB, found.pk)
+    return found
+
+
+def _send_waiting(webhook: Webhook) -> None:
+    waiting = webhook.messages.filter(state=WebhookMessage.State.WAITING)
+    for pk in waiting.order_by("pk").values_list("pk", flat=True)[:100]:  # the reconciler sends the others
+        jobs.send_after_commit(JOB, pk)
+
+
+def messages_expire(*, now: datetime) -> int:
+    """For the reconciler: forget what was said more than thirty days ago; returns how much."""
+    return WebhookMessage.objects.filter(created_at__lte=now - KEPT).delete()[0]

@@ -1,0 +1,155 @@
+"""Sending one request to an address that a stranger chose: to no machine of the site's own network, within bounds, following nothing."""
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+STEP_S: Final = 5.0  # to connect, and for each piece of the answer
+WHOLE_S: Final = 15.0  # for everything, however slowly the pieces come
+# Networks that lead to IPv4 addresses within IPv6: NAT64, 6to4 and Teredo.
+WRAPPED: Final = tuple(
+    ipaddress.ip_network(name) for name in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+)
+
+
+class TargetRefused(Exception):
+    """The address is not one to which this site sends; the text says why, and what would do."""
+
+
+class NotReached(Exception):
+    """No answer came; the text says what happened, in words for the owners."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """An address that was looked up: the request goes to this very machine, whatever the name says a moment later."""
+
+    parts: SplitResult
+    host: str
+    port: int
+    address: str
+
+
+def check_url(url: str) -> SplitResult:
+    """The parts of a URL that may be one of a webhook, as far as can be told without asking for its machine. Raises `TargetRefused`."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise TargetRefused(f"This is no address: {error}.") from error
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise TargetRefused("The address must begin with https:// and name a host, such as https://example.org/podium.")
+    if parts.username is not None or parts.password is not None:
+        raise TargetRefused("The address must not hold a user name or a password: the signature says who sends.")
+    if port == 0:
+        raise TargetRefused("Port 0 is no port.")
+    return parts
+
+
+def look_up(url: str) -> Target:
+    """The machine behind an address. Raises `TargetRefused` where this site does not send there, `NotReached` where there is none."""
+    parts = check_url(url)
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise NotReached(f"The host {host} was not found.") from error
+    addresses = [str(sockaddr[0]) for *_, sockaddr in found]
+    for address in addresses:
+        _require_open(address, parts.scheme)
+    return Target(parts, host, port, addresses[0])
+
+
+def _require_open(text: str, scheme: str) -> None:
+    """One closed address among several is enough to refuse: the name could be made to mean either."""
+    address = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    if any(_within(address, network) for network in allowed_networks()):
+        return
+    if scheme != "https":
+        raise TargetRefused("The address must begin with https://, so that nobody reads along.")
+    if not address.is_global or address.is_multicast or any(_within(address, network) for network in WRAPPED):
+        raise TargetRefused(
+            "The host is in a private network, to which this site does not send. The site's administrator can open a network."
+        )
+
+
+def _within(address: Address, network: Network) -> bool:
+    return address.version == network.version and address in network
+
+
+def allowed_networks() -> Sequence[Network]:
+    """Private networks that the administrator opened; plain http will do there."""
+    networks: Sequence[Network] = settings.WEBHOOK_NETWORKS
+    return networks
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
+    """Send the body; returns the status of the answer, whose text is not read. No redirect is followed.
+
+    Raises `TargetRefused` or `NotReached`.
+    """
+    target = look_up(url)
+    connection = _connection(target)
+    too_late = threading.Event()
+    watch = threading.Timer(WHOLE_S, _hang_up, [connection, too_late])
+    watch.daemon = True
+    watch.start()
+    try:
+        path = target.parts.path or "/"
+        asked = f"{path}?{target.parts.query}" if target.parts.query else path
+        connection.request("POST", asked, body, {"Host": target.parts.netloc, **headers}, preload_content=False)
+        status = connection.getresponse().status
+        if too_late.is_set():  # the half of an answer reads like a whole one
+            raise TimeoutError("timed out")
+        return status
+    except (HTTPError, http.client.HTTPException, OSError, ValueError) as error:
+        raise NotReached(_in_words(error, target)) from error
+    finally:
+        watch.cancel()
+        connection.close()
+
+
+def _connection(target: Target) -> HTTPConnection:
+    """To the machine that was looked up; the certificate must be of the name."""
+    if target.parts.scheme == "http":
+        return HTTPConnection(target.address, target.port, timeout=STEP_S)
+    connection = HTTPSConnection(
+        target.address, target.port, timeout=STEP_S, server_hostname=target.host, assert_hostname=target.host
+    )
+    connection.ssl_context = ssl.create_default_context()
+    return connection
+
+
+def _hang_up(connection: HTTPConnection, too_late: threading.Event) -> None:
+    """Ends whatever the sending thread waits for."""
+    too_late.set()
+    if connection.sock is not None:
+        try:
+            connection.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:  # it is closed already, which is what was wanted
+            return
+
+
+def _in_words(error: Exception, target: Target) -> str:
+    """What the owners read: nothing of the site's own network."""
+    if isinstance(error, TimeoutError) or "timed out" in str(error):
+        return f"{target.host} did not answer in time."
+    if "CERTIFICATE" in str(error).upper():
+        return f"The certificate of {target.host} is not valid for this name."
+    return f"The connection to {target.host} was refused or cut."

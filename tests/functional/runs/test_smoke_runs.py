@@ -1,0 +1,324 @@
+"""The smoke run: on a public mini split first, free, with its whole log; and nothing hidden anywhere near it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+
+from accounts.models import User
+from competitions.catalog.models import Phase, Task
+from competitions.catalog.readiness import competition_warnings
+from competitions.leaderboards.models import Score
+from competitions.resources.models import StoredFile
+from competitions.runs import dispatch
+from competitions.runs.models import Run
+from competitions.runs.records.logs import append_logs
+from competitions.runs.services import submission_cancel, submission_rerun
+from competitions.runs.smoke import TASK_HIDDEN
+from competitions.runs.worker_api.jobs import job_for
+from competitions.submissions.models import Submission
+from competitions.submissions.quota import allowances
+from competitions.submissions.refusals import NoSmokeRun, QuotaUsed, SmokeTaskHidden, TooManySmokeRuns
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import Kind, Reason, State
+from tests.answers import read_result
+from tests.background import run_background
+from tests.scenario import CODE, Scenario, lease, person, resource, zip_of
+from tests.smoke import with_smoke_run
+from workers.protocol.calls import LogPiece, LogStream
+from workers.protocol.jobs import StagedFile
+
+pytestmark = pytest.mark.django_db
+PASSED = {"outcome": "finished", "scores": {"mae": 0.9}}
+CRASHED = {"outcome": "failed", "reason": "program_error", "code": "exit_code", "detail": "The program ended with 1."}
+
+
+@pytest.fixture
+def phase(site: Scenario) -> Phase:
+    return with_smoke_run(site)
+
+
+def code(site: Scenario, **fields: Any) -> Submission:
+    return site.submit(kind=Kind.CODE, **fields)
+
+
+def smoke_alone(site: Scenario, phase: Phase, kind: Kind = Kind.CODE) -> Submission:
+    made = submission_create(
+        user=site.member(), phase=phase, upload=site.upload(zip_of(CODE), "code.zip"), kind=kind, now=site.now,
+        is_smoke=True,
+    )  # fmt: skip
+    run_background(at=site.now)
+    return Submission.objects.get(pk=made.pk)
+
+
+def used(site: Scenario, phase: Phase) -> int:
+    return allowances(team_id=site.team.pk, phase=phase, now=site.now)[0].used
+
+
+def answer(site: Scenario, body: dict[str, Any]) -> Run:
+    run = site.claim()
+    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    return Run.objects.get(pk=run.pk)
+
+
+def digests(run: Run) -> set[str]:
+    """What the run's worker is given, and may mount."""
+    mounts = [mount for stage in job_for(run).stages for mount in stage.mounts]
+    return {mount.file.sha256 for mount in mounts if isinstance(mount, StagedFile)}
+
+
+def hidden_files(site: Scenario) -> set[str]:
+    tasks = Task.objects.filter(competition=site.competition, is_public_split=False)
+    return {pk for row in tasks.values_list("reference_data__file", "input_data__file") for pk in row if pk}
+
+
+# --- what happens to a submission
+
+
+def test_code_runs_on_the_mini_split_first_and_then_on_the_hidden_data(site: Scenario, phase: Phase) -> None:
+    made = code(site)
+    assert list(made.runs.values_list("task__name", "is_smoke")) == [("Mini split", True)]
+    first = answer(site, PASSED)
+    made.refresh_from_db()
+    assert (first.is_smoke, made.status) == (True, State.QUEUED)
+    assert not Score.objects.filter(submission=made).exists()
+    second = answer(site, {"outcome": "finished", "scores": {"mae": 0.25}})
+    made.refresh_from_db()
+    assert (second.task, second.is_smoke, made.status, made.is_charged) == (phase.tasks.get(), False, "finished", True)
+    assert Score.objects.get(submission=made).values["mae"] == 0.25
+
+
+def test_what_fails_its_smoke_run_goes_no_further_and_is_free(site: Scenario, phase: Phase) -> None:
+    made = code(site)
+    assert used(site, phase) == 1  # its place is kept while it may go on
+    answer(site, CRASHED)
+    made.refresh_from_db()
+    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.PROGRAM_ERROR, False)
+    assert made.runs.count() == 1
+    assert used(site, phase) == 0
+    assert site.claim_nothing()
+
+
+def test_a_smoke_run_alone_costs_nothing_and_ends_there(site: Scenario, phase: Phase) -> None:
+    Phase.objects.filter(pk=phase.pk).update(max_submissions_per_day=0)
+    phase.refresh_from_db()
+    made = smoke_alone(site, phase)
+    answer(site, PASSED)
+    made.refresh_from_db()
+    assert (made.status, made.is_charged, made.may_rank, made.runs.count()) == (State.FINISHED, False, False, 1)
+    assert not Score.objects.filter(submission=made).exists()
+    with pytest.raises(QuotaUsed):
+        code(site)
+
+
+@pytest.mark.parametrize("kind", [Kind.PREDICTION, Kind.DATASET])
+def test_only_code_has_smoke_runs(site: Scenario, phase: Phase, kind: Kind) -> None:
+    Phase.objects.filter(pk=phase.pk).update(accepts_datasets=True)
+    phase.refresh_from_db()
+    with pytest.raises(NoSmokeRun, match="code alone"):
+        smoke_alone(site, phase, kind)
+    assert not Submission.objects.exists()
+
+
+def test_predictions_go_to_their_task_at_once(site: Scenario, phase: Phase) -> None:
+    assert list(site.submit().runs.values_list("is_smoke", flat=True)) == [False]
+
+
+def test_a_phase_without_a_mini_split_has_no_smoke_run(site: Scenario) -> None:
+    with pytest.raises(NoSmokeRun, match="no public mini split"):
+        smoke_alone(site, site.phase)
+
+
+def test_a_team_has_so_many_free_smoke_runs_a_day(site: Scenario, phase: Phase, settings: Any) -> None:
+    settings.SMOKE_RUNS_PER_DAY = 2
+    smoke_alone(site, phase)
+    answer(site, PASSED)
+    code(site)
+    answer(site, CRASHED)
+    with pytest.raises(TooManySmokeRuns, match="2030-05-02 00:00"):
+        smoke_alone(site, phase)
+    with pytest.raises(TooManySmokeRuns):
+        code(site)
+    assert code(site, at=site.now + timedelta(days=1)).status == State.QUEUED
+
+
+def test_what_failed_by_our_fault_takes_none_of_them(site: Scenario, phase: Phase, settings: Any) -> None:
+    settings.SMOKE_RUNS_PER_DAY, settings.MAX_ATTEMPTS = 1, 1
+    code(site)
+    answer(site, {"outcome": "failed", "reason": "infrastructure", "code": "disk", "detail": "Full."})
+    assert code(site).status == State.QUEUED
+
+
+def test_a_cancelled_submission_goes_no_further_than_its_smoke_run(site: Scenario, phase: Phase) -> None:
+    made = code(site)
+    run = site.claim()
+    submission_cancel(submission=made, actor="user:a", now=site.now)
+    dispatch.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
+    made.refresh_from_db()
+    assert (made.status, made.is_charged, made.runs.count()) == (State.CANCELLED, False, 1)
+
+
+def test_an_organizer_runs_again_what_failed_there(site: Scenario, phase: Phase) -> None:
+    made = code(site)
+    answer(site, CRASHED)
+    submission_rerun(submission=made, actor="user:o", now=site.now)
+    answer(site, PASSED)
+    answer(site, PASSED)
+    made.refresh_from_db()
+    assert (made.status, made.runs.count(), made.is_charged) == (State.FINISHED, 2, True)
+
+
+def test_five_minutes_are_the_limit_and_the_phase_may_give_less(site: Scenario, phase: Phase) -> None:
+    Phase.objects.filter(pk=phase.pk).update(time_limit_s=14_400, scoring_time_limit_s=20)
+    code(site)
+    run = site.claim()
+    assert [stage.limits.wall_s for stage in job_for(run).stages] == [300, 20]
+    dispatch.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
+    assert [stage.limits.wall_s for stage in job_for(site.claim()).stages] == [14_400, 20]
+
+
+# --- nothing hidden
+
+
+def test_a_smoke_run_is_given_no_hidden_file(site: Scenario, phase: Phase) -> None:
+    code(site)
+    smoke = site.claim()
+    assert smoke.is_smoke
+    assert not digests(smoke) & hidden_files(site)
+    dispatch.run_complete(**lease(smoke), result=read_result(PASSED, columns=["mae"]), now=site.now)
+    assert digests(site.claim()) & hidden_files(site), "the control: other runs are given them"
+
+
+def test_a_task_is_no_smoke_run_unless_its_organizers_say_that_nothing_is_hidden(site: Scenario) -> None:
+    phase = site.phase
+    phase.smoke_task = site.sealed.tasks.get()
+    with pytest.raises(ValidationError, match="no public split"):
+        phase.full_clean()
+
+
+@pytest.mark.parametrize("part", ["reference_data", "input_data"])
+def test_nor_with_a_file_that_another_task_keeps_hidden(site: Scenario, phase: Phase, part: str) -> None:
+    smoke = phase.smoke_task
+    assert smoke is not None
+    kept: StoredFile = getattr(site.sealed.tasks.get(), part).file
+    hidden = resource(site.organizer, getattr(smoke, part).kind, b"x")
+    hidden.file = kept  # the same bytes under another name
+    hidden.save()
+    setattr(smoke, part, hidden)
+    smoke.save()
+    with pytest.raises(ValidationError, match="keeps hidden"):
+        Phase.objects.get(pk=phase.pk).full_clean()
+    with pytest.raises(SmokeTaskHidden):
+        code(site)
+    assert "smoke_task_hidden" in {warning.code for warning in competition_warnings(site.competition)}
+
+
+def test_a_smoke_run_whose_task_became_hidden_meanwhile_is_not_handed_out(site: Scenario, phase: Phase) -> None:
+    made = code(site)
+    Task.objects.filter(pk=phase.smoke_task_id or 0).update(is_public_split=False)
+    assert site.claim_nothing()
+    run = made.runs.get()
+    made.refresh_from_db()
+    assert (run.state, run.reason, run.code, made.is_charged) == ("failed", "setup_error", TASK_HIDDEN, False)
+
+
+def test_a_public_split_that_phases_run_first_stays_public(site: Scenario, phase: Phase) -> None:
+    task = phase.smoke_task
+    assert task is not None
+    task.is_public_split = False
+    with pytest.raises(ValidationError, match="choose another smoke run"):
+        task.full_clean()
+
+
+# --- who sees what
+
+
+@pytest.fixture
+def sealed(site: Scenario) -> Phase:
+    return with_smoke_run(site, site.sealed)
+
+
+def seen(who: User, made: Submission) -> dict[str, str]:
+    client = Client()
+    client.force_login(who)
+    said = client.get(f"/api/v1/submissions/{made.pk}/logs/").json()
+    return {
+        f"{'smoke' if Run.objects.get(pk=one['run']).is_smoke else 'hidden'} {one['stream']}": one["text"]
+        for one in said
+    }
+
+
+def test_the_team_reads_the_whole_log_of_a_smoke_run_while_scores_are_sealed(site: Scenario, sealed: Phase) -> None:
+    """A control: of the run on the hidden data it reads nothing but what the platform says."""
+    Phase.objects.filter(pk=sealed.pk).update(hide_output=True)
+    made = code(site, phase=sealed)
+    for text in ("of the mini split", "of the hidden data"):
+        run = site.claim()
+        append_logs(
+            run, [LogPiece(stream=stream, seq=0, text=text) for stream in (LogStream.INGESTION, LogStream.SCORING)]
+        )
+        dispatch.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
+    assert {what: text for what, text in seen(site.member(), made).items() if text} == {
+        "smoke ingestion": "of the mini split", "smoke scoring": "of the mini split",
+    }  # fmt: skip
+
+
+def test_a_sealed_phase_says_in_full_why_a_smoke_run_failed(site: Scenario, sealed: Phase) -> None:
+    made = code(site, phase=sealed)
+    said = {"outcome": "failed", "reason": "output_invalid", "code": "wrong_rows", "detail": "Row 3 is missing."}
+    answer(site, said)
+    assert made.runs.get().detail == said["detail"]
+    page = Client()
+    page.force_login(site.member())
+    assert said["detail"] in page.get(f"/submissions/{made.pk}/").content.decode()
+
+
+def test_teams_download_the_mini_split_with_its_labels_and_no_hidden_file(site: Scenario, sealed: Phase) -> None:
+    client = Client()
+    client.force_login(site.member())
+    files = client.get(f"/api/v1/competitions/{site.competition.slug}/files/").json()
+    assert {one["name"] for one in files} >= {"smoke-input_data", "smoke-reference_data", "smoke-scoring_program"}
+    assert not {one["sha256"] for one in files} & hidden_files(site)
+    Task.objects.filter(pk=sealed.smoke_task_id or 0).update(is_public_split=False)
+    address = f"/api/v1/competitions/{site.competition.slug}/phases/{sealed.slug}/files/smoke-reference_data/"
+    assert client.get(address).status_code == 404
+
+
+def test_strangers_download_nothing_of_it(site: Scenario, phase: Phase) -> None:
+    client = Client()
+    client.force_login(person())
+    address = f"/api/v1/competitions/{site.competition.slug}/phases/{phase.slug}/files/smoke-reference_data/"
+    assert client.get(address).status_code == 403
+
+
+# --- pages and API
+
+
+def test_the_form_offers_a_smoke_run_where_the_phase_has_one(site: Scenario, phase: Phase) -> None:
+    client = Client()
+    client.force_login(site.member())
+    address = f"/competitions/{site.competition.slug}/submissions/"
+    assert 'name="smoke"' in client.get(f"{address}?phase={phase.slug}").content.decode()
+    assert 'name="smoke"' not in client.get(f"{address}?phase={site.sealed.slug}").content.decode()
+    upload = site.upload(zip_of(CODE), "code.zip")
+    said = {"phase": phase.slug, "kind": "code", "upload": str(upload.key), "smoke": "on"}
+    assert client.post(f"/competitions/{site.competition.slug}/submit/", said).status_code == 302
+    made = Submission.objects.get()
+    assert made.is_smoke
+    shown = client.get(f"/submissions/{made.pk}/").content.decode()
+    assert "Smoke run: Mini split" in shown
+
+
+def test_the_api_takes_and_tells_smoke_runs(site: Scenario, phase: Phase) -> None:
+    client = Client()
+    client.force_login(site.member())
+    upload = site.upload(zip_of(CODE), "code.zip")
+    said = {"phase": phase.pk, "kind": "code", "upload": str(upload.key), "smoke": True}
+    made = client.post("/api/v1/submissions/", said, content_type="application/json").json()
+    assert (made["is_smoke"], made["is_charged"], [run["is_smoke"] for run in made["runs"]]) == (True, False, [True])
+    phases = client.get(f"/api/v1/competitions/{site.competition.slug}/").json()["phases"]
+    assert [one["has_smoke_run"] for one in phases] == [True, False]

@@ -1,0 +1,239 @@
+"""Webhooks: who is told what, how it is signed, tried again and given up, and what owners can do."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import json
+from datetime import timedelta
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+from django.urls import reverse
+
+from competitions.catalog.announcements import announcement_save, announcement_withdraw
+from competitions.catalog.models import Announcement
+from competitions.notifications.models import Kind
+from competitions.teams.models import Team
+from competitions.webhooks.delivering import PAUSES
+from competitions.webhooks.models import Webhook, WebhookMessage
+from competitions.webhooks.services import KEPT, MOST_OF_AN_OWNER, messages_expire, webhook_create, webhook_test
+from core.background import jobs
+from tests.background import run_background
+from tests.functional.webhooks.receiver import receiver
+from tests.permissions import client_of
+from tests.scenario import Scenario
+
+
+@pytest.fixture(autouse=True)
+def own_receivers(settings: LazySettings) -> None:
+    """This machine is a network that the administrator opened."""
+    settings.WEBHOOK_NETWORKS = [ipaddress.ip_network("127.0.0.0/8")]
+
+
+def hook(site: Scenario, url: str, team: Team | None = None, kinds: tuple[Kind, ...] = ()) -> Webhook:
+    return webhook_create(
+        competition=site.competition, team=team, by=site.organizer, url=url, kinds=kinds, now=site.now
+    )
+
+
+def announce(site: Scenario, title: str = "News") -> Announcement:
+    news = Announcement(competition=site.competition, title=title, body="Read.", published_at=site.now)
+    return announcement_save(announcement=news, now=site.now)
+
+
+def types(found: list[tuple[dict[str, str], bytes]]) -> list[str]:
+    return [json.loads(body)["type"] for _, body in found]
+
+
+def test_teams_are_told_what_their_people_are_told_and_organizers_all_of_it(site: Scenario) -> None:
+    other = site.join("Other team")
+    with receiver() as mine, receiver() as theirs, receiver() as organizers:
+        hook(site, mine.url, site.team)
+        hook(site, theirs.url, other)
+        hook(site, organizers.url)
+        site.score(site.submit(), 0.5)
+        announce(site)
+        run_background()
+    assert types(mine.received) == ["run", "announcement"]
+    assert types(theirs.received) == ["announcement"]
+    assert types(organizers.received) == ["run", "announcement"]
+
+
+def test_a_message_is_signed_and_says_no_score(site: Scenario) -> None:
+    with receiver() as target:
+        webhook = hook(site, target.url, site.team)
+        made = site.score(site.submit(), 0.123456)
+        run_background()
+    ((headers, body),) = target.received
+    content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    key = base64.b64decode(webhook.signing_key.removeprefix("whsec_"))
+    expected = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert headers["host"] == target.url.split("/")[2]
+    said = json.loads(body)
+    assert (said["data"]["competition"], said["data"]["url"].endswith(f"/submissions/{made.pk}/")) == (
+        site.competition.slug, True,
+    )  # fmt: skip
+    assert b"0.123" not in body
+
+
+def test_a_webhook_is_told_of_the_kinds_that_it_asks_for(site: Scenario) -> None:
+    with receiver() as target:
+        hook(site, target.url, site.team, (Kind.ANNOUNCEMENT,))
+        site.score(site.submit(), 0.5)
+        announce(site)
+        run_background()
+    assert types(target.received) == ["announcement"]
+
+
+def test_what_was_taken_back_is_not_sent(site: Scenario) -> None:
+    with receiver() as target:
+        hook(site, target.url, site.team)
+        announcement_withdraw(announcement=announce(site), now=site.now)
+        run_background()
+    assert target.received == []
+
+
+def test_a_failed_message_is_tried_again_after_a_pause_with_the_same_id(site: Scenario) -> None:
+    with receiver(500, 302, 204) as target:
+        hook(site, target.url, site.team)
+        announce(site)
+        now = site.now + timedelta(seconds=5)
+        for pause, received in ((timedelta(0), 1), (PAUSES[0] - timedelta(seconds=1), 1), (timedelta(seconds=1), 2)):
+            run_background(at=(now := now + pause))
+            assert len(target.received) == received
+        run_background(at=now + PAUSES[1])
+    assert len({headers["webhook-id"] for headers, _ in target.received}) == 1
+    message = WebhookMessage.objects.get()
+    assert (message.state, message.tries, message.answer) == ("delivered", 3, "HTTP 204")
+
+
+def test_a_webhook_that_fails_pauses_with_all_its_messages(site: Scenario) -> None:
+    with receiver(503) as target:
+        hook(site, target.url, site.team)
+        for title in ("First", "Second", "Third"):
+            announce(site, title)
+        run_background()
+        assert len(target.received) == 1
+        run_background(at=site.now + PAUSES[0] + timedelta(seconds=9))
+        assert len(target.received) == 2
+
+
+def test_a_message_is_given_up_and_the_webhook_turned_off(site: Scenario) -> None:
+    with receiver(500) as target:
+        webhook = hook(site, target.url, site.team)
+        announce(site)
+        now = site.now + timedelta(seconds=5)
+        for pause in (timedelta(0), *PAUSES):
+            run_background(at=(now := now + pause))
+        assert len(target.received) == len(PAUSES) + 1
+    webhook.refresh_from_db()
+    assert (webhook.messages.get().state, webhook.stopped_at) == ("failed", now)
+
+
+def test_a_receiver_that_is_gone_is_not_asked_again(site: Scenario) -> None:
+    with receiver(410) as target:
+        webhook = hook(site, target.url, site.team)
+        announce(site)
+        run_background()
+    webhook.refresh_from_db()
+    assert (webhook.messages.get().state, webhook.stopped_at is None) == ("failed", False)
+
+
+def test_a_message_that_nobody_delivers_is_named_again_and_delivered_once(site: Scenario) -> None:
+    with receiver() as target:
+        hook(site, target.url, site.team)
+        announce(site)
+        pk = WebhookMessage.objects.get().pk
+        assert jobs.resend(now=site.now + timedelta(minutes=5)) >= 1
+        for _ in range(3):  # the message of the broker came three times
+            jobs.perform("webhook-message", pk)
+    assert len(target.received) == 1
+
+
+def test_messages_are_forgotten_after_a_month(site: Scenario) -> None:
+    with receiver() as target:
+        hook(site, target.url, site.team)
+        announce(site)
+        run_background()
+    assert messages_expire(now=site.now + KEPT - timedelta(minutes=1)) == 0
+    assert messages_expire(now=site.now + KEPT + timedelta(minutes=1)) == 1
+
+
+# --- pages --------------------------------------------------------------------------------------------------------
+
+
+def test_a_member_adds_tests_and_deletes_a_webhook(site: Scenario) -> None:
+    client = client_of(site.member())
+    with receiver() as target:
+        page = reverse("web:team-webhooks", args=[site.competition.slug])
+        added = client.post(page, {"url": target.url, "kinds": ["run"]}, follow=True)
+        webhook = Webhook.objects.get()
+        assert webhook.signing_key in added.content.decode()
+        act = {name: reverse("web:webhook-act", args=[webhook.key, name]) for name in ("test", "stop", "delete")}
+        client.post(act["test"])
+        run_background()
+    assert types(target.received) == ["test"]
+    assert "HTTP 200" in client.get(reverse("web:webhook", args=[webhook.key])).content.decode()
+    client.post(act["stop"])
+    assert client.post(act["test"]).status_code == 409
+    client.post(act["delete"])
+    assert not Webhook.objects.exists()
+
+
+def test_a_settled_message_is_sent_again(site: Scenario) -> None:
+    client = client_of(site.organizer)
+    with receiver(410, 200) as target:
+        webhook = hook(site, target.url)
+        message = webhook_test(webhook=webhook, now=site.now)
+        run_background()
+        client.post(reverse("web:webhook-act", args=[webhook.key, "resume"]))
+        client.post(reverse("web:webhook-act", args=[webhook.key, "resend"]), {"message": message.pk})
+        run_background()
+    message.refresh_from_db()
+    assert (message.state, len(target.received)) == ("delivered", 2)
+
+
+def test_a_new_key_signs_from_now_on(site: Scenario) -> None:
+    webhook = hook(site, "https://example.org/")
+    client_of(site.organizer).post(reverse("web:webhook-act", args=[webhook.key, "replace-key"]))
+    assert Webhook.objects.get().secret != webhook.secret
+
+
+def test_the_sixth_webhook_is_refused(site: Scenario) -> None:
+    for number in range(MOST_OF_AN_OWNER):
+        hook(site, f"https://example.org/{number}", site.team)
+    page = reverse("web:team-webhooks", args=[site.competition.slug])
+    refused = client_of(site.member()).post(page, {"url": "http://127.0.0.1:9/"}, follow=True)
+    assert "Delete one first" in refused.content.decode()
+    assert Webhook.objects.count() == MOST_OF_AN_OWNER
+
+
+def test_the_organizers_page_lists_theirs_alone(site: Scenario) -> None:
+    hook(site, "https://example.org/team", site.team)
+    hook(site, "https://example.org/organizers")
+    page = client_of(site.organizer).get(reverse("organize:webhooks", args=[site.competition.slug])).content.decode()
+    assert ("example.org/organizers" in page, "example.org/team" in page) == (True, False)
+
+
+def test_an_address_that_is_refused_is_said_at_the_field_and_kept(site: Scenario, settings: LazySettings) -> None:
+    settings.WEBHOOK_NETWORKS = []
+    page = reverse("web:team-webhooks", args=[site.competition.slug])
+    refused = client_of(site.member()).post(page, {"url": "https://127.0.0.1/x"})
+    text = refused.content.decode()
+    assert (refused.status_code, "private network" in text, 'value="https://127.0.0.1/x"' in text) == (422, True, True)
+
+
+def test_nobody_else_reads_the_key(site: Scenario) -> None:
+    webhook = hook(site, "https://example.org/", site.team)
+    url = reverse("web:webhook", args=[webhook.key])
+    outsider = client_of(site.member(site.join("Other team")))
+    assert [client.get(url).status_code for client in (Client(), outsider, client_of(site.organizer))] == [
+        302,
+        404,
+        404,
+    ]

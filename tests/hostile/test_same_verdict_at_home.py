@@ -1,0 +1,188 @@
+"""Broken submissions, each on the real site with a real worker and on a participant's machine: the same reason and code."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from accounts.models import Scope, token_create
+from competitions.catalog.models import Phase, Task
+from competitions.catalog.services import rules_publish
+from competitions.resources.models import Resource
+from competitions.resources.uploads import upload_whole
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import Kind
+from competitions.teams.models import Membership
+from competitions.teams.services import register
+from core.refusals import InvalidFile
+from podium.client import Client
+from podium.rehearsal import FILE_INVALID, Verdict, rehearse
+from tests.background import run_background
+from tests.hostile.programs import outputs, resources, truth
+from tests.integration.workers.harness import zipped
+from tests.integration.workers.site import METADATA, SmallSite, ended
+from tests.integration.workers.test_worker_and_site import Start, site, start_worker
+
+__all__ = ["site", "start_worker"]  # fixtures
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
+
+AT_ONCE: Final = 2
+LIMIT_S: Final = 15  # a busy machine starts an interpreter within it
+PATIENCE_S: Final = 240.0
+SCORER = """
+import json, math, pathlib, sys
+def refuse(code, message):
+    pathlib.Path("/app/output/refusal.json").write_text(json.dumps({"code": code, "message": message}))
+    sys.exit(65)
+file = pathlib.Path("/app/input/res/answer.txt")
+if not file.is_file():
+    refuse("missing_file", "There is no answer.txt.")
+values = file.read_text().split()
+if len(values) != 3:
+    refuse("wrong_rows", f"There are {len(values)} values, and 3 were asked for.")
+try:
+    numbers = [float(value) for value in values]
+except ValueError:
+    refuse("not_a_number", "A value is no number.")
+if not all(map(math.isfinite, numbers)):
+    refuse("not_finite", "A value is not finite.")
+pathlib.Path("/app/output/scores.json").write_text(json.dumps({"score": sum(numbers)}))
+"""
+RIGHT = "open('/app/output/answer.txt', 'w').write('1 2 3')\n"
+NETWORK = "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=5)\n"
+
+
+def program(source: str) -> bytes:
+    return zipped({"main.py": source, "metadata.yaml": METADATA})
+
+
+def answer(text: str) -> bytes:
+    return program(f"open('/app/output/answer.txt', 'w').write({text!r})\n")
+
+
+CASES: Final[dict[str, bytes]] = {
+    "what works": program(RIGHT),
+    "an exception": program("raise ValueError('no such model')\n"),
+    "an exit code": program("raise SystemExit(3)\n"),
+    "a syntax error": program("def broken(:\n"),
+    "an import of what is not there": program("import no_such_package\n"),
+    "a missing entry point": zipped({"metadata.yaml": METADATA}),
+    "an unknown command": zipped({"metadata.yaml": "command: no-such-program\n"}),
+    "a metadata file without a command": zipped({"metadata.yaml": "description: mine\n"}),
+    "a metadata file that is no YAML": zipped({"metadata.yaml": "command: [\n"}),
+    "no metadata file": zipped({"main.py": RIGHT}),
+    "all in a folder": zipped({"code/main.py": RIGHT, "code/metadata.yaml": METADATA}),
+    "no zip": b"import this\n",
+    "a way out of the folder": zipped({"../main.py": RIGHT, "metadata.yaml": METADATA}),
+    "an endless loop": program(resources.BUSY_FOREVER),
+    "too much memory": program(resources.MEM_HOG),
+    "too many processes": program(resources.FORK_BOMB),
+    "too much output": program(resources.DISK_FILL),
+    "too many files": program(resources.INODE_FILL),
+    "too many folders": program(resources.MANY_FOLDERS),
+    "folders too deep": program(resources.DEEP_DIRS),
+    "a killed program": program(truth.FAKE_OOM_EXIT),
+    "a program that kills all": program(resources.KILL_EVERYONE),
+    "a crash after the output": program(truth.CRASH_AFTER_OUTPUT),
+    "no output": program(truth.NO_OUTPUT),
+    "another file": program("open('/app/output/other.txt', 'w').write('1 2 3')\n"),
+    "too few values": answer("1 2"),
+    "NaN": answer("1 2 nan"),
+    "words": answer("one two three"),
+    "no UTF-8": program(outputs.NON_UTF8_TEXT),
+    "a link to a host file": program(outputs.SYMLINK_ABSOLUTE),
+    "a hard link": program(outputs.HARDLINK_OUTPUT),
+    "a pipe": program(outputs.FIFO_SCORES),
+    "a name with a newline": program(outputs.NEWLINE_NAME),
+    "use of the network": program(NETWORK),
+    "a write to what is read-only": program("open('/app/program/cache', 'w')\n"),
+}
+
+
+@dataclass
+class World:
+    """The small site with a phase that has a smoke run, its captain's token, and where this machine keeps files."""
+
+    site: SmallSite
+    token: str
+
+    def at_home(self, path: Path) -> Verdict:
+        return rehearse(Client(self.site.url, self.token), "small", path)
+
+    def send(self, path: Path) -> Submission | str:
+        """The submission, or the code of the refusal of its file."""
+        content, now = path.read_bytes(), datetime.now(UTC)
+        upload = upload_whole(
+            user=self.site.user, file_name=path.name, size_bytes=len(content), chunks=[content], now=now
+        )
+        phase = Phase.objects.select_related("competition").get(pk=self.site.phase.pk)
+        try:
+            return submission_create(
+                user=self.site.user, phase=phase, upload=upload, kind=Kind.CODE, now=now, is_smoke=True
+            )
+        except InvalidFile as refusal:
+            return refusal.stable_code
+
+
+@pytest.fixture
+def world(site: SmallSite, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    settings.SMOKE_RUNS_PER_DAY = settings.REFUSED_FILES_PER_DAY = settings.SCORING_ERRORS_PER_DAY = 1000
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    now = datetime.now(UTC)
+    mini = Task.objects.create(
+        competition=site.competition, name="Mini split", is_public_split=True,
+        scoring_program=site.resource(Resource.Kind.SCORING_PROGRAM, {"main.py": SCORER, "metadata.yaml": METADATA}),
+        input_data=site.resource(Resource.Kind.INPUT_DATA, {"x.txt": "public input"}),
+        reference_data=site.resource(Resource.Kind.REFERENCE_DATA, {"labels.txt": "public labels"}),
+    )  # fmt: skip
+    Phase.objects.filter(pk=site.phase.pk).update(smoke_task=mini, time_limit_s=LIMIT_S, smoke_scale=10)
+    rules_publish(competition=site.competition, text="Be fair.", now=now)
+    register(user=site.user, competition=site.competition, rules_version=1, now=now)
+    Membership.objects.get_or_create(
+        team=site.team, user=site.user, competition=site.competition, defaults={"joined_at": now}
+    )
+    _, token = token_create(user=site.user, name="t", scopes=list(Scope), expires_at=now.replace(year=2100))
+    return World(site, token)
+
+
+def test_thirty_broken_submissions_get_the_same_verdict_at_home_and_on_the_server(
+    world: World, start_worker: Start, tmp_path: Path
+) -> None:
+    paths = {name: tmp_path / f"{number}.zip" for number, name in enumerate(CASES)}
+    for name, path in paths.items():
+        path.write_bytes(CASES[name])
+    sent = {name: world.send(path) for name, path in paths.items()}
+    run_background()
+    start_worker("w1", ("--slots", str(AT_ONCE)))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        verdicts = dict(zip(paths, pool.map(world.at_home, paths.values()), strict=True))
+    runs = list(Run.objects.filter(submission__in=[one for one in sent.values() if isinstance(one, Submission)]))
+    by_submission = {run.submission_id: run for run in ended(runs, PATIENCE_S)}
+    on_the_server = {
+        name: (FILE_INVALID, one) if isinstance(one, str) else _said(by_submission[one.pk])
+        for name, one in sent.items()
+    }
+    at_home = {name: (verdict.reason, verdict.code) for name, verdict in verdicts.items()}
+    assert at_home == on_the_server
+    assert at_home.pop("what works") == ("", "")
+    assert len(at_home) >= 30
+    assert all(reason not in ("", "infrastructure", "setup_error") for reason, _ in at_home.values()), at_home
+    assert verdicts["what works"].scores == by_submission[_number(sent["what works"])].scores == {"score": 6.0}
+    assert set(verdicts["what works"].meters) >= {"wall_s", "cpu_s", "memory_peak_bytes", "output_bytes"}
+
+
+def _said(run: Run) -> tuple[str, str]:
+    return run.reason, run.code
+
+
+def _number(sent: Submission | str) -> int:
+    assert isinstance(sent, Submission)
+    return sent.pk

@@ -1,0 +1,99 @@
+"""docs/first-submission.md: every command of the page, in its order, on a real site with a real worker."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from accounts.models import Scope, User, token_create
+from competitions.bundles.importing.importer import bundle_import
+from competitions.catalog.models import Competition
+from competitions.runs.models import Run
+from competitions.submissions.models import Submission
+from examples.pcqm4mv2_small.bundle import SLUG, build_bundle
+from examples.pcqm4mv2_small.generate import Sizes
+from tests.background import background_running
+from tests.integration.workers.site import SmallSite
+from tests.integration.workers.test_worker_and_site import Start, site, start_worker
+from tests.services import REPOSITORY
+
+__all__ = ["site", "start_worker"]  # fixtures
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("runtime_image")]
+
+PAGE = REPOSITORY / "docs/first-submission.md"
+SITE = "https://podium.example.org"
+FENCED = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SIZES = Sizes(train=60, valid=40, test_dev=50, test_challenge=50)
+PATIENCE_S = 200
+
+
+def commands() -> list[str]:
+    """Every line of the page's blocks of commands."""
+    return [line for block in FENCED.findall(PAGE.read_text()) for line in block.splitlines()]
+
+
+@pytest.fixture
+def environment(site: SmallSite, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What the shell of a newcomer has: the program on its path, and nothing of the tests' own settings."""
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+    User.objects.filter(pk=site.user.pk).update(is_staff=True)
+    site.user.refresh_from_db()
+    bundle = build_bundle(tmp_path / "bundle", now=datetime.now(UTC), sizes=SIZES)
+    bundle_import(source=bundle, owner=site.user, queue=site.queue, now=datetime.now(UTC))
+    Competition.objects.filter(slug=SLUG).update(is_published=True)
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PODIUM_", "DJANGO_", "DATABASE"))
+    }
+    with background_running():
+        yield kept | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache"),
+            "PODIUM_CONFIG": str(tmp_path / "sites.json"),
+        }  # fmt: skip
+
+
+def test_every_command_of_the_page_works(
+    site: SmallSite, environment: dict[str, str], start_worker: Start, tmp_path: Path
+) -> None:
+    start_worker()
+    newcomer = User.objects.create_user(username="newcomer", email="newcomer@example.org", password="x")
+    _, token = token_create(user=newcomer, name="t", scopes=list(Scope), expires_at=datetime(2100, 1, 1, tzinfo=UTC))
+    folder = tmp_path / "home"
+    folder.mkdir()
+    printed: dict[str, str] = {}
+    for line in commands():
+        done = subprocess.run(
+            _typed(line, site.url), shell=True, cwd=folder, env=environment, check=False, capture_output=True, text=True,
+            timeout=PATIENCE_S, input=f"{token}\n",
+        )  # fmt: skip
+        assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        printed[line] = done.stdout + done.stderr
+    at_home = next(text for line, text in printed.items() if line.startswith("podium run"))
+    assert "mae" in at_home
+    assert "wall_s" in at_home
+    board = next(text for line, text in printed.items() if line.startswith("podium leaderboard"))
+    assert "Late Night Models" in board
+    made = Submission.objects.order_by("pk")
+    assert list(made.values_list("kind", "is_smoke", "status")) == [
+        ("code", True, "finished"), ("code", False, "finished"), ("prediction", False, "finished"),
+    ]  # fmt: skip
+    smoke, whole, _ = made
+    assert list(Run.objects.filter(submission=smoke).values_list("is_smoke", flat=True)) == [True]
+    assert sorted(Run.objects.filter(submission=whole).values_list("is_smoke", flat=True)) == [False, True]
+    home_score = re.search(r"^mae\t(\S+)", at_home, re.MULTILINE)
+    assert home_score is not None
+    assert float(home_score[1]) == pytest.approx(Run.objects.get(submission=smoke).scores["mae"])
+
+
+def _typed(line: str, url: str) -> str:
+    """The line as it is typed for this site; the token, which a person would paste, comes from standard input."""
+    line = line.replace(SITE, url)
+    return f"{line} --token-stdin" if line.startswith("podium login") else line

@@ -1,0 +1,264 @@
+"""What a team brings for its code, on a real engine: its image, weights, and packages from a locked list."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import threading
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.workers import mirrors
+from tests.integration.workers.harness import SCORER, SECRET, Bench
+from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from workers.agent.environments import mirror as mirror_module
+from workers.agent.environments.images import OwnImages
+from workers.protocol.image_archive import ArchiveLimits, check_archive, describe_archive
+
+pytestmark = pytest.mark.timeout(240)
+BASE = "debian:bookworm-slim"
+NAME = "podium/brought-by-a-team:1"
+SHELL_PROGRAM = "read value < /opt/model.txt; id -u > /app/output/uid.txt; echo $value > /app/output/answer.txt\n"
+
+
+@pytest.fixture(scope="module")
+def archive(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `docker save` writes of an image that the host no longer has: Debian with a file of its own, and root as its user."""
+    docker = bench.docker
+    container = docker.create_container(BASE, command="true", user="root")["Id"]
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as packed:
+        member = tarfile.TarInfo("opt/model.txt")
+        member.size = 5
+        packed.addfile(member, io.BytesIO(b"42.5\n"))
+    docker.put_archive(container, "/", content.getvalue())
+    docker.commit(container, repository="podium/brought-by-a-team", tag="1")
+    path = tmp_path_factory.mktemp("archive") / "image.tar"
+    with path.open("wb") as sink:
+        for chunk in docker.get_image(NAME):
+            sink.write(chunk)
+    docker.remove_container(container)
+    docker.remove_image(NAME)
+    return path
+
+
+@pytest.fixture
+def own_images(bench: Bench) -> Iterator[OwnImages]:
+    """The worker's keeping of images; all that a test brought are removed at its end."""
+    yield bench.worker.own_images
+    OwnImages(bench.worker.data_dir / "images", bench.worker.engine, max_bytes=0, max_age_s=0).trim()
+
+
+def code_stage(bench: Bench, program: str, *, shell: bool = False, **limits: float) -> dict[str, Any]:
+    runner = "sh $program/main" if shell else "python3 $program/main"
+    files: dict[str, str | bytes] = {"main": program, "metadata.yaml": f"command: {runner}\n"}
+    return bench.stage("ingestion", [bench.mount("/app/program", files)], **limits)
+
+
+def job_of(bench: Bench, first: dict[str, Any]) -> dict[str, Any]:
+    """A job with this first stage, and the scorer that reads answer.txt."""
+    labels = bench.mount("/app/input/ref", {"labels.txt": SECRET}, secret=True)
+    result = {"target": "/app/input/res", "stage_output": "ingestion"}
+    return bench.job([first, bench.stage("scoring", [bench.program("/app/program", SCORER), labels, result])])
+
+
+def in_own_image(bench: Bench, archive: Path, program: str = SHELL_PROGRAM, **more: Any) -> dict[str, Any]:
+    image_id = check_archive(archive, ArchiveLimits(max_bytes=1 << 30)).image_id
+    file = bench.file(archive.read_bytes(), "image.tar")
+    brought = {"image": image_id, "own_image": {"archive": file, "image_id": image_id}, "is_image_of_team": True}
+    return job_of(bench, code_stage(bench, program, shell=True) | brought | more)
+
+
+def test_code_runs_in_the_image_of_its_team_as_an_ordinary_user_and_the_image_gets_no_name(
+    bench: Bench, archive: Path, own_images: OwnImages
+) -> None:
+    job = in_own_image(bench, archive)
+    outcome = bench.run(job)
+    assert outcome.result["outcome"] == "finished", outcome.result
+    assert outcome.result["scores"] == {"score": 42.5}
+    assert outcome.archived()["uid.txt"].strip() != b"0"
+    stages = {stage["name"]: stage for stage in outcome.result["stages"]}
+    assert stages["ingestion"]["image_digest"] == job["stages"][0]["image"]
+    assert stages["scoring"]["image"] == bench.stage("scoring", [])["image"]
+    assert NAME not in bench.worker.engine.image_names()
+
+
+def test_an_image_of_a_team_is_loaded_once_and_goes_by_age_but_not_while_a_run_needs_it(
+    bench: Bench, archive: Path, own_images: OwnImages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, job = bench.worker.engine, in_own_image(bench, archive)
+    image = job["stages"][0]["image"]
+    loads: list[int] = []
+    load = type(engine).load_image
+    monkeypatch.setattr(type(engine), "load_image", lambda self, chunks: (loads.append(1), load(self, chunks))[1])
+    execution = bench.prepared(job)
+    old = OwnImages(bench.worker.data_dir / "images", engine, max_bytes=1 << 40, max_age_s=0)
+    assert (own_images.trim(), old.trim()) == (0, 0)  # a container of it is there
+    assert bench.see_through(execution).result["outcome"] == "finished"
+    assert bench.run(in_own_image(bench, archive)).result["outcome"] == "finished"
+    assert len(loads) == 1
+    assert old.trim() == 1
+    assert engine.find_image(image) is None
+
+
+def test_an_image_that_the_host_had_before_is_never_removed(bench: Bench, own_images: OwnImages) -> None:
+    facts = own_images.acquire(BASE, lambda: pytest.fail("it is there"))
+    own_images.release(BASE)
+    OwnImages(bench.worker.data_dir / "images", bench.worker.engine, max_bytes=0, max_age_s=0).trim()
+    assert bench.worker.engine.find_image(BASE) == facts
+
+
+def test_an_image_without_what_the_command_asks_for_is_the_teams_failure(
+    bench: Bench, archive: Path, own_images: OwnImages
+) -> None:
+    job = in_own_image(bench, archive)
+    job["stages"][0] |= {"command": ["/no/such/program"]}
+    assert bench.run(job).reason in ("program_error", "environment_error")
+
+
+def test_an_image_that_is_larger_than_it_may_be_is_refused_and_not_kept(
+    bench: Bench, archive: Path, own_images: OwnImages
+) -> None:
+    job = in_own_image(bench, archive, image_max_bytes=1 << 20)
+    outcome = bench.run(job)
+    assert (outcome.reason, outcome.code) == ("environment_error", "image_too_large")
+    assert bench.worker.engine.find_image(job["stages"][0]["image"]) is None
+
+
+def registry_pages(archive: Path) -> tuple[str, dict[str, bytes], dict[str, str]]:
+    """The image of an archive as a registry serves it: digest of its manifest, pages, and their types."""
+    image, kind = describe_archive(archive), "application/vnd.oci.image"
+    with tarfile.open(archive) as packed:
+        layers = [file.read() for layer in image.layers if (file := packed.extractfile(layer.member)) is not None]
+    config, *described = (
+        {"mediaType": media, "digest": f"sha256:{sha256(content).hexdigest()}", "size": len(content)}
+        for media, content in [
+            (f"{kind}.config.v1+json", image.config),
+            *((f"{kind}.layer.v1.tar", layer) for layer in layers),
+        ]
+    )
+    manifest = json.dumps(
+        {"schemaVersion": 2, "mediaType": f"{kind}.manifest.v1+json", "config": config, "layers": described}
+    ).encode()
+    digest = f"sha256:{sha256(manifest).hexdigest()}"
+    pages = {f"/v2/lab/model/blobs/sha256:{sha256(one).hexdigest()}": one for one in (image.config, *layers)}
+    path = f"/v2/lab/model/manifests/{digest}"
+    return (
+        digest,
+        pages | {"/v2/": b"{}", path: manifest},
+        {path: f"{kind}.manifest.v1+json", "/v2/": "application/json"},
+    )
+
+
+def test_an_image_is_pulled_by_digest_from_a_registry_and_one_that_is_not_there_is_the_teams_failure(
+    bench: Bench, archive: Path, own_images: OwnImages
+) -> None:
+    digest, pages, types = registry_pages(archive)
+    with serving(pages, types) as address:
+        registry = address.removeprefix("http://")
+        first = code_stage(bench, SHELL_PROGRAM, shell=True) | {"is_image_of_team": True, "pull": "missing"}
+        outcome = bench.run(job_of(bench, first | {"image": f"{registry}/lab/model@{digest}"}))
+        missing = bench.run(job_of(bench, first | {"image": f"{registry}/lab/model@sha256:{'0' * 64}"}))
+    assert outcome.result["scores"] == {"score": 42.5}, outcome.result
+    assert outcome.result["stages"][0]["image_digest"] == digest
+    assert (missing.reason, missing.code) == ("environment_error", "image_unknown")
+
+
+def test_weights_are_seen_read_only_by_the_program_and_not_by_the_scorer(bench: Bench) -> None:
+    program = (
+        "import os, pathlib\nfolder = pathlib.Path(os.environ['PODIUM_WEIGHTS'])\nvalue = (folder / 'w.txt').read_text()\n"
+        "try:\n    (folder / 'w.txt').write_text('0')\nexcept OSError:\n    pathlib.Path('/app/output/answer.txt').write_text(value)\n"
+    )
+    first = code_stage(bench, program)
+    first["mounts"].append({"target": "/app/weights", "file": bench.file(b"7.5", "w.txt"), "unpack": False})
+    outcome = bench.run(job_of(bench, first))
+    assert outcome.result["scores"] == {"score": 7.5}, outcome.result
+
+
+# --- packages from a locked list
+
+PROGRAM = "import pathlib, small\npathlib.Path('/app/output/answer.txt').write_text(small.VALUE)\n"
+
+
+def with_packages(bench: Bench, lock: str, mirror: str, **more: Any) -> dict[str, Any]:
+    first = code_stage(bench, PROGRAM)
+    first["mounts"].append(
+        {
+            "target": "/app/environment", "requirements": bench.file(lock.encode(), "requirements.txt"), "mirror": f"{mirror}/simple/",
+            "wall_s": 120.0, "max_bytes": 32 << 20,
+        } | more
+    )  # fmt: skip
+    return job_of(bench, first)
+
+
+def test_packages_are_built_once_for_a_list_and_the_budget_is_not_charged(bench: Bench) -> None:
+    name, wheel = wheel_of("small", "3.5")
+    lock = lock_line("small", wheel, "3.5")
+    with serving(index_of({name: wheel})) as address:
+        outcome = bench.run(with_packages(bench, lock, address))
+    assert outcome.result["scores"] == {"score": 3.5}, outcome.result
+    assert any("Installed 1 packages" in note for note in outcome.result["notes"])
+    ingestion = outcome.result["stages"][0]
+    assert [stage["name"] for stage in outcome.result["stages"]] == ["ingestion", "scoring"]
+    assert ingestion["wall_s"] < outcome.result["timings"]["staging_s"] + 20
+    again = bench.run(with_packages(bench, lock, address))  # the mirror is gone: nothing asks it
+    assert again.result["scores"] == {"score": 3.5}, again.result
+
+
+SMALL_NAME, SMALL = wheel_of("small", "2.0")
+SOURCE = {"small-2.0.tar.gz": b"source"}
+OTHER_PLATFORM = dict([wheel_of("small", "2.0", tag="cp27-cp27m-win32")])
+LARGE_NAME, LARGE = wheel_of("small", "2.0", padding=3 << 20)
+NEEDY_NAME, NEEDY = wheel_of("small", "2.0", requires="absent")
+
+
+@pytest.mark.parametrize(
+    ("files", "content", "more", "code"),
+    [
+        ({}, SMALL, {}, "not_on_mirror"),
+        (dict([wheel_of("small", "1.0")]), SMALL, {}, "not_on_mirror"),
+        (SOURCE, SMALL, {}, "only_source"),
+        (OTHER_PLATFORM, SMALL, {}, "no_wheel_for_image"),
+        ({SMALL_NAME: LARGE}, SMALL, {}, "bad_hash"),
+        ({LARGE_NAME: LARGE}, LARGE, {"max_bytes": 1 << 20}, "environment_too_large"),
+        ({NEEDY_NAME: NEEDY}, NEEDY, {}, "install_failed"),
+        ({SMALL_NAME: b"no zip"}, b"no zip", {}, "install_failed"),
+    ],
+    ids=["no package", "no version", "source alone", "other platform", "bad hash", "huge wheel", "list not whole", "no wheel at all"],
+)  # fmt: skip
+def test_what_the_mirror_lacks_or_the_list_gets_wrong_is_the_teams_failure(
+    bench: Bench, files: dict[str, bytes], content: bytes, more: dict[str, Any], code: str
+) -> None:
+    with serving(index_of(files)) as address:
+        outcome = bench.run(with_packages(bench, lock_line("small", content, "2.0"), address, **more))
+    assert (outcome.reason, outcome.code) == ("environment_error", code), outcome.result["detail"]
+    assert outcome.result["stages"] == []
+
+
+def test_a_wheel_that_is_another_than_its_index_says_is_refused(bench: Bench) -> None:
+    pages = index_of({SMALL_NAME: SMALL}) | {f"/files/{SMALL_NAME}": LARGE}
+    with serving(pages) as address:
+        outcome = bench.run(with_packages(bench, lock_line("small", SMALL, "2.0"), address))
+    assert (outcome.reason, outcome.code) == ("environment_error", "bad_hash")
+
+
+def test_a_mirror_that_is_away_hangs_or_points_elsewhere_is_no_teams_failure(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_module, "TIMEOUT_S", (1.0, 1.0))
+    lock = lock_line("small", SMALL, "2.0")
+    outcomes = [bench.run(with_packages(bench, lock, "http://127.0.0.1:9"))]
+    with serving({}, silent=threading.Event()) as address:
+        outcomes.append(bench.run(with_packages(bench, lock, address)))
+    with serving(index_of({SMALL_NAME: SMALL}, elsewhere="http://127.0.0.2:9/files")) as address:
+        outcomes.append(bench.run(with_packages(bench, lock, address)))
+    assert [(one.reason, one.code) for one in outcomes] == [("infrastructure", "mirror_unreachable")] * 3
+
+
+def test_the_wheels_of_this_module_are_what_they_are_called() -> None:
+    assert mirrors.wheel_of("small", "2.0") == (SMALL_NAME, SMALL)

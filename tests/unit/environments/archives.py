@@ -1,0 +1,71 @@
+"""Image archives for tests, right and wrong in every part."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def tar_of(files: Mapping[str, bytes], links: Mapping[str, str] | None = None) -> bytes:
+    """A tar with these members, and these symbolic links."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE, target
+            archive.addfile(member)
+    return packed.getvalue()
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+LAYER = tar_of({"opt/model.py": b"print('hello')\n"})
+
+
+def config_of(layers: Sequence[bytes], **changes: Any) -> bytes:
+    """An image's configuration; `changes` replace its keys."""
+    said = {
+        "os": "linux", "architecture": "amd64", "config": {"User": "root"},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{sha256(layer)}" for layer in layers]},
+    }  # fmt: skip
+    return json.dumps(said | changes).encode()
+
+
+def docker_files(layers: Sequence[bytes] = (LAYER,), config: bytes | None = None, **more: bytes) -> dict[str, bytes]:
+    """The members of what `docker save` writes, tagged as the platform's own image; `more` replaces or adds members."""
+    said = config_of(layers) if config is None else config
+    name = f"blobs/sha256/{sha256(said)}"
+    members = {f"blobs/sha256/{sha256(layer)}": layer for layer in layers}
+    manifest = [
+        {"Config": name, "RepoTags": ["podium/runtime:1"], "Layers": [f"blobs/sha256/{sha256(one)}" for one in layers]}
+    ]
+    return {name: said, **members, "manifest.json": json.dumps(manifest).encode(), **more}
+
+
+def oci_files(layers: Sequence[bytes] = (LAYER,), *, packed: bool = True, size: int | None = None) -> dict[str, bytes]:
+    """The members of an OCI layout, with layers compressed or not; `size` is what it says of each layer's."""
+    said = config_of(layers)
+    blobs = [gzip.compress(layer, mtime=0) if packed else layer for layer in layers]
+    described = [{"digest": f"sha256:{sha256(one)}", "size": len(one) if size is None else size} for one in blobs]
+    config = {"digest": f"sha256:{sha256(said)}", "size": len(said)}
+    manifest = json.dumps({"schemaVersion": 2, "config": config, "layers": described}).encode()
+    index = {
+        "manifests": [
+            {"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": f"sha256:{sha256(manifest)}"}
+        ]
+    }
+    return {
+        "oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": json.dumps(index).encode(),
+        **{f"blobs/sha256/{sha256(one)}": one for one in (said, manifest, *blobs)},
+    }  # fmt: skip

@@ -1,0 +1,222 @@
+"""An environment from locked requirements, built once for each lock, image and mirror, in a container without network.
+
+The worker fetches the wheels, which runs nothing; the container has them mounted and installs them with pip. Wheels hold no code that
+runs at installation, and the container has the limits of every other. So nothing of a team reaches the mirror or anything else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import stat
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from packaging.tags import Tag
+
+from workers.agent.environments.mirror import Mirror
+from workers.agent.environments.wheels import EnvironmentRefused, Interpreter, fetch_wheels
+from workers.engines.base import Engine
+from workers.engines.images import ImageFacts
+from workers.engines.spec import Mount, StageSpec
+from workers.engines.users import Runner
+from workers.errors import SandboxError
+from workers.protocol.limits import GIB, MIB, Limits
+from workers.protocol.locks import FILE_NAME, LockInvalid, read_lock
+from workers.sandbox.limits import granted
+from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.stage import Evidence, StageRun
+from workers.sandbox.work import copy_tree
+
+INPUTS: Final = "/app/wheels"
+TOOLS: Final = ("pip", "packaging")  # pure Python, shown to the container: an image need not hold them
+ASK: Final = """
+import json
+from packaging.markers import default_environment
+from packaging.tags import sys_tags
+found = {"tags": [str(tag) for tag in sys_tags()], "values": default_environment()}
+open("/app/output/python.json", "w").write(json.dumps(found))
+"""
+ASK_LIMITS: Final = Limits(wall_s=60.0, memory_bytes=512 * MIB, cpus=1.0, output_bytes=16 * MIB, tmp_bytes=16 * MIB)
+INSTALL_MEMORY: Final = 2 * GIB
+MAX_TAGS: Final = 5000
+LOG_TAIL: Final = 600  # characters of pip's own words in a refusal
+VERSION: Final = "1"  # of how environments are built: another one builds them anew
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be built: the lock's content, for which image, from which mirror, within which bounds."""
+
+    requirements: bytes
+    image: str
+    image_facts: ImageFacts
+    mirror: str
+    wall_s: float
+    max_bytes: int
+
+    @property
+    def key(self) -> str:
+        """What the result depends on, as a digest."""
+        parts = (VERSION, self.image_facts.digest, self.mirror, hashlib.sha256(self.requirements).hexdigest())
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where on this host it is built, and as whom: the run's folder, whose leftovers the janitor removes."""
+
+    engine: Engine
+    folder: Path
+    name: str
+    group: str
+    labels: Mapping[str, str]
+    runner: Runner
+    runtime: str
+    quota: bool
+    cores: str
+    stop: Callable[[], bool]
+
+
+def build_environment(order: Order, site: Site, target: Path) -> int:
+    """Build it as the folder `target`; returns the number of packages.
+
+    Raises
+    ------
+    EnvironmentRefused
+        What the team asked for cannot be installed.
+    SandboxError
+        The platform's failure: the mirror is away, the engine fails.
+    """
+    until = time.monotonic() + order.wall_s
+    try:
+        lock = read_lock(order.requirements)
+    except LockInvalid as error:
+        raise EnvironmentRefused("requirements_invalid", str(error)) from error
+    inputs = target.parent / "inputs"
+    wheels = inputs / "wheels"
+    wheels.mkdir(parents=True)
+    (inputs / FILE_NAME).write_bytes(order.requirements)
+    _put_tools(inputs / "tools")
+    python = _asked(order, site, inputs)
+    mirror = Mirror(order.mirror, until=until, stop=site.stop)
+    count = fetch_wheels(lock, python, mirror, wheels, max_bytes=order.max_bytes)
+    _install(order, site, inputs, target, left_s=max(1.0, until - time.monotonic()))
+    return count
+
+
+def _asked(order: Order, site: Site, inputs: Path) -> Interpreter:
+    """What Python the image has, in its own words. They come from a team's image, so they are read with care."""
+    with _Container(order, site, "python", ASK_LIMITS) as container:
+        evidence, said = container.run(("python3", "-c", ASK), inputs)
+        if evidence.exit_code != 0:
+            raise EnvironmentRefused(
+                "no_python",
+                f"The image {order.image[:200]} has no python3 of version 3.9 or newer to install for. {said}",
+            )
+        try:
+            path = container.output / "python.json"
+            facts = path.lstat()
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > MIB:
+                raise ValueError("not a small file")
+            found = json.loads(path.read_bytes())
+            tags = [Tag(*str(tag).split("-")) for tag in found["tags"][:MAX_TAGS]]
+            return Interpreter(tags, {str(key): str(value) for key, value in found["values"].items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EnvironmentRefused(
+                "no_python", "The image's python3 does not say which wheels it can use."
+            ) from error
+
+
+def _install(order: Order, site: Site, inputs: Path, target: Path, *, left_s: float) -> None:
+    limits = Limits(
+        wall_s=left_s, memory_bytes=INSTALL_MEMORY, cpus=2.0, output_bytes=order.max_bytes, output_files=1_000_000,
+        tmp_bytes=64 * MIB, log_bytes=MIB,
+    )  # fmt: skip
+    argv = (
+        "python3", "-m", "pip", "install", "--isolated", "--disable-pip-version-check", "--no-input", "--no-cache-dir", "--no-index",
+        "--find-links", f"{INPUTS}/wheels", "--only-binary", ":all:", "--require-hashes", "--target", "/app/output/packages",
+        "--requirement", f"{INPUTS}/{FILE_NAME}",
+    )  # fmt: skip
+    with _Container(order, site, "install", limits) as container:
+        evidence, said = container.run(argv, inputs)
+        _judge(evidence, limits, said)
+        made = container.output / "packages"
+        if (
+            made.is_symlink() or not made.is_dir()
+        ):  # a team's python3 made it: a link would lead to a folder of this host
+            raise EnvironmentRefused("install_failed", "The image's python3 left no folder of packages.")
+        copy_tree(made, target)
+
+
+def _judge(evidence: Evidence, limits: Limits, said: str) -> None:
+    """Raise `EnvironmentRefused` unless the installation ended well."""
+    if evidence.killed_by == "time_limit":
+        raise EnvironmentRefused("environment_time_limit", f"The installation was not done within its time. {said}")
+    if evidence.output_full or evidence.output_no_inodes:
+        raise EnvironmentRefused(
+            "environment_too_large", f"What is installed takes more than the {limits.output_bytes:,} bytes that it may."
+        )
+    if evidence.oom_killed:
+        raise EnvironmentRefused("environment_memory", "The installation needed more memory than it may have.")
+    if evidence.exit_code != 0:
+        raise EnvironmentRefused("install_failed", f"pip could not install {FILE_NAME}. {said}")
+
+
+class _Container:
+    """One container of a build, removed with its output at the end of the block."""
+
+    def __init__(self, order: Order, site: Site, name: str, limits: Limits) -> None:
+        self._order = order
+        self._site = site
+        self._name = f"environment-{name}"
+        self._limits = granted(limits)
+        self._volume = OutputVolume(
+            site.folder, self._name, size_bytes=self._limits.output_bytes, files=self._limits.output_files, quota=site.quota,
+            owner=site.runner.host_uid,
+        )  # fmt: skip
+        self._run: StageRun | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._run is not None:
+            self._run.destroy()
+        self._volume.destroy()
+
+    @property
+    def output(self) -> Path:
+        """What it may write to."""
+        return self._volume.path
+
+    def run(self, argv: tuple[str, ...], inputs: Path) -> tuple[Evidence, str]:
+        """Run a command to its end; returns how it ended, and the end of what it printed."""
+        site = self._site
+        spec = StageSpec(
+            name=f"{site.name}-{self._name}", image=self._order.image, argv=argv, mounts=(Mount(inputs, INPUTS),),
+            output=self._volume.path, limits=self._limits, labels={**site.labels, "podium.stage": self._name},
+            group=f"{site.group}{self._name}", cpuset=site.cores, runtime=site.runtime, image_facts=self._order.image_facts,
+            runner=site.runner, env={"PYTHONPATH": f"{INPUTS}/tools", "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
+        )  # fmt: skip
+        self._run = StageRun(self._name, site.engine, spec, self._volume)
+        self._run.prepare()
+        evidence = self._run.execute()
+        path = site.folder / f"{self._name}.log"
+        self._run.write_log(path)
+        said = path.read_text(errors="replace")[-LOG_TAIL:] if path.exists() else ""
+        path.unlink(missing_ok=True)
+        return evidence, " ".join(said.split())
+
+
+def _put_tools(folder: Path) -> None:
+    """Copy the installer from the worker's own Python: a worker in a container has a folder that the engine sees, and no other."""
+    for name in TOOLS:
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            raise SandboxError("worker_incomplete", f"the worker's Python has no {name}; install podium[worker] anew")
+        copy_tree(Path(spec.origin).parent, folder / name)

@@ -1,0 +1,128 @@
+"""Images of teams on this host: loaded or pulled by digest, never under a name, and removed by age and room."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from workers.engines.base import Engine
+from workers.engines.images import ImageFacts
+from workers.errors import SandboxError
+
+log = structlog.get_logger(__name__)
+DAY_S: Final = 86400.0
+
+
+class OwnImages:
+    """A record for each image that was brought to this host for a team; images that were here before have none, and stay.
+
+    Parameters
+    ----------
+    max_bytes, max_age_s : int, float
+        `trim` removes what was not used for so long, and what was used longest ago while all together take more.
+    """
+
+    def __init__(self, folder: Path, engine: Engine, *, max_bytes: int, max_age_s: float) -> None:
+        self._folder = folder
+        self._engine = engine
+        self._max_bytes = max_bytes
+        self._max_age_s = max_age_s
+        self._lock = threading.Lock()
+        self._bringing: dict[str, threading.Lock] = {}
+        self._in_use: Counter[str] = Counter()
+
+    def acquire(self, image: str, bring: Callable[[], None], *, max_bytes: int = 0) -> ImageFacts:
+        """Have the image here; `bring` is called where it is not, and loads or pulls it. Pair with `release`.
+
+        Raises what `bring` raises, and `image_too_large` for one that takes more than `max_bytes` (0: any) on the host.
+        """
+        with self._lock:
+            self._in_use[image] += 1
+            bringing = self._bringing.setdefault(image, threading.Lock())
+        try:
+            with bringing:
+                facts = self._engine.find_image(image)
+                if facts is None:
+                    facts = self._brought(image, bring, max_bytes)
+                with contextlib.suppress(FileNotFoundError):
+                    os.utime(self._record(image))
+        except BaseException:
+            self.release(image)
+            raise
+        return facts
+
+    def _brought(self, image: str, bring: Callable[[], None], max_bytes: int) -> ImageFacts:
+        bring()
+        facts = self._engine.find_image(image)
+        if facts is None:
+            raise SandboxError("image_not_kept", f"the engine took {image} and has no image of that id")
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._record(image).write_text(json.dumps({"image": image, "size_bytes": facts.size_bytes}))
+        if max_bytes and facts.size_bytes > max_bytes:
+            self._remove(image)
+            raise SandboxError(
+                "image_too_large", f"The image takes {facts.size_bytes:,} bytes; at most {max_bytes:,} are allowed."
+            )
+        return facts
+
+    def release(self, image: str) -> None:
+        """The run that needed the image is over."""
+        with self._lock:
+            self._in_use[image] -= 1
+            if self._in_use[image] <= 0:
+                del self._in_use[image]
+                self._bringing.pop(image, None)
+
+    def trim(self) -> int:
+        """Remove what is too old or too much; what runs need stays. Returns how many images went."""
+        now, kept, removed = time.time(), 0, 0
+        for used_at, image, size in sorted(self._records(), reverse=True):
+            kept += size
+            if (now - used_at > self._max_age_s or kept > self._max_bytes) and self._unused(image):
+                kept -= size
+                removed += self._remove(image)
+        return removed
+
+    def _unused(self, image: str) -> bool:
+        with self._lock:
+            return self._in_use[image] <= 0
+
+    def _remove(self, image: str) -> bool:
+        try:
+            self._engine.remove_image(image)
+        except SandboxError as error:  # a container of it is left; the next round tries again
+            log.warning("image_not_removed", image=image, code=error.code, detail=error.detail[:200])
+            return False
+        self._record(image).unlink(missing_ok=True)
+        log.info("image_removed", image=image)
+        return True
+
+    def _record(self, image: str) -> Path:
+        return self._folder / f"{hashlib.sha256(image.encode()).hexdigest()[:32]}.json"
+
+    def _records(self) -> Iterator[tuple[float, str, int]]:
+        """Time of last use, image, and bytes of each record."""
+        for path in self._folder.glob("*.json"):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                said = json.loads(path.read_text())
+                yield path.stat().st_mtime, str(said["image"]), int(said["size_bytes"])
+
+
+@contextmanager
+def removed_after(path: Path) -> Iterator[Path]:
+    """A file that is gone at the end of the block."""
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,108 @@
+"""Choosing and fetching the wheels of a lock file: those that the image's Python can use, checked by the lock's digests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+from workers.agent.environments.mirror import IndexFile, Mirror, TooLarge
+from workers.protocol.locks import FILE_NAME, Locked
+
+
+class EnvironmentRefused(Exception):
+    """An environment that cannot be made, by what its team asked for. `code` is a stable word."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """The Python of an image: the tags of wheels that it can use, best first, and the values that markers ask for."""
+
+    tags: Sequence[Tag]
+    marker_values: Mapping[str, str]
+
+    def rank(self, tags: frozenset[Tag]) -> int | None:
+        """How well a wheel with these tags fits: 0 is best, None not at all."""
+        return next((place for place, tag in enumerate(self.tags) if tag in tags), None)
+
+
+def fetch_wheels(lock: Sequence[Locked], python: Interpreter, mirror: Mirror, folder: Path, *, max_bytes: int) -> int:
+    """Fetch a wheel for each package whose marker holds; returns how many there are.
+
+    Raises
+    ------
+    EnvironmentRefused
+        The mirror has no such wheel, its digest is not in the lock, or all together are too large.
+    SandboxError
+        The mirror cannot be used.
+    """
+    wanted = [one for one in lock if one.marker is None or one.marker.evaluate(dict(python.marker_values))]
+    left = max_bytes
+    for locked in wanted:
+        file = chosen(locked, mirror.files(locked.name), python)
+        target = folder / file.name
+        try:
+            digest = mirror.fetch(file, target, room=left)
+        except TooLarge as error:
+            raise EnvironmentRefused(
+                "environment_too_large",
+                f"The wheels are larger than the {max_bytes:,} bytes that an environment may have.",
+            ) from error
+        if digest not in locked.hashes:
+            raise _bad_hash(locked, file)
+        left -= target.stat().st_size
+    return len(wanted)
+
+
+def chosen(locked: Locked, files: Sequence[IndexFile] | None, python: Interpreter) -> IndexFile:
+    """The wheel that fits the image best, of those whose digest is in the lock. Raises `EnvironmentRefused`."""
+    if files is None:
+        raise _refused(locked, "not_on_mirror", "the queue's package mirror has no such package.")
+    wheels = [(file, tags) for file in files if (tags := _tags(file.name, locked)) is not None]
+    if not wheels:
+        has_source = any(file.name.endswith((".tar.gz", ".zip")) and str(locked.version) in file.name for file in files)
+        if has_source:
+            raise _refused(
+                locked,
+                "only_source",
+                "the mirror has its source alone, and only wheels are installed: no code runs then.",
+            )
+        raise _refused(locked, "not_on_mirror", "the queue's package mirror does not have this version.")
+    ranked = [(rank, file) for file, tags in wheels if (rank := python.rank(tags)) is not None]
+    if not ranked:
+        raise _refused(
+            locked, "no_wheel_for_image", "the mirror has no wheel of it for the image's Python and platform."
+        )
+    listed = [(rank, file) for rank, file in ranked if not file.sha256 or file.sha256 in locked.hashes]
+    if not listed:
+        raise _bad_hash(locked, ranked[0][1])
+    return min(listed, key=lambda pair: pair[0])[1]
+
+
+def _tags(name: str, locked: Locked) -> frozenset[Tag] | None:
+    """The tags of a wheel of this package and version; None for any other file."""
+    if "/" in name or "\\" in name or name.startswith("."):
+        return None
+    try:
+        project, version, _, tags = parse_wheel_filename(name)
+    except InvalidWheelFilename:
+        return None
+    return tags if (project, version) == (locked.name, locked.version) else None
+
+
+def _refused(locked: Locked, code: str, what: str) -> EnvironmentRefused:
+    return EnvironmentRefused(code, f"{FILE_NAME}, line {locked.line}: {locked.name} {locked.version}: {what}")
+
+
+def _bad_hash(locked: Locked, file: IndexFile) -> EnvironmentRefused:
+    return _refused(
+        locked, "bad_hash", f"the digest of {file.name[:120]} on the mirror is none of those that the line names."
+    )

@@ -1,0 +1,76 @@
+"""What a run would take on other hardware, and on more data: an interval, from the times of a fixed load on both hosts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from workers.protocol.hosts import Calibration, CpuTimes, GpuTimes
+from workers.protocol.messages import Message
+from workers.protocol.smoke import projected_s
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure between the least and the most that it may be."""
+
+    low: float
+    middle: float
+    high: float
+
+    def times(self, factor: float) -> Interval:
+        """All of it, so many times."""
+        return Interval(self.low * factor, self.middle * factor, self.high * factor)
+
+
+SAME = Interval(1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Seconds on the site's hardware: of the mini split, and of the hidden data, whose limit is `limit_s`; None: not known."""
+
+    smoke_s: Interval
+    whole_s: Interval | None
+    limit_s: float
+
+
+def project(wall_s: float, speed: Interval, *, scale: float | None, limit_s: float) -> Projection:
+    """What took `wall_s` seconds here, there. `scale`: how many times the mini split the hidden data are."""
+    whole_s = projected_s(wall_s, scale)
+    return Projection(speed.times(wall_s), None if whole_s is None else speed.times(whole_s), limit_s)
+
+
+def speed_of(here: Calibration, there: Sequence[Calibration], *, on_gpu: bool, cores: float) -> Interval | None:
+    """Seconds there for each second here; None where nothing can be compared.
+
+    Every load on every worker is one ratio. The interval goes from the least to the largest of them, because nobody knows which
+    load a program is most like; the middle is their geometric mean. `cores`: of the budget; one core makes nothing of many.
+
+    >>> home = Calibration(loads=1, cpu=CpuTimes(interpreter_s=2.0, digest_s=1.0))
+    >>> site = Calibration(loads=1, cpu=CpuTimes(interpreter_s=1.0, digest_s=2.0))
+    >>> speed_of(home, [site], on_gpu=False, cores=1)
+    Interval(low=0.5, middle=1.0, high=2.0)
+    """
+    ratios = [ratio for other in there if other.loads == here.loads for ratio in _ratios(here, other, on_gpu, cores)]
+    if not ratios:
+        return None
+    middle = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return Interval(min(ratios), middle, max(ratios))
+
+
+def _ratios(here: Calibration, there: Calibration, on_gpu: bool, cores: float) -> Iterator[float]:
+    names = [name for name in CpuTimes.model_fields if cores > 1 or name != "everywhere_s"]
+    yield from _of_loads(here.cpu, there.cpu, names)
+    if on_gpu:
+        for mine in here.gpus[:1]:
+            for other in there.gpus:
+                yield from _of_loads(mine, other, [name for name in GpuTimes.model_fields if name.endswith("_s")])
+
+
+def _of_loads(here: Message, there: Message, names: Sequence[str]) -> Iterator[float]:
+    for name in names:
+        mine, other = getattr(here, name), getattr(there, name)
+        if mine and other:
+            yield other / mine

@@ -1,0 +1,425 @@
+"""Container images as archives: what `docker save` writes, and OCI layouts in a tar. Nothing is unpacked to disk.
+
+The site checks an archive to its last digest (`check_archive`). A worker, which knows the archive by its own digest, reads only
+how it is laid out (`describe_archive`) and hands the engine a new archive with the same layers and no names (`loadable`): the
+names in an archive would otherwise take the place of images that the host has.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+MAX_MEMBERS: Final = 4096
+MAX_LAYERS: Final = 127  # what engines can stack
+MAX_JSON_BYTES: Final = 4 << 20
+MAX_ENTRIES: Final = 2_000_000  # files in all layers together
+MAX_NAME: Final = 1024
+MAX_INDEXES: Final = 4  # an index may name an index
+CHUNK_BYTES: Final = 1 << 20
+DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+GZIP: Final = b"\x1f\x8b"
+ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
+SAVE_AGAIN: Final = "Make it with `docker save IMAGE -o image.tar`, or as an OCI layout, and do not change it."
+
+
+class ImageArchiveInvalid(ValueError):
+    """An archive that is not taken. `code` is a stable word; the text says what is wrong and what would be right."""
+
+    def __init__(self, code: str, what: str) -> None:
+        super().__init__(what)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class ArchiveLimits:
+    """`max_bytes` of all layers together once unpacked; `platform` as in `linux/amd64`."""
+
+    max_bytes: int
+    platform: str = "linux/amd64"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer's member of the archive; `diff_id` is the digest of its content, `digest` that of the member where one is named."""
+
+    member: str
+    diff_id: str
+    digest: str = ""
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class ImageArchive:
+    """The one image of an archive. `image_id` is the digest of its configuration."""
+
+    layout: str
+    image_id: str
+    config: bytes
+    platform: str
+    layers: tuple[Layer, ...]
+    unpacked_bytes: int = 0
+
+
+def check_archive(path: Path, limits: ArchiveLimits) -> ImageArchive:
+    """Read all of an archive. Takes as long as decompressing and digesting its layers.
+
+    Raises
+    ------
+    ImageArchiveInvalid
+        Layout, names, platform, volumes, sizes or digests are not right.
+    """
+    with _opened(path) as archive:
+        image = _described(archive)
+        if image.platform != limits.platform:
+            raise ImageArchiveInvalid(
+                "wrong_platform",
+                f"The image is for {image.platform[:60]}; the compute workers run {limits.platform}. Build it with `docker build "
+                f"--platform {limits.platform}`.",
+            )
+        reader = _LayerReader(archive, limits.max_bytes)
+        for number, layer in enumerate(image.layers, start=1):
+            reader.check(layer, number)
+    return replace(image, unpacked_bytes=reader.unpacked_bytes)
+
+
+def describe_archive(path: Path) -> ImageArchive:
+    """How an archive is laid out, without reading its layers. Raises `ImageArchiveInvalid`."""
+    with _opened(path) as archive:
+        return _described(archive)
+
+
+def loadable(path: Path, image: ImageArchive) -> Iterator[bytes]:
+    """The image as a tar that every Docker Engine loads: its configuration and layers as they are, and no name."""
+    with _opened(path) as archive:
+        config_name = f"{image.image_id.removeprefix('sha256:')}.json"
+        names = [f"{number:03d}.tar" for number in range(len(image.layers))]
+        manifest = json.dumps([{"Config": config_name, "RepoTags": None, "Layers": names}]).encode()
+        yield from _member(config_name, [image.config], len(image.config))
+        for name, layer in zip(names, image.layers, strict=True):
+            source = _file(archive, layer.member)
+            yield from _member(name, iter(lambda source=source: source.read(CHUNK_BYTES), b""), _size(archive, layer))  # type: ignore[misc]  # bound at once
+        yield from _member("manifest.json", [manifest], len(manifest))
+        yield bytes(2 * tarfile.BLOCKSIZE)
+
+
+def _member(name: str, chunks: Any, size_bytes: int) -> Iterator[bytes]:
+    header = tarfile.TarInfo(name)
+    header.size = size_bytes
+    yield header.tobuf(tarfile.GNU_FORMAT)
+    yield from chunks
+    yield bytes(-size_bytes % tarfile.BLOCKSIZE)
+
+
+def _size(archive: tarfile.TarFile, layer: Layer) -> int:
+    return archive.getmember(layer.member).size
+
+
+class _opened:  # noqa: N801  # a context manager
+    """The archive with its list of members read and judged."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> tarfile.TarFile:
+        with self._path.open("rb") as file:
+            if file.read(2) == GZIP:
+                raise ImageArchiveInvalid("compressed", "The archive is compressed. Unpack it with gunzip first.")
+        try:
+            self._archive = tarfile.open(self._path, "r:")  # closed below
+        except (tarfile.TarError, OSError, ValueError) as error:
+            raise ImageArchiveInvalid("not_a_tar", f"The file is no tar archive. {SAVE_AGAIN}") from error
+        try:
+            self._read_members()
+        except BaseException:
+            self._archive.close()
+            raise
+        return self._archive
+
+    def __exit__(self, *_: object) -> None:
+        self._archive.close()
+
+    def _read_members(self) -> None:
+        names: set[str] = set()
+        end = self._path.stat().st_size
+        try:
+            while (member := self._archive.next()) is not None:
+                if len(names) >= MAX_MEMBERS:
+                    raise ImageArchiveInvalid("too_many_members", f"The archive has more than {MAX_MEMBERS} members.")
+                self._judge(member, names, end)
+                names.add(member.name)
+        except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
+            if isinstance(error, ImageArchiveInvalid):
+                raise
+            raise ImageArchiveInvalid("damaged", f"The archive is damaged. {SAVE_AGAIN}") from error
+
+    @staticmethod
+    def _judge(member: tarfile.TarInfo, names: set[str], end: int) -> None:
+        shown = ascii(member.name[:200])
+        if member.name.startswith("/") or ".." in member.name.split("/") or len(member.name) > MAX_NAME:
+            raise ImageArchiveInvalid("bad_path", f"The archive has the member {shown}, whose path leaves it.")
+        if not (member.isreg() or member.isdir()):
+            raise ImageArchiveInvalid(
+                "links", f"The archive has the member {shown}, which is a link or device. {SAVE_AGAIN}"
+            )
+        if member.sparse is not None or member.size < 0 or member.offset_data + member.size > end:
+            raise ImageArchiveInvalid(
+                "wrong_size", f"The member {shown} is cut off or lies about its size. {SAVE_AGAIN}"
+            )
+        if member.name in names and not member.isdir():
+            raise ImageArchiveInvalid("twice", f"The archive has the member {shown} twice. {SAVE_AGAIN}")
+
+
+def _described(archive: tarfile.TarFile) -> ImageArchive:
+    names = set(archive.getnames())
+    if "manifest.json" in names:
+        return _docker_layout(archive)
+    if "index.json" in names and "oci-layout" in names:
+        return _oci_layout(archive)
+    raise ImageArchiveInvalid(
+        "no_layout", f"The archive has neither a manifest.json nor an index.json with oci-layout. {SAVE_AGAIN}"
+    )
+
+
+def _docker_layout(archive: tarfile.TarFile) -> ImageArchive:
+    manifest = _json(_content(archive, "manifest.json"), "manifest.json")
+    if not isinstance(manifest, list) or len(manifest) != 1 or not isinstance(manifest[0], dict):
+        count = len(manifest) if isinstance(manifest, list) else "no"
+        raise ImageArchiveInvalid("not_one_image", f"The archive has {count} images. Save exactly one.")
+    config_name, members = manifest[0].get("Config"), manifest[0].get("Layers")
+    if (
+        not isinstance(config_name, str)
+        or not isinstance(members, list)
+        or not all(isinstance(m, str) for m in members)
+    ):
+        raise ImageArchiveInvalid("bad_manifest", f"The manifest.json names no configuration or layers. {SAVE_AGAIN}")
+    config = _content(archive, config_name)
+    digest = _sha256(config)
+    named = re.search(r"[0-9a-f]{64}", config_name)
+    if named is not None and f"sha256:{named[0]}" != digest:
+        raise ImageArchiveInvalid("wrong_digest", f"The configuration {config_name[:100]} is not what its name says.")
+    return _image("docker-archive", config, [Layer(member, "") for member in members])
+
+
+def _oci_layout(archive: tarfile.TarFile) -> ImageArchive:
+    descriptor = _manifest_descriptor(archive)
+    manifest = _json(_blob(archive, descriptor), "the image's manifest")
+    layers, config = manifest.get("layers"), manifest.get("config")
+    if not isinstance(layers, list) or not isinstance(config, dict):
+        raise ImageArchiveInvalid("bad_manifest", "The image's manifest names no configuration or layers.")
+    if len(layers) > MAX_LAYERS:
+        raise _too_many_layers(len(layers))
+    found = []
+    for layer in layers:
+        digest, size = _digest_of(layer), layer.get("size")
+        found.append(Layer(_blob_name(digest), "", digest=digest, size_bytes=size if isinstance(size, int) else -1))
+    return _image("oci-layout", _blob(archive, config), found)
+
+
+def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, Any]:
+    """The one image that is not an attestation, through the indexes that lead to it."""
+    index = _json(_content(archive, "index.json"), "index.json")
+    for _ in range(MAX_INDEXES):
+        listed = index.get("manifests")
+        images = (
+            [one for one in listed if isinstance(one, dict) and not _is_attestation(one)]
+            if isinstance(listed, list)
+            else []
+        )
+        if len(images) != 1:
+            raise ImageArchiveInvalid(
+                "not_one_image", f"The archive has {len(images)} images. Save exactly one, of one platform."
+            )
+        if "index" not in str(images[0].get("mediaType", "")) and "manifest.list" not in str(
+            images[0].get("mediaType", "")
+        ):
+            return images[0]
+        index = _json(_blob(archive, images[0]), "an index")
+    raise ImageArchiveInvalid("bad_manifest", f"The archive's indexes lie deeper than {MAX_INDEXES}.")
+
+
+def _is_attestation(descriptor: dict[str, Any]) -> bool:
+    annotations, platform = descriptor.get("annotations"), descriptor.get("platform")
+    is_noted = isinstance(annotations, dict) and "vnd.docker.reference.type" in annotations
+    return is_noted or (isinstance(platform, dict) and platform.get("os") == "unknown")
+
+
+def _image(layout: str, config: bytes, layers: list[Layer]) -> ImageArchive:
+    """The image, by its configuration. Raises `ImageArchiveInvalid` for layers that do not fit it, and for volumes."""
+    said = _json(config, "the image's configuration")
+    rootfs = said.get("rootfs")
+    diff_ids = rootfs.get("diff_ids") if isinstance(rootfs, dict) else None
+    if not isinstance(diff_ids, list) or not all(isinstance(one, str) and DIGEST.fullmatch(one) for one in diff_ids):
+        raise ImageArchiveInvalid("bad_config", "The image's configuration names no digests of its layers.")
+    if max(len(diff_ids), len(layers)) > MAX_LAYERS:
+        raise _too_many_layers(max(len(diff_ids), len(layers)))
+    if len(diff_ids) != len(layers) or not layers:
+        raise ImageArchiveInvalid(
+            "wrong_layers", f"The configuration names {len(diff_ids)} layers, the manifest {len(layers)}. {SAVE_AGAIN}"
+        )
+    inner = said.get("config")
+    if isinstance(inner, dict) and inner.get("Volumes"):
+        raise ImageArchiveInvalid(
+            "volumes", f"The image declares volumes ({ascii(inner['Volumes'])[:200]}). Build it without VOLUME."
+        )
+    return ImageArchive(
+        layout=layout, image_id=_sha256(config), config=config,
+        platform=f"{str(said.get('os', ''))[:20]}/{str(said.get('architecture', ''))[:20]}",
+        layers=tuple(replace(layer, diff_id=diff_id) for layer, diff_id in zip(layers, diff_ids, strict=True)),
+    )  # fmt: skip
+
+
+def _too_many_layers(count: int) -> ImageArchiveInvalid:
+    return ImageArchiveInvalid(
+        "too_many_layers",
+        f"The image has {count} layers; engines take {MAX_LAYERS}. Join some of its RUN and COPY lines.",
+    )
+
+
+def _sha256(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _digest_of(descriptor: object) -> str:
+    digest = descriptor.get("digest") if isinstance(descriptor, dict) else None
+    if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
+        raise ImageArchiveInvalid("bad_manifest", "A part of the image is named by no sha256 digest.")
+    return digest
+
+
+def _blob_name(digest: str) -> str:
+    return f"blobs/sha256/{digest.removeprefix('sha256:')}"
+
+
+def _blob(archive: tarfile.TarFile, descriptor: dict[str, Any]) -> bytes:
+    """A small part of an OCI layout, with its digest checked."""
+    digest = _digest_of(descriptor)
+    content = _content(archive, _blob_name(digest))
+    if _sha256(content) != digest:
+        raise ImageArchiveInvalid("wrong_digest", f"The part {digest} is not what its digest says. {SAVE_AGAIN}")
+    return content
+
+
+def _file(archive: tarfile.TarFile, name: str) -> IO[bytes]:
+    try:
+        file = archive.extractfile(archive.getmember(name))
+    except KeyError:
+        file = None
+    if file is None:
+        raise ImageArchiveInvalid("missing_member", f"The archive names {name[:200]!a}, which it does not have.")
+    return file
+
+
+def _content(archive: tarfile.TarFile, name: str) -> bytes:
+    content = _file(archive, name).read(MAX_JSON_BYTES + 1)
+    if len(content) > MAX_JSON_BYTES:
+        raise ImageArchiveInvalid("too_large", f"{name[:200]!a} is larger than {MAX_JSON_BYTES:,} bytes.")
+    return content
+
+
+def _json(content: bytes, what: str) -> Any:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ImageArchiveInvalid("bad_json", f"{what} cannot be read as JSON.") from error
+    if not isinstance(found, dict | list) or (isinstance(found, list) and what != "manifest.json"):
+        raise ImageArchiveInvalid("bad_json", f"{what} is no JSON object.")
+    return found
+
+
+class _Counted:
+    """A stream that digests what is read of it, and refuses more than there is room for."""
+
+    def __init__(self, source: Any, room: int | None = None) -> None:
+        self._source = source
+        self._digest = hashlib.sha256()
+        self._room = room
+        self.count = 0
+
+    def read(self, size: int = CHUNK_BYTES) -> bytes:
+        data: bytes = self._source.read(min(size, CHUNK_BYTES) if size >= 0 else CHUNK_BYTES)
+        self._digest.update(data)
+        self.count += len(data)
+        if self._room is not None and self.count > self._room:
+            raise ImageArchiveInvalid(
+                "too_large", "The image's layers, once unpacked, are larger than images may be here."
+            )
+        return data
+
+    @property
+    def digest(self) -> str:
+        return f"sha256:{self._digest.hexdigest()}"
+
+
+class _LayerReader:
+    """Reads the layers of one archive, and counts over all of them."""
+
+    def __init__(self, archive: tarfile.TarFile, max_bytes: int) -> None:
+        self._archive = archive
+        self._max_bytes = max_bytes
+        self._entries = 0
+        self.unpacked_bytes = 0
+
+    def check(self, layer: Layer, number: int) -> None:
+        """Raise `ImageArchiveInvalid` unless the layer is what the configuration says, and holds no path that leaves the image."""
+        packed = _Counted(_file(self._archive, layer.member))
+        content = _Counted(_unpacked(self._archive, layer, packed), self._max_bytes - self.unpacked_bytes)
+        try:
+            self._walk(content, number)
+            while content.read():
+                pass
+            while packed.read():
+                pass
+        except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, OverflowError, UnicodeError) as error:
+            if isinstance(error, ImageArchiveInvalid):
+                raise
+            raise ImageArchiveInvalid("damaged", f"Layer {number} is damaged. {SAVE_AGAIN}") from error
+        self.unpacked_bytes += content.count
+        if layer.digest and (packed.digest != layer.digest or packed.count != layer.size_bytes):
+            raise ImageArchiveInvalid(
+                "wrong_digest", f"Layer {number} is not what the manifest says of it. {SAVE_AGAIN}"
+            )
+        if content.digest != layer.diff_id:
+            raise ImageArchiveInvalid(
+                "wrong_digest", f"Layer {number} is not what the configuration says. {SAVE_AGAIN}"
+            )
+
+    def _walk(self, content: _Counted, number: int) -> None:
+        with tarfile.open(fileobj=cast("IO[bytes]", content), mode="r|") as layer:
+            for entry in layer:
+                cast("Any", layer).members = []  # else all of them are kept in memory
+                self._entries += 1
+                if self._entries > MAX_ENTRIES:
+                    raise ImageArchiveInvalid("too_many_files", f"The image has more than {MAX_ENTRIES:,} files.")
+                if (
+                    entry.name.startswith("/")
+                    or ".." in entry.name.split("/")
+                    or (entry.islnk() and _leaves(entry.linkname))
+                ):
+                    raise ImageArchiveInvalid(
+                        "bad_path", f"Layer {number} has the path {entry.name[:200]!a}, which leaves the image."
+                    )
+
+
+def _leaves(target: str) -> bool:
+    return target.startswith("/") or ".." in target.split("/")
+
+
+def _unpacked(archive: tarfile.TarFile, layer: Layer, packed: _Counted) -> Any:
+    """The layer's content, by what its first bytes say of its compression."""
+    first = _file(archive, layer.member).read(4)
+    if first[:2] == GZIP:
+        return gzip.GzipFile(fileobj=cast("IO[bytes]", packed), mode="rb")
+    if first == ZSTANDARD:
+        import zstandard  # the site has it; what a worker does needs none
+
+        return zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", packed), read_across_frames=True)
+    return packed

@@ -1,0 +1,35 @@
+"""The smoke run as site, worker and a participant's machine know it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from workers.protocol.hosts import Calibration
+from workers.protocol.jobs import Job
+from workers.protocol.messages import Line, Message, Number
+
+SMOKE_WALL_S: Final = 300  # at most, of each container; less where the phase gives less
+SUBMISSION: Final = "submission:"  # in place of the address of what is sent in: it is on the participant's machine
+
+
+class SmokeOffer(Message):
+    """The smoke run of a phase, for a participant's own machine: the job that a worker would get, its files by addresses of the
+    site's API, and what the site knows of the hardware that it would run on."""
+
+    job: Job
+    needs_command: bool
+    time_limit_s: Number  # of the run on the hidden data, in seconds
+    scale: Annotated[float, Field(ge=1)] | None = None  # how many times the mini split the hidden data are
+    image_digest: Line = ""  # with which the site ran last
+    calibrations: tuple[Calibration, ...] = ()  # of the workers that would take it
+
+
+def projected_s(wall_s: float, scale: float | None) -> float | None:
+    """Seconds that a run on the hidden data takes on the same machine, if its time grows with the data; None: not known.
+
+    >>> projected_s(2.0, 150)
+    300.0
+    """
+    return None if scale is None else wall_s * scale
