@@ -30,10 +30,11 @@ def files_of(offer: SmokeOffer) -> dict[str, FileRef]:
 
 def rehearse(offer: SmokeOffer, submission: Path, files: Mapping[str, Path], *, engine: str = "") -> LocalRun:
     """Run a zip of code as the site would. `files`: those of `files_of`, by digest. Raises `CannotRunHere`."""
-    return run_locally(_job(offer.job, submission, files), engine=engine)
+    return run_locally(local_job(offer.job, submission, files), engine=engine)
 
 
-def _job(job: Job, submission: Path, files: Mapping[str, Path]) -> Job:
+def local_job(job: Job, submission: Path, files: Mapping[str, Path]) -> Job:
+    """The job with the zip that is sent in, and with the site's files, by digest, as they lie on this disk."""
     with submission.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     sent = {"url": str(submission), "sha256": sha256, "size_bytes": submission.stat().st_size}

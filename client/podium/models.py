@@ -173,6 +173,7 @@ class Run(_Answer):
     code: str = ""
     detail: str = ""
     meters: dict[str, Any] = {}
+    smoke_scores: dict[str, float] = {}
 
 
 class Verdict(_Answer):

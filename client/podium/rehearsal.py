@@ -95,6 +95,10 @@ def _remarks(worker: Any, offer: Any, run: Any, *, is_projected: bool) -> list[s
             f"The image here is {digest}, and the site ran {offer.image_digest}: another build of the same name. Where both come from "
             "one registry, pull it anew."
         )
+    if run.result.code.startswith("image_"):
+        remarks.append(
+            "Podium's own images are made in its checkout with `make images`; others are pulled from their registry."
+        )
     if not offer.calibrations:
         remarks.append("No worker of the site was measured, so what the run takes there cannot be said.")
     elif not is_projected and run.result.stages:

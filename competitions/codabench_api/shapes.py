@@ -178,7 +178,7 @@ def column_shape(column: Column) -> dict[str, Any]:
 
 def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool = True) -> dict[str, Any]:
     """A submission as its team or organizer may see it; `is_exact`: with unrounded scores, where its board gives them."""
-    runs = list(submission.runs.all())
+    runs = [run for run in submission.runs.all() if not run.is_smoke]
     task = runs[0].task if len(runs) == 1 else None
     board = submission.phase.main_board
     counting = [
@@ -198,7 +198,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
         "created_when": submission.created_at.isoformat(),
         "owner": owner_of(submission),
         "status": STATUS[State(submission.status)],
-        "status_details": status_details(submission, runs),
+        "status_details": status_details(submission, list(submission.runs.all())),
         "is_public": False,
         "is_specific_task_re_run": submission.is_task_rerun,
         "has_children": len(runs) > 1,
@@ -299,7 +299,7 @@ def details_shape(submission: Submission, reader: Reader, request: HttpRequest) 
     """Files and logs of a submission, as addresses that need no header."""
     board = submission.phase.main_board
     tasks = []
-    for run in submission.runs.all():
+    for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):
         outputs = run.outputs.filter(attempt=run.attempt).order_by("name")
         shown = [one for one in outputs if may_download(reader, submission.phase, one.name, is_smoke=run.is_smoke)]
         tasks.append(files_shape(run, {one.name: address(request, "codabench:output", one.pk) for one in shown}))

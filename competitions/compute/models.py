@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import Q
 
 from competitions.compute.images import validate_image_patterns, validate_registries
+from competitions.compute.mirrors import validate_mirror
 from workers.protocol.images import ImageName, engine_name
 
 if TYPE_CHECKING:
@@ -84,8 +85,10 @@ class Queue(models.Model):
         help_text="Registries from which teams may name images by digest, one a line, such as <code>registry.example.org</code> or "
         "<code>ghcr.io/lab</code>. Empty: none.",
     )
-    package_mirror = models.URLField(
+    package_mirror = models.CharField(
+        max_length=300,
         blank=True,
+        validators=[validate_mirror],
         help_text="Simple index of Python packages from which locked requirements are installed, such as "
         "<code>https://mirror.example.org/simple/</code>. Workers must reach it. Empty: none.",
     )

@@ -71,6 +71,8 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
     What fills a growing board goes on: nobody picks the datasets that an algorithm is compared on.
     """
     runs = [run for run in _locked_runs(submission) if not run.fills_board]
+    if any(run.is_smoke for run in runs):  # whose end makes others, which a lock that waited for it has not seen
+        runs = [run for run in _locked_runs(submission) if not run.fills_board]
     if all(run.is_final for run in runs):
         raise refusals.AlreadyEnded
     for run in runs:

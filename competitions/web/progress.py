@@ -59,7 +59,7 @@ def progress_of(
     submission: Submission, positions: Mapping[UUID, QueuePosition], *, now: datetime, run: Run | None = None
 ) -> Progress:
     """The state of one run, or of the run that decides the submission's status; `positions` are those of runs that wait."""
-    runs = list(submission.runs.all())
+    runs = sorted(submission.runs.all(), key=lambda each: each.is_smoke)
     chosen = run or next((each for each in runs if each.state == submission.status), runs[0] if runs else None)
     if chosen is None:
         return Progress(sentence="Nothing to run")

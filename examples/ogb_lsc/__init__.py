@@ -11,7 +11,18 @@ import numpy as np
 from examples.pcqm4mv2_small.generate import Sizes, Split, generate
 from examples.pcqm4mv2_small.smiles import parse, write
 from examples.tracks.graphs import KnowledgeGraph, Papers
-from examples.tracks.track import Arrays, BoardColumn, Check, Data, Question, Size, Track, TrackPhase, permuted
+from examples.tracks.track import (
+    Arrays,
+    BoardColumn,
+    Check,
+    Data,
+    MiniSplit,
+    Question,
+    Size,
+    Track,
+    TrackPhase,
+    permuted,
+)
 
 HERE = Path(__file__).resolve().parent
 SLUG, TITLE = "ogb-lsc", "OGB Large-Scale Challenge"
@@ -29,6 +40,7 @@ TEST_ITEMS = {
 SMALL_TEST = {"test-dev": 300, "test-challenge": 200}
 CHALLENGE, HELD_OUT = "test-challenge", "held-out"
 HELD_OUT_ITEMS = {"small": 200, "true": 10_000}
+MINI, MINI_ITEMS = "mini", 20
 PAPERS = Papers()
 ENTITIES, RELATIONS = 91_230_610, 1_387  # of WikiKG90Mv2
 REGISTRATION = (
@@ -73,7 +85,9 @@ def mag240m(size: Size, seed: int) -> Data:
     labels = {split: {"y_true": drawn[split]["y"]} for split in SMALL_TEST}
     unseen = PAPERS.draw(HELD_OUT_ITEMS[size], seed, HELD_OUT)
     held_out = Check(CHALLENGE, "held_out", {"x": unseen["x"]}, {"y_true": unseen["y"]}, tolerance=0.1)
-    return Data(public, labels, _checks(public, labels, seed, held_out))
+    few = PAPERS.draw(MINI_ITEMS, seed, MINI)
+    mini = MiniSplit({"x": few["x"]}, {"y_true": few["y"]})
+    return Data(public, labels, _checks(public, labels, seed, held_out), mini)
 
 
 def wikikg90mv2(size: Size, seed: int) -> Data:
@@ -88,7 +102,10 @@ def wikikg90mv2(size: Size, seed: int) -> Data:
         labels[split] = {"t": triples[:, 2]}
     unseen = graph.draw(HELD_OUT_ITEMS[size], seed, HELD_OUT)
     held_out = Check(CHALLENGE, "held_out", {"hr": unseen[:, :2]}, {"t": unseen[:, 2]}, tolerance=0.1)
-    return Data(public, labels, _checks(public, labels, seed, held_out))
+    few = graph.draw(MINI_ITEMS, seed, MINI)
+    return Data(
+        public, labels, _checks(public, labels, seed, held_out), MiniSplit({"hr": few[:, :2]}, {"t": few[:, 2]})
+    )
 
 
 def pcqm4mv2(size: Size, seed: int) -> Data:
@@ -104,7 +121,9 @@ def pcqm4mv2(size: Size, seed: int) -> Data:
     public |= {f"{name}.npz": {"smiles": np.array(splits[name].smiles)} for name in SMALL_TEST}
     labels = {name: {"y_true": splits[name].gaps} for name in SMALL_TEST}
     checks = (_spelled_otherwise(splits[CHALLENGE], seed), _unseen_molecules(splits, size, seed))
-    return Data(public, labels, _checks(public, labels, seed, *checks))
+    few, gaps = splits["valid"].smiles[:MINI_ITEMS], splits["valid"].gaps[:MINI_ITEMS]
+    mini = MiniSplit({"smiles": np.array(few)}, {"y_true": gaps})
+    return Data(public, labels, _checks(public, labels, seed, *checks), mini)
 
 
 def _spelled_otherwise(split: Split, seed: int) -> Check:

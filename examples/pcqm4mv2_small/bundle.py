@@ -173,6 +173,7 @@ def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, 
             "slug": phase.split,
             "visibility": phase.visibility,
             "accepts": ["prediction", "code"],
+            "environment": ["weights", "image"],  # requirements, too, where the queue has a package mirror
             "preset": None,
             "smoke_task": len(TEST_SPLITS),
             "smoke_scale": max(1.0, sizes.by_split()[phase.split] / min(MINI_ROWS, sizes.valid)),

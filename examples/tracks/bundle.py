@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ PROGRAMS = Path(scoring.__file__).resolve().parent / "programs"
 DEFAULT_IMAGE = "podium/runtime:1"
 DEFAULT_SEED = 20221129
 CODE_METADATA = "command: python3 $program/baseline.py $program $output $input\n"  # its training data lie beside it
+MINI = "mini"  # in names of folders
 CHECK_TITLES = {"permuted": "rows permuted", "perturbed": "other spellings", "held_out": "held-out part"}
 RUNNING_FOR = timedelta(days=1)  # how long the track has been open when it is set up
 OPEN_FOR = timedelta(days=90)
@@ -58,7 +59,7 @@ def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small"
     shutil.copy(track.baseline, dest / "starting_kit" / "baseline.py")
     if track.takes_code:
         (dest / "starting_kit" / "metadata.yaml").write_text(CODE_METADATA)
-    spec = competition(track, rows, now, size, data.checks)
+    spec = competition(track, rows, now, size, data)
     text = yaml.safe_dump(spec, sort_keys=False, allow_unicode=True, width=120)
     (dest / "competition.yaml").write_text(text)
     return dest
@@ -77,9 +78,7 @@ def run_baseline(bundle: Path, dest: Path) -> list[Path]:
     return sorted(dest.iterdir())
 
 
-def competition(
-    track: Track, rows: Mapping[str, int], now: datetime, size: Size, checks: Sequence[Check] = ()
-) -> dict[str, Any]:
+def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size, data: Data) -> dict[str, Any]:
     """The content of `competition.yaml`: Codabench's keys, and `podium:` mappings for what it has no key for."""
     spec: dict[str, Any] = {
         "version": 2,
@@ -98,7 +97,8 @@ def competition(
         "pages": [{"title": title, "file": f"pages/{title.lower()}.md"} for title in ("Overview", "Data")],
         "tasks": [
             *(_task(index, track, phase) for index, phase in enumerate(track.phases)),
-            *(_check(index, track, check) for index, check in enumerate(checks, start=len(track.phases))),
+            *(_check(index, track, check) for index, check in enumerate(data.checks, start=len(track.phases))),
+            *([] if data.mini is None else [_mini_task(track, data)]),
         ],
         "phases": [_phase(index, track, phase, rows, now, size) for index, phase in enumerate(track.phases)],
         "leaderboards": [
@@ -111,6 +111,9 @@ def competition(
             }
         ],
     }
+    if data.mini is not None:
+        for phase in spec["phases"]:
+            phase["podium"] |= _smoke_run(track, data, rows[phase["name"]])
     if track.fact_sheet:
         spec["podium"]["fact_sheet"] = [_fact(question) for question in track.fact_sheet]
     return spec
@@ -135,6 +138,27 @@ def _task(index: int, track: Track, phase: TrackPhase) -> dict[str, Any]:
         "reference_data": f"reference_data_{phase.split}",
         **({"input_data": f"input_data_{phase.split}"} if track.takes_code else {}),
     }
+
+
+def _mini_task(track: Track, data: Data) -> dict[str, Any]:
+    return {
+        "index": _mini_index(track, data),
+        "name": f"{track.title}, mini split",
+        "scoring_program": "scoring_program",
+        "input_data": f"input_data_{MINI}",
+        "reference_data": f"reference_data_{MINI}",
+        "podium": {"public_split": True},
+    }
+
+
+def _mini_index(track: Track, data: Data) -> int:
+    return len(track.phases) + len(data.checks)
+
+
+def _smoke_run(track: Track, data: Data, rows: int) -> dict[str, Any]:
+    """What a phase of so many rows says of its smoke run."""
+    assert data.mini is not None, "asked for where there is one"
+    return {"smoke_task": _mini_index(track, data), "smoke_scale": max(1.0, rows / data.mini.rows)}
 
 
 def _check(index: int, track: Track, check: Check) -> dict[str, Any]:
@@ -216,6 +240,12 @@ def _write_data(dest: Path, track: Track, data: Data) -> None:
         _save(dest / f"input_data_{phase.split}" / f"{phase.split}.npz", data.public[f"{phase.split}.npz"])
     for check in data.checks:
         _write_check(dest, track, check)
+    if (
+        data.mini is not None
+    ):  # under the name of the first split, so that code writes the file that it will write there
+        split = track.phases[0].split
+        _save(dest / f"input_data_{MINI}" / f"{split}.npz", data.mini.inputs)
+        reference.write(dest / f"reference_data_{MINI}", track.dataset, {split: data.mini.labels})
     for split, arrays in data.labels.items():
         folder = dest / f"reference_data_{split}"
         if track.has_official_file:

@@ -34,6 +34,19 @@ class Check:
 
 
 @dataclass(frozen=True)
+class MiniSplit:
+    """A few items with their answers, all of it public: what code runs on before it sees a test split."""
+
+    inputs: Arrays
+    labels: Arrays
+
+    @property
+    def rows(self) -> int:
+        """Number of items."""
+        return len(next(iter(self.labels.values())))
+
+
+@dataclass(frozen=True)
 class Data:
     """What a generator makes.
 
@@ -43,11 +56,14 @@ class Data:
         Split to the arrays that the evaluator calls reference.
     checks
         What the verification of winners runs their code on.
+    mini
+        What code runs on first, where the track takes code.
     """
 
     public: Mapping[str, Arrays]
     labels: Mapping[str, Arrays]
     checks: tuple[Check, ...] = ()
+    mini: MiniSplit | None = None
 
 
 @dataclass(frozen=True)

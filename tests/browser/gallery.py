@@ -111,6 +111,8 @@ PAGES: dict[str, tuple[str, str]] = {
     "board-growing-transposed": ("", "/competitions/both/leaderboard/?board=transposed"),
     "board-growing-empty": ("", "/competitions/both-empty/leaderboard/"),
     "submit-code-or-data": ("hedi", "/competitions/both/submissions/"),
+    "smoke-runs": ("sana", "/competitions/mini/submissions/"),
+    "smoke-data": ("sana", "/competitions/mini/data/"),
     "board-crowd": ("", "/competitions/crowd/leaderboard/"),
     "board-crowd-own": ("cora", "/competitions/crowd/leaderboard/?q=gra"),
     "history-crowd": ("cora", "/competitions/crowd/leaderboard/history/"),
@@ -247,6 +249,16 @@ def own_data_set(visitor: Visitor) -> None:
     visitor.page.get_by_text("Withdraw this dataset").click()
 
 
+def smoke_run_passed(visitor: Visitor) -> None:
+    page = visitor.visit("/competitions/mini/submissions/")
+    page.get_by_role("row", name="Passed, then waits").get_by_role("link").first.click()
+
+
+def smoke_run_crashed(visitor: Visitor) -> None:
+    page = visitor.visit("/competitions/mini/submissions/")
+    page.get_by_role("row", name="Crashed").get_by_role("link").first.click()
+
+
 def scrolled_board(visitor: Visitor) -> None:
     visitor.visit("/competitions/both/leaderboard/?sets=2")
     visitor.page.get_by_role("region", name="Leaderboard").evaluate("one => { one.scrollLeft = one.scrollWidth }")
@@ -345,6 +357,8 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "board-crowd-jump": ("cora", jump_to_me),
     "submission-with-details": ("gina", detailed_results),
     "board-growing-scrolled": ("hedi", scrolled_board),
+    "smoke-run-passed": ("sana", smoke_run_passed),
+    "smoke-run-crashed": ("sana", smoke_run_crashed),
     "submission-algorithm": ("hedi", own_algorithm),
     "submission-data-set": ("hedi", own_data_set),
     "api-docs": ("", api_docs),

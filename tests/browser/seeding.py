@@ -108,14 +108,14 @@ class Place:
         made.refresh_from_db()
         return made
 
-    def answer(self, submission: Submission, **body: Any) -> Submission:
-        """Let a worker take the submission and answer with this."""
+    def answer(self, submission: Submission, *, after_s: float = 20, **body: Any) -> Submission:
+        """Let a worker take the submission, so long after it came, and answer with this."""
         from competitions.compute.models import ComputeWorker
         from competitions.runs import dispatch
         from competitions.runs.models import Run
         from tests.answers import read_result
 
-        at = submission.created_at + timedelta(seconds=20)
+        at = submission.created_at + timedelta(seconds=after_s)
         worker, _ = ComputeWorker.objects.get_or_create(
             queue=self.queue,
             name="node-7",
@@ -278,7 +278,7 @@ def verdicts(place: Place) -> None:
 
     fred = person("fred")
     place.join(fred, LONG_TEAM)
-    failed = {"outcome": "failed", "stages": [STAGE | {"name": "ingestion", "wall_s": 30.2}]}
+    failed: dict[str, Any] = {"outcome": "failed", "stages": [STAGE | {"name": "ingestion", "wall_s": 30.2}]}
     late = place.answer(
         place.submit(fred, hours_ago=30, code="while True: pass", name=LONG_FILE), reason="time_limit",
         detail="The program ran for 30.2 s; the limit is 30 s.", **failed,
@@ -458,6 +458,7 @@ def fill(folder: Path, now: datetime) -> None:
     from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
     from tests.browser.crowd import crowd
     from tests.browser.growing_boards import growing_boards
+    from tests.browser.smoke_runs import smoke_runs
 
     queue = Queue.objects.create(name="default", contact="Compute group, compute@example.org")
     cluster = Queue.objects.create(name="cluster", contact="Cluster team, room 4.12")
@@ -487,6 +488,7 @@ def fill(folder: Path, now: datetime) -> None:
     competition("draft", "Not out yet", organizer, queue, now, is_published=False)
     growing_boards(organizer, now)
     crowd(organizer, Queue.objects.create(name="crowd"), now)
+    smoke_runs(organizer, now)
     for name in ("sam", "kim", "mia", "pia", "uwe", "quin"):  # without a team; each test signs in as its own
         person(name)
     (folder / "queue_token").write_text(queue_issue_token(queue))

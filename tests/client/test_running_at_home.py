@@ -13,13 +13,16 @@ import pytest
 from competitions.catalog.models import Phase
 from competitions.submissions.models import Submission
 from podium.cli import main
+from podium.commands.running import show
 from podium.errors import InvalidInput
 from podium.models import Kind
 from podium.models import Phase as PhaseAnswer
 from podium.parts import kind_of, packed
+from podium.rehearsal import Verdict
 from tests.client.conftest import token_of
 from tests.scenario import CODE, Scenario, zip_of
 from tests.smoke import with_smoke_run
+from workers.projection import Interval, Projection
 
 
 def phase_of(*kinds: Kind) -> PhaseAnswer:
@@ -151,3 +154,17 @@ def test_an_offer_names_no_worker_and_no_hidden_file(site: Scenario, signed_in: 
     assert "GPU-secret" not in str(offer)
     hidden = Task.objects.filter(is_public_split=False).values_list("reference_data__file", "input_data__file")
     assert not [digest for row in hidden for digest in row if digest and digest in str(offer)]
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "verdict"),
+    [(50.0, 30.0, "within the limit of 60.0 s"), (70.0, 50.0, "perhaps over"), (90.0, 70.0, "; over the limit")],
+)
+def test_what_the_run_takes_at_the_site_is_said_with_its_interval(
+    high: float, low: float, verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    projection = Projection(Interval(1.0, 2.0, 4.0), Interval(low, (low + high) / 2, high), 60.0)
+    show(Verdict("finished", scores={"mae": 0.5}, meters={"wall_s": 2.0}, projection=projection))
+    shown = capsys.readouterr().out
+    assert "On the site's hardware: about 2.0 s, between 1.0 s and 4.0 s." in shown
+    assert verdict in shown

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -153,6 +154,7 @@ def world(site: SmallSite, settings: Any, tmp_path: Path, monkeypatch: pytest.Mo
     return World(site, token)
 
 
+@pytest.mark.timeout(900)  # seventy containers: on a busy machine they take their time
 def test_thirty_broken_submissions_get_the_same_verdict_at_home_and_on_the_server(
     world: World, start_worker: Start, tmp_path: Path
 ) -> None:
@@ -176,6 +178,7 @@ def test_thirty_broken_submissions_get_the_same_verdict_at_home_and_on_the_serve
     assert len(at_home) >= 30
     assert all(reason not in ("", "infrastructure", "setup_error") for reason, _ in at_home.values()), at_home
     assert verdicts["what works"].scores == by_submission[_number(sent["what works"])].scores == {"score": 6.0}
+    assert json.loads(json.dumps(asdict(verdicts["what works"])))["outcome"] == "finished", "as --json prints it"
     assert set(verdicts["what works"].meters) >= {"wall_s", "cpu_s", "memory_peak_bytes", "output_bytes"}
 
 

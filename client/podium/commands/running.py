@@ -32,12 +32,13 @@ def run(
     if as_json:
         write_json(asdict(verdict))
     else:
-        _show(verdict)
+        show(verdict)
     if verdict.outcome != "finished":
         raise typer.Exit(1)
 
 
-def _show(verdict: Verdict) -> None:
+def show(verdict: Verdict) -> None:
+    """Print it: logs and remarks as such, the score or the verdict, the meters, and what it takes at the site as results."""
     for stage, log in verdict.logs.items():
         say(f"--- {stage}\n{log.rstrip()}")
     for line in (*verdict.notes, *verdict.remarks):

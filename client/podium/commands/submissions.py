@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from podium.client import Client
 from podium.commands.options import AsJson, Number, PhaseName, Profile, Slug, client
 from podium.models import Kind, Submission
 from podium.output import describe, say, transfer_bar, write_json, write_table
@@ -27,6 +28,9 @@ def _show(submission: Submission, *, as_json: bool) -> None:
         print(describe(submission))
         if submission.scores:
             write_table(["column", "score"], list(submission.scores.items()))
+        for run in submission.runs:
+            if run.smoke_scores:
+                write_table(["column", "score on the mini split"], list(run.smoke_scores.items()))
         if submission.verdict:
             print(f"{submission.verdict.detail or submission.verdict.reason}\n{submission.verdict.advice}")
     if submission.status in ("failed", "cancelled"):
@@ -72,7 +76,17 @@ def submit(
         print(submission.id, flush=True)
     if wait:
         ended = submission.wait(on_change=lambda now: say(describe(now)), check=False)
+        if not as_json:
+            _say_smoke_log(me, ended)
         _show(ended, as_json=as_json)
+
+
+def _say_smoke_log(me: Client, submission: Submission) -> None:
+    """All that a smoke run printed, where the submission came no further."""
+    last = [run.id for run in submission.runs if run.is_smoke and len(submission.runs) == 1]
+    for log in me.logs(submission.id) if last else ():
+        if log.run in last and log.text:
+            say(f"--- {log.stream}\n{log.text.rstrip()}")
 
 
 @app.command()

@@ -85,18 +85,22 @@ def _answer(fields: list[str], row: Any, found: dict[str, Any]) -> dict[str, Any
 class RunOut(serializers.ModelSerializer[Run]):
     task = serializers.CharField(source="task.name")
     queue_place = serializers.IntegerField(allow_null=True, help_text="Of a run that waits; 1 is next.")
+    smoke_scores = serializers.DictField(
+        child=serializers.FloatField(), help_text="Of a smoke run, on the public mini split; empty for all others."
+    )
 
     class Meta:
         model = Run
         fields = [
             "id", "task", "is_smoke", "state", "queue_place", "attempt", "queued_at", "started_at", "finished_at", "reason", "code",
             "detail",
-            "meters",
+            "meters", "smoke_scores",
         ]  # fmt: skip
 
     def to_representation(self, run: Run) -> dict[str, Any]:
         position = self.context["queue_positions"].get(run.pk)
-        return _answer(self.Meta.fields, run, {"task": run.task.name, "queue_place": position and position.place})
+        found = {"task": run.task.name, "queue_place": position and position.place}
+        return _answer(self.Meta.fields, run, found | {"smoke_scores": run.scores if run.is_smoke else {}})
 
 
 class VerdictOut(serializers.Serializer[Any]):

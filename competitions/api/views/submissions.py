@@ -53,7 +53,7 @@ IDEMPOTENCY = OpenApiParameter(
 
 def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
     """Submissions that this person may see, with what an answer tells beside their own fields."""
-    runs = Run.objects.select_related("task", "queue").defer("receipt", "scores", "task__description")
+    runs = Run.objects.select_related("task", "queue").defer("receipt", "task__description")
     return (
         submissions_of(user)
         .filter(**lookups)

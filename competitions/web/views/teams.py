@@ -43,6 +43,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         if mine
         else [],
         "waiting": waiting,
+        "brings_environment": any(phase.own_environment for phase in visited.phases),
         "links": [
             (link, request.build_absolute_uri(reverse("web:link", args=[token_of(link)])))
             for link in live_links(mine, now)
@@ -50,7 +51,6 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         if mine and mine.captain_id == request.user.pk
         else [],
         "most_days": MOST_DAYS,
-        "brings_environment": any(phase.own_environment for phase in visited.phases),
         "storage": team_storage(mine.pk) if mine else None,
         "is_captain": bool(mine and mine.captain_id == request.user.pk),
         **(_merges(mine, visited) if mine else {}),

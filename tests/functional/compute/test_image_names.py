@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from django.core.exceptions import ValidationError
 from competitions.bundles.reading.archive import opened
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.bundles.reading.reader import BundleReader
+from competitions.compute.images import validate_registries
+from competitions.compute.mirrors import validate_mirror
 from tests.bundle_files import second, write
 from tests.scenario import Scenario
 
@@ -66,3 +69,29 @@ def test_the_site_does_not_start_with_a_wrong_default_image() -> None:
     )
     assert done.returncode != 0
     assert "PODIUM_DEFAULT_IMAGE: The image's repository" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "is_right"),
+    [
+        ("https://mirror.example.org/simple/", True),
+        ("http://mirror:3141/root/pypi/+simple/", True),
+        ("mirror.example.org/simple", False),
+        ("file:///etc", False),
+        ("https://user:secret@mirror.example.org/simple/", False),
+        ("https://mirror.example.org/simple/?x=1", False),
+        ("https://", False),
+    ],
+)
+def test_a_mirror_is_an_address_without_a_password(value: str, is_right: bool) -> None:
+    with contextlib.nullcontext() if is_right else pytest.raises(ValidationError, match="package mirror"):
+        validate_mirror(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_right"),
+    [("registry.example.org", True), ("ghcr.io/lab\nlocalhost:5000", True), ("lab", False), ("https://ghcr.io", False)],
+)
+def test_registries_are_hosts_with_or_without_a_folder(value: str, is_right: bool) -> None:
+    with contextlib.nullcontext() if is_right else pytest.raises(ValidationError):
+        validate_registries(value)

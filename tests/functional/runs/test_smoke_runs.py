@@ -42,6 +42,9 @@ def phase(site: Scenario) -> Phase:
     return with_smoke_run(site)
 
 
+MAX_QUERIES = 10  # as of every page
+
+
 def code(site: Scenario, **fields: Any) -> Submission:
     return site.submit(kind=Kind.CODE, **fields)
 
@@ -320,5 +323,35 @@ def test_the_api_takes_and_tells_smoke_runs(site: Scenario, phase: Phase) -> Non
     said = {"phase": phase.pk, "kind": "code", "upload": str(upload.key), "smoke": True}
     made = client.post("/api/v1/submissions/", said, content_type="application/json").json()
     assert (made["is_smoke"], made["is_charged"], [run["is_smoke"] for run in made["runs"]]) == (True, False, [True])
+    answer(site, PASSED)
+    assert client.get(f"/api/v1/submissions/{made['id']}/").json()["runs"][0]["smoke_scores"] == {"mae": 0.9}
+    assert "0.9000" in client.get(f"/submissions/{made['id']}/").content.decode()
     phases = client.get(f"/api/v1/competitions/{site.competition.slug}/").json()["phases"]
     assert [one["has_smoke_run"] for one in phases] == [True, False]
+
+
+def test_scores_on_hidden_data_are_never_told_as_those_of_a_smoke_run(site: Scenario, sealed: Phase) -> None:
+    made = code(site, phase=sealed)
+    for value in (0.9, 0.123456):
+        answer(site, {"outcome": "finished", "scores": {"mae": value}})
+    client = Client()
+    client.force_login(site.member())
+    for address in (f"/api/v1/submissions/{made.pk}/", "/api/v1/submissions/", f"/submissions/{made.pk}/"):
+        shown = client.get(address).content.decode()
+        assert "0.9" in shown
+        assert "0.1234" not in shown
+
+
+@pytest.mark.parametrize("page", ["data", "submissions"])
+def test_pages_with_a_smoke_run_ask_no_more_than_others(
+    site: Scenario, phase: Phase, page: str, django_assert_max_num_queries: Any
+) -> None:
+    code(site)
+    answer(site, PASSED)
+    answer(site, PASSED)
+    client = Client()
+    client.force_login(site.member())
+    address = f"/competitions/{site.competition.slug}/{page}/"
+    client.get(address)  # what is drawn once
+    with django_assert_max_num_queries(MAX_QUERIES):
+        assert client.get(address).status_code == 200

@@ -18,7 +18,7 @@ from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Competition
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
-from examples.pcqm4mv2_small.bundle import SLUG, build_bundle
+from examples.pcqm4mv2_small.bundle import MINI_ROWS, SLUG, build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from tests.background import background_running
 from tests.integration.workers.site import SmallSite
@@ -60,6 +60,7 @@ def environment(site: SmallSite, tmp_path: Path) -> Iterator[dict[str, str]]:
         }  # fmt: skip
 
 
+@pytest.mark.timeout(900)
 def test_every_command_of_the_page_works(
     site: SmallSite, environment: dict[str, str], start_worker: Start, tmp_path: Path
 ) -> None:
@@ -79,6 +80,9 @@ def test_every_command_of_the_page_works(
     at_home = next(text for line, text in printed.items() if line.startswith("podium run"))
     assert "mae" in at_home
     assert "wall_s" in at_home
+    on_the_site = next(text for line, text in printed.items() if "--smoke" in line)
+    assert f"progress: {MINI_ROWS}/{MINI_ROWS}" in on_the_site
+    assert "score on the mini split" in on_the_site
     board = next(text for line, text in printed.items() if line.startswith("podium leaderboard"))
     assert "Late Night Models" in board
     made = Submission.objects.order_by("pk")

@@ -95,7 +95,12 @@ def test_an_image_of_a_team_is_loaded_once_and_goes_by_age_but_not_while_a_run_n
     image = job["stages"][0]["image"]
     loads: list[int] = []
     load = type(engine).load_image
-    monkeypatch.setattr(type(engine), "load_image", lambda self, chunks: (loads.append(1), load(self, chunks))[1])
+
+    def counted(self: Any, chunks: Iterator[bytes]) -> None:
+        loads.append(1)
+        load(self, chunks)
+
+    monkeypatch.setattr(type(engine), "load_image", counted)
     execution = bench.prepared(job)
     old = OwnImages(bench.worker.data_dir / "images", engine, max_bytes=1 << 40, max_age_s=0)
     assert (own_images.trim(), old.trim()) == (0, 0)  # a container of it is there

@@ -27,6 +27,7 @@ MAY_READ_STATES = {
     "competitions/leaderboards/forms.py": "refuses what would open a seal",
     "competitions/leaderboards/admin.py": "keeps a board with sealed scores in its phase",
     "competitions/bundles/pushing/guards.py": "refuses what would open a seal",
+    "competitions/organize/editing/deletions.py": "keeps a board whose scores were recorded under its seal",
     "competitions/leaderboards/reading/submission_scores.py": "reads the record ahead",
     "competitions/leaderboards/commitment/amendments.py": "publishes what changes after that",
     "competitions/leaderboards/sealing/commitments.py": "commits to sealed boards",

@@ -42,15 +42,17 @@ def config_of(layers: Sequence[bytes], **changes: Any) -> bytes:
     return json.dumps(said | changes).encode()
 
 
-def docker_files(layers: Sequence[bytes] = (LAYER,), config: bytes | None = None, **more: bytes) -> dict[str, bytes]:
-    """The members of what `docker save` writes, tagged as the platform's own image; `more` replaces or adds members."""
+def docker_files(
+    layers: Sequence[bytes] = (LAYER,), config: bytes | None = None, manifest: bytes | None = None
+) -> dict[str, bytes]:
+    """The members of what `docker save` writes, tagged as the platform's own image."""
     said = config_of(layers) if config is None else config
     name = f"blobs/sha256/{sha256(said)}"
     members = {f"blobs/sha256/{sha256(layer)}": layer for layer in layers}
-    manifest = [
+    listed = [
         {"Config": name, "RepoTags": ["podium/runtime:1"], "Layers": [f"blobs/sha256/{sha256(one)}" for one in layers]}
     ]
-    return {name: said, **members, "manifest.json": json.dumps(manifest).encode(), **more}
+    return {name: said, **members, "manifest.json": json.dumps(listed).encode() if manifest is None else manifest}
 
 
 def oci_files(layers: Sequence[bytes] = (LAYER,), *, packed: bool = True, size: int | None = None) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +58,10 @@ class Mirror:
         with self._get(urljoin(self._address, f"{project}/"), {"Accept": ACCEPT}) as answer:
             if answer.status_code == 404:
                 return None
-            body = b"".join(self._chunks(answer, MAX_PAGE_BYTES))
+            try:
+                body = b"".join(self._chunks(answer, MAX_PAGE_BYTES))
+            except TooLarge as error:
+                raise _unreachable(f"its page of {project} has more than {MAX_PAGE_BYTES:,} bytes") from error
             kind, page = answer.headers.get("Content-Type", ""), answer.url
         try:
             found = _of_json(body) if "json" in kind else _of_html(body)
@@ -126,8 +130,6 @@ def _unreachable(what: str) -> SandboxError:
 
 
 def _of_json(body: bytes) -> list[IndexFile]:
-    import json
-
     files = json.loads(body)["files"]
     return [
         IndexFile(str(one["filename"]), str(one["url"]), str(one.get("hashes", {}).get("sha256", ""))) for one in files

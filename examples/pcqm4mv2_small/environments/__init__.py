@@ -1,0 +1,1 @@
+"""Code submissions that bring an environment of their own, one of each kind."""
