@@ -19,7 +19,7 @@ from competitions.runs import checks
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.reruns import submission_repeat
 from competitions.runs.services import submission_cancel, submission_rerun
-from competitions.submissions import check_requests
+from competitions.submissions.file_checks import check_requests
 from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.refusals import TooManyRefusedFiles
