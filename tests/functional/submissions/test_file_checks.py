@@ -214,7 +214,7 @@ def test_a_directory_of_a_hundred_thousand_members_is_left_to_the_background(sit
     upload = site.upload(content, "code.zip")
     began = time.process_time()
     made = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE, now=site.now)
-    assert time.process_time() - began < 0.2
+    assert time.process_time() - began < 1.0
     run_background()
     assert made.runs.get().code == "zip_too_many_files"
 
