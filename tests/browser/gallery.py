@@ -97,8 +97,12 @@ PAGES: dict[str, tuple[str, str]] = {
     "history": ("ada", f"{GAP}/leaderboard/history/?phase=test-dev"),
     "team-none": ("sam", f"{GAP}/team/"),
     "team": ("ada", f"{GAP}/team/"),
+<<<<<<< HEAD
     "webhooks": ("ada", f"{GAP}/team/webhooks/"),
     "webhook": ("ada", f"/webhooks/{WEBHOOK}/"),
+=======
+    "environment": ("ada", f"{GAP}/team/environment/"),
+>>>>>>> env
     "submissions": ("fred", f"{CLUSTER}/submissions/"),
     "submissions-scores": ("ada", f"{GAP}/submissions/"),
     "submissions-sealed": ("ada", f"{GAP}/submissions/?phase=test-challenge"),
@@ -155,6 +159,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "admin-registrations": ("olga", "/admin/teams/registration/"),
     "admin-registration-question": ("olga", "/admin/teams/registrationquestion/add/"),
     "admin-merges": ("olga", "/admin/teams/mergeproposal/"),
+    "admin-environment-files": ("olga", "/admin/environments/environmentfile/"),
     "admin-teams": ("olga", "/admin/teams/team/"),
     "admin-lanes": ("olga", "/admin/winners/lane/"),
     "admin-lane": ("olga", "/admin/winners/lane/1/change/"),
