@@ -97,12 +97,9 @@ PAGES: dict[str, tuple[str, str]] = {
     "history": ("ada", f"{GAP}/leaderboard/history/?phase=test-dev"),
     "team-none": ("sam", f"{GAP}/team/"),
     "team": ("ada", f"{GAP}/team/"),
-<<<<<<< HEAD
     "webhooks": ("ada", f"{GAP}/team/webhooks/"),
     "webhook": ("ada", f"/webhooks/{WEBHOOK}/"),
-=======
     "environment": ("ada", f"{GAP}/team/environment/"),
->>>>>>> env
     "submissions": ("fred", f"{CLUSTER}/submissions/"),
     "submissions-scores": ("ada", f"{GAP}/submissions/"),
     "submissions-sealed": ("ada", f"{GAP}/submissions/?phase=test-challenge"),
