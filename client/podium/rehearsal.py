@@ -43,7 +43,7 @@ def rehearse(client: Client, slug: str, path: Path, *, phase: str = "", calibrat
     """Run code on the phase's public mini split, as the site would. Raises `PodiumError`."""
     worker, code_check = (
         part("workers.rehearsal", extra="worker"),
-        part("competitions.submissions.code_check", extra="worker"),
+        part("competitions.submissions.file_checks.code_check", extra="worker"),
     )
     chosen = client.phase(slug, phase)
     offer = worker.read_offer(client.site.get(f"competitions/{slug}/phases/{chosen.slug}/smoke/"))

@@ -21,9 +21,9 @@ from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.transitions import run_move
-from competitions.submissions.check_requests import CHECK_JOB, require_checks_left
+from competitions.submissions.file_checks.check_requests import CHECK_JOB, require_checks_left
+from competitions.submissions.file_checks.preflight import Contract, Recognised, contract_of, inspect, table_check
 from competitions.submissions.models import FileCheck, Program, Submission
-from competitions.submissions.preflight import Contract, Recognised, contract_of, inspect, table_check
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Team
 from core.background import jobs

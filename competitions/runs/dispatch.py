@@ -21,11 +21,11 @@ from competitions.runs.models import Attempt, Run, RunOutput
 from competitions.runs.planning import plan_anew
 from competitions.runs.queue.matching import fitting_runs, may_take
 from competitions.runs.queue.ranking import next_teams, turn_taken
+from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
 from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.retries import infrastructure_failed, record_attempt
-from competitions.runs.smoke import TASK_HIDDEN, hidden_in
 from competitions.runs.transitions import run_move
 from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.states import HELD, Reason, State

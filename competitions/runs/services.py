@@ -12,9 +12,9 @@ from competitions.resources.models import StoredFile
 from competitions.runs import refusals
 from competitions.runs.models import Run
 from competitions.runs.planning import runs_add
-from competitions.runs.smoke import smoke_task_of
+from competitions.runs.queue.smoke import smoke_task_of
 from competitions.runs.transitions import run_move, run_reopen
-from competitions.submissions.check_requests import check_cancel, check_request
+from competitions.submissions.file_checks.check_requests import check_cancel, check_request
 from competitions.submissions.models import Submission
 from competitions.submissions.notices import rescoring_notify
 from competitions.submissions.refusals import NothingToRun

@@ -10,7 +10,7 @@ from django.db.models import prefetch_related_objects
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.queue.ranking import enter_queue
-from competitions.runs.smoke import smoke_passed
+from competitions.runs.queue.smoke import smoke_passed
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State

@@ -20,11 +20,11 @@ from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
-from competitions.submissions.check_requests import require_checks_left
 from competitions.submissions.datasets import require_place, tasks_for
+from competitions.submissions.file_checks.check_requests import require_checks_left
+from competitions.submissions.file_checks.preflight import contract_of, look
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.notices import submission_standing_notify, team_standing_notify
-from competitions.submissions.preflight import contract_of, look
 from competitions.submissions.quota import (
     allowances,
     require_scoring_errors_left,

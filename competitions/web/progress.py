@@ -8,7 +8,7 @@ from uuid import UUID
 
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, expected_start
-from competitions.runs.smoke import time_limit_s
+from competitions.runs.queue.smoke import time_limit_s
 from competitions.submissions.advice import advice_of
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, REASONS, Kind, Reason, State

@@ -21,8 +21,8 @@ from competitions.leaderboards.services import board_follow
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete, upload_finish
+from competitions.submissions.file_checks.preflight import contract_of, look
 from competitions.submissions.models import Submission
-from competitions.submissions.preflight import contract_of, look
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.winners import refusals

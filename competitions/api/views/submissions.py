@@ -34,8 +34,8 @@ from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
-from competitions.runs.rehearsals import smoke_offer
 from competitions.runs.services import submission_cancel
+from competitions.runs.worker_api.offers import smoke_offer
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit

@@ -13,7 +13,7 @@ from competitions.catalog.models import Phase, Task
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import local_copy, store_path
 from competitions.submissions.datasets import datasets_changed
-from competitions.submissions.layouts import divided
+from competitions.submissions.file_checks.layouts import divided
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 

@@ -15,7 +15,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.signing import FileGrant, sign_file
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.planning import stages_left
-from competitions.runs.smoke import scoring_time_limit_s, time_limit_s
+from competitions.runs.queue.smoke import scoring_time_limit_s, time_limit_s
 from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage, StagedFile
 from workers.protocol.limits import Limits
 from workers.protocol.plan import FileRole, PlannedFile, PlannedMount, StagePlan

@@ -29,9 +29,9 @@ from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.downloads import stored_response
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.positions import queue_positions
+from competitions.runs.queue.smoke import projected_whole_s, time_limit_s
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
-from competitions.runs.smoke import projected_whole_s, time_limit_s
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open

@@ -16,9 +16,9 @@ from competitions.leaderboards.models import Score
 from competitions.resources.models import StoredFile
 from competitions.runs import dispatch
 from competitions.runs.models import Run
+from competitions.runs.queue.smoke import TASK_HIDDEN
 from competitions.runs.records.logs import append_logs
 from competitions.runs.services import submission_cancel, submission_rerun
-from competitions.runs.smoke import TASK_HIDDEN
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances

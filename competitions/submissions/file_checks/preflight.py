@@ -12,8 +12,8 @@ from typing import Any
 from competitions.catalog.models import Phase
 from competitions.resources.archives import check_zip, look_at_zip, text_fault
 from competitions.resources.plain_yaml import MAX_BYTES, NotPlainYaml, read_plain_yaml
-from competitions.submissions.code_check import CODE_LIMITS, METADATA_NAMES, require_command
-from competitions.submissions.layouts import check_folders
+from competitions.submissions.file_checks.code_check import CODE_LIMITS, METADATA_NAMES, require_command
+from competitions.submissions.file_checks.layouts import check_folders
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
 from core.background.bounded import Call

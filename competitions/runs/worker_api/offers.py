@@ -9,8 +9,8 @@ from competitions.resources.models import StoredFile
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_for
 from competitions.runs.worker_api.jobs import Address, JobFiles, job_of, run_files
+from competitions.submissions.file_checks.preflight import contract_of
 from competitions.submissions.models import Submission
-from competitions.submissions.preflight import contract_of
 from competitions.submissions.refusals import NoSmokeRun, SmokeTaskHidden
 from competitions.submissions.states import Kind, State
 from workers.protocol.hosts import Calibration
