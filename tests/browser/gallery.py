@@ -100,6 +100,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "webhooks": ("ada", f"{GAP}/team/webhooks/"),
     "webhook": ("ada", f"/webhooks/{WEBHOOK}/"),
     "environment": ("ada", f"{GAP}/team/environment/"),
+    "finals": ("gina", f"{FINALS}/submissions/finals/test-dev/private/"),
     "submissions": ("fred", f"{CLUSTER}/submissions/"),
     "submissions-scores": ("ada", f"{GAP}/submissions/"),
     "submissions-sealed": ("ada", f"{GAP}/submissions/?phase=test-challenge"),
