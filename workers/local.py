@@ -5,17 +5,19 @@ The code that stages, starts, watches and judges is that of a compute worker.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from workers.agent.context import Worker
-from workers.agent.host.cache import StagingCache
+from workers.agent.host.cache import Make, StagingCache
 from workers.agent.host.facts import host_record
 from workers.agent.host.gpus import Gpu, GpuSource, NoGpus, find_gpus
 from workers.agent.runs.execution import RunExecution
@@ -28,6 +30,7 @@ from workers.protocol.results import Complete
 from workers.sandbox.output_volume import loop_mounts_work
 
 CACHE_BYTES: Final = 20 << 30
+MADE: Final = "made/"
 NO_GPU: Final = (
     "The phase runs code on a GPU, and this machine has none with a driver. Run it where there is one, or send it to the site, where "
     "a smoke run is free: `podium submit --smoke`."
@@ -56,8 +59,48 @@ class LocalRun:
     logs: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_locally(job: Job, *, engine: str = "") -> LocalRun:
-    """Run the job as a compute worker would; nothing of it is left on this machine. Raises `CannotRunHere`."""
+class _Cache(StagingCache):
+    """Files of one run, and beside them the environments that were built for earlier ones."""
+
+    def __init__(self, folder: Path, environments: StagingCache) -> None:
+        super().__init__(folder, max_bytes=CACHE_BYTES)
+        self._environments = environments
+
+    def acquire_made(self, name: str, make: Make) -> tuple[str, Path]:
+        key, path = self._environments.acquire_made(name, make)
+        return f"{MADE}{key}", path
+
+    def release(self, key: str) -> None:
+        if key.startswith(MADE):
+            self._environments.release(key.removeprefix(MADE))
+        else:
+            super().release(key)
+
+
+@contextmanager
+def _environments(kept: Path | None, scratch: Path) -> Iterator[StagingCache]:
+    """Where environments are built: `kept`, unless another process or thread uses that now; else a folder that goes with the run."""
+    with ExitStack() as held:
+        folder = scratch
+        if kept is not None:
+            kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = held.enter_context((kept / "lock").open("w"))
+            with suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                folder = kept / "cache"
+        cache = StagingCache(folder, max_bytes=CACHE_BYTES)
+        try:
+            yield cache
+        finally:
+            cache.trim()
+            cache.settle()
+
+
+def run_locally(job: Job, *, engine: str = "", environments: Path | None = None, any_mirror: bool = False) -> LocalRun:
+    """Run the job as a compute worker would; nothing of it is left on this machine but environments in the folder of that name.
+
+    With `any_mirror`, whoever runs this chose the package mirror: its files may lie on other hosts. Raises `CannotRunHere`.
+    """
     if os.geteuid() != 0:
         raise CannotRunHere(
             "Programs run as users of their own here, as on a compute worker: run this as root, such as with sudo -E."
@@ -68,14 +111,17 @@ def run_locally(job: Job, *, engine: str = "") -> LocalRun:
         devices = gpus.devices()
         if job.gpus and not devices:
             raise CannotRunHere(NO_GPU)
-        worker = _worker(Path(scratch) / "data", engine, gpus, devices)
-        try:
-            return _run(worker, job, gpu_uuid=devices[0].uuid if devices else None)
-        finally:
-            worker.pool.shutdown()
+        with _environments(environments, Path(scratch) / "environments") as built:
+            worker = _worker(Path(scratch) / "data", engine, gpus, devices, built)
+            worker.mirror_any_host = any_mirror
+            try:
+                return _run(worker, job, gpu_uuid=devices[0].uuid if devices else None)
+            finally:
+                worker.own_images.trim()
+                worker.pool.shutdown()
 
 
-def _worker(data_dir: Path, address: str, gpus: GpuSource, devices: list[Gpu]) -> Worker:
+def _worker(data_dir: Path, address: str, gpus: GpuSource, devices: list[Gpu], built: StagingCache) -> Worker:
     for folder in (data_dir, data_dir / "runs"):
         folder.mkdir(mode=0o700)
     try:
@@ -88,8 +134,9 @@ def _worker(data_dir: Path, address: str, gpus: GpuSource, devices: list[Gpu]) -
     quota = loop_mounts_work(data_dir)
     return Worker(
         name=f"local-{uuid.uuid4().hex[:8]}", data_dir=data_dir, engine=engine, facts=facts, client=LocalFiles(),
-        cache=StagingCache(data_dir / "cache", max_bytes=CACHE_BYTES), gpus=gpus,
+        cache=_Cache(data_dir / "cache", built), gpus=gpus,
         host=host_record(facts, devices, quota=quota), quota=quota,
+        own_image_bytes=0, own_image_days=0,
     )  # fmt: skip
 
 

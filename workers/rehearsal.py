@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from workers.calibration import calibrate, kept_calibration
 from workers.local import LocalRun, run_locally
 from workers.projection import Projection, project, speed_of
-from workers.protocol.jobs import FileRef, Job, Mount, StagedFile
+from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, Stage, StagedFile, plain_file_name
 from workers.protocol.messages import read_message
-from workers.protocol.smoke import SUBMISSION, SmokeOffer
+from workers.protocol.smoke import IMAGE, REQUIREMENTS, SUBMISSION, WEIGHTS, SmokeOffer
 from workers.protocol.stages import StageName
+
+AT_HOME: Final = (SUBMISSION, WEIGHTS, IMAGE, REQUIREMENTS)
 
 
 def read_offer(body: object) -> SmokeOffer:
@@ -25,29 +29,64 @@ def files_of(offer: SmokeOffer) -> dict[str, FileRef]:
     """The files to fetch from the site, by digest."""
     mounts = [mount for stage in offer.job.stages for mount in stage.mounts]
     files = [mount.file for mount in mounts if isinstance(mount, StagedFile)]
-    return {file.sha256: file for file in files if file.url != SUBMISSION}
+    return {file.sha256: file for file in files if file.url not in AT_HOME}
 
 
-def rehearse(offer: SmokeOffer, submission: Path, files: Mapping[str, Path], *, engine: str = "") -> LocalRun:
-    """Run a zip of code as the site would. `files`: those of `files_of`, by digest. Raises `CannotRunHere`."""
-    return run_locally(local_job(offer.job, submission, files), engine=engine)
+@dataclass(frozen=True)
+class Brought:
+    """What lies on this disk: the zip of code, and what it runs with. `mirror` takes the place of the site's package mirror."""
+
+    submission: Path
+    weights: Path | None = None
+    image: Path | None = None
+    requirements: Path | None = None
+    mirror: str = ""
+
+    def ref(self, file: FileRef) -> FileRef:
+        """The file of this disk in place of the one that the site named by what it is."""
+        named = {WEIGHTS: self.weights, IMAGE: self.image, REQUIREMENTS: self.requirements}
+        path = named.get(file.url) or self.submission
+        with path.open("rb") as content:
+            sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+        name = plain_file_name(path.name) if file.url == WEIGHTS else file.name
+        return FileRef(url=str(path), sha256=sha256, size_bytes=path.stat().st_size, name=name)
 
 
-def local_job(job: Job, submission: Path, files: Mapping[str, Path]) -> Job:
-    """The job with the zip that is sent in, and with the site's files, by digest, as they lie on this disk."""
-    with submission.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    sent = {"url": str(submission), "sha256": sha256, "size_bytes": submission.stat().st_size}
+def rehearse(
+    offer: SmokeOffer, brought: Brought, files: Mapping[str, Path], *, kept: Path | None = None, engine: str = ""
+) -> LocalRun:
+    """Run code as the site would, with `files_of` by digest; `kept`: a folder for what was installed. Raises `CannotRunHere`."""
+    job = local_job(offer.job, brought, files)
+    return run_locally(job, engine=engine, environments=kept and kept / "environments", any_mirror=bool(brought.mirror))
+
+
+def mirror_of(offer: SmokeOffer) -> str:
+    """The package mirror that the site would install from; empty where it installs nothing."""
+    mounts = [mount for stage in offer.job.stages for mount in stage.mounts]
+    return next((mount.mirror for mount in mounts if isinstance(mount, BuiltEnvironment)), "")
+
+
+def local_job(job: Job, brought: Brought, files: Mapping[str, Path]) -> Job:
+    """The job with what is brought, and with the site's files, by digest, as they lie on this disk."""
+    ref = cache(brought.ref)  # each file is read once
 
     def local(mount: Mount) -> Mount:
+        if isinstance(mount, BuiltEnvironment):
+            update = {"requirements": ref(mount.requirements), "mirror": brought.mirror or mount.mirror}
+            return mount.model_copy(update=update)
         if not isinstance(mount, StagedFile):
             return mount
-        is_sent = mount.file.url == SUBMISSION
-        here: dict[str, Any] = sent if is_sent else {"url": str(files[mount.file.sha256])}
-        return mount.model_copy(update={"file": mount.file.model_copy(update=here)})
+        if mount.file.url in AT_HOME:
+            return mount.model_copy(update={"file": ref(mount.file)})
+        here = mount.file.model_copy(update={"url": str(files[mount.file.sha256])})
+        return mount.model_copy(update={"file": here})
 
-    stages = (stage.model_copy(update={"mounts": tuple(map(local, stage.mounts))}) for stage in job.stages)
-    return job.model_copy(update={"stages": tuple(stages)})
+    def changed(stage: Stage) -> Stage:
+        is_needed = [mount for mount in stage.mounts if brought.requirements or not isinstance(mount, BuiltEnvironment)]
+        own = stage.own_image and stage.own_image.model_copy(update={"archive": ref(stage.own_image.archive)})
+        return stage.model_copy(update={"mounts": tuple(map(local, is_needed)), "own_image": own})
+
+    return job.model_copy(update={"stages": tuple(map(changed, job.stages))})
 
 
 def projection_of(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Projection | None:
@@ -64,10 +103,10 @@ def projection_of(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Pr
 
 
 def measure(offer: SmokeOffer, calibration_dir: Path, *, engine: str = "") -> None:
-    """Run the fixed loads on this machine, in the phase's image, and keep their times. Takes about a minute."""
+    """Run the fixed loads on this machine, in the phase's image (scoring has no other), and keep their times. Takes about a minute."""
     calibration_dir.mkdir(parents=True, exist_ok=True)
     gpus = "auto" if offer.job.gpus else "none"
-    calibrate(image=offer.job.stages[0].image, data_dir=calibration_dir, engine=engine or None, gpus=gpus)
+    calibrate(image=offer.job.stages[-1].image, data_dir=calibration_dir, engine=engine or None, gpus=gpus)
 
 
 def other_image(offer: SmokeOffer, run: LocalRun) -> str:

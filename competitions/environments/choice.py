@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
+from competitions.compute.models import Queue
 from competitions.environments import refusals
 from competitions.environments.models import EnvironmentFile
 from competitions.teams.models import Team
@@ -37,18 +38,23 @@ def environment_choose(*, team: Team, phase: Phase, wish: Wish, now: datetime) -
     Raises `EnvironmentNotAccepted`, `UnknownFile`, `FileNotReady`, `RegistryNotAllowed` or `ReferenceInvalid`.
     """
     weights, image = wish.weights.strip(), wish.image.strip()
-    for what, said in (("weights", weights), ("image", image)):
-        if said and what not in phase.own_environment:
-            raise refusals.EnvironmentNotAccepted(phase, what)
+    require_accepted(phase, weights=bool(weights), image=bool(image))
     is_reference = "@sha256:" in image
     found = Environment(
         weights=_file(team, EnvironmentFile.Kind.WEIGHTS, weights) if weights else None,
         image=_file(team, EnvironmentFile.Kind.IMAGE, image) if image and not is_reference else None,
-        image_reference=_reference(phase, image) if is_reference else "",
+        image_reference=image_by_digest(phase, image) if is_reference else "",
     )
     used = [file.pk for file in (found.weights, found.image) if file is not None]
     EnvironmentFile.objects.filter(pk__in=used).update(last_used_at=now)
     return found
+
+
+def require_accepted(phase: Phase, *, weights: bool, image: bool) -> None:
+    """Raise `EnvironmentNotAccepted` where the phase does not take what is brought."""
+    for what, is_brought in (("weights", weights), ("image", image)):
+        if is_brought and what not in phase.own_environment:
+            raise refusals.EnvironmentNotAccepted(phase, what)
 
 
 def _file(team: Team, kind: EnvironmentFile.Kind, said: str) -> EnvironmentFile:
@@ -66,8 +72,8 @@ def _file(team: Team, kind: EnvironmentFile.Kind, said: str) -> EnvironmentFile:
     return file
 
 
-def _reference(phase: Phase, said: str) -> str:
-    """The reference in the form that engines take. Raises `ReferenceInvalid` or `RegistryNotAllowed`."""
+def image_by_digest(phase: Phase, said: str) -> str:
+    """The reference of an image in a registry in the form that engines take. Raises `ReferenceInvalid` or `RegistryNotAllowed`."""
     try:
         name = parse_image(said)
     except ImageNameInvalid as error:
@@ -80,6 +86,13 @@ def _reference(phase: Phase, said: str) -> str:
     if not queue.allows_registry(name):
         raise refusals.RegistryNotAllowed(name.registry, queue.registries)
     return str(name)
+
+
+def fault_of_mirror(queue: Queue) -> str:
+    """Why no locked requirements can be installed on a queue, as a sentence; empty where they can."""
+    if queue.package_mirror:
+        return ""
+    return f"The queue {queue.name} has no package mirror, so no locked requirements can be installed."
 
 
 def faults_of_choice(submission: Any) -> str:

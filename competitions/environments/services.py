@@ -115,12 +115,17 @@ def _require_name(name: str) -> None:
         raise refusals.NameInvalid(name) from error
 
 
-def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Kind, size_bytes: int) -> None:
+def require_size(competition: Competition, kind: EnvironmentFile.Kind, size_bytes: int) -> None:
+    """Raise `FileTooLarge` for a file that no team may upload here."""
     limit = settings.ENVIRONMENT_FILE_MAX_BYTES
     if kind == EnvironmentFile.Kind.IMAGE:
         limit = min(limit, competition.queue.max_image_bytes)
     if size_bytes > limit:
         raise refusals.FileTooLarge(kind=kind, size_bytes=size_bytes, limit_bytes=limit)
+
+
+def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Kind, size_bytes: int) -> None:
+    require_size(competition, kind, size_bytes)
     room = environment_room(team.pk)
     if room.used_bytes + size_bytes > room.limit_bytes:
         raise refusals.RoomUsed(used=room.used_bytes, limit=room.limit_bytes, wanted=size_bytes)

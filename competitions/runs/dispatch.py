@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.models import ComputeWorker, Queue
-from competitions.environments.choice import faults_of_choice
+from competitions.environments.choice import fault_of_mirror, faults_of_choice
 from competitions.resources.models import Resource
 from competitions.runs.disclosed_results import disclosed_heartbeat, disclosed_result
 from competitions.runs.models import Attempt, Run, RunOutput
@@ -31,6 +31,7 @@ from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.states import HELD, Reason, State
 from workers.protocol.images import ImageNameInvalid, parse_image
 from workers.protocol.plan import Needs
+from workers.protocol.smoke import NO_MIRROR
 
 log = structlog.get_logger(__name__)
 FOR_A_JOB: Final = ("submission__phase__competition", "submission__file", "task")
@@ -132,9 +133,8 @@ def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
     if fault := faults_of_choice(run.submission):
         _end_waiting(run, Reason.ENVIRONMENT_ERROR, "environment_gone", fault, now)
         return True
-    if run.submission.requirements_id is not None and not queue.package_mirror:
-        detail = f"The queue {queue.name} has no package mirror, so no locked requirements can be installed."
-        _not_on_this_queue(run, "no_package_mirror", detail, now)
+    if run.submission.requirements_id is not None and (fault := fault_of_mirror(queue)):
+        _not_on_this_queue(run, NO_MIRROR, fault, now)
         return True
     if has_foreign_image(run.task, run.submission.phase):
         _not_on_this_queue(run, "image_of_task", foreign_image_text(run.task, run.submission.phase), now)

@@ -6,22 +6,26 @@ import sys
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Phase, Task
+from competitions.compute.models import Queue
 from competitions.submissions.models import Submission
 from podium.cli import main
+from podium.client import Client
 from podium.commands.running import show
-from podium.errors import InvalidInput
+from podium.errors import InvalidInput, PodiumError
 from podium.models import Kind
 from podium.models import Phase as PhaseAnswer
 from podium.parts import kind_of, packed
-from podium.rehearsal import Verdict
+from podium.rehearsal import MIRROR_UNREACHABLE, Verdict, require_mirror
 from tests.client.conftest import token_of
 from tests.scenario import CODE, Scenario, zip_of
 from tests.smoke import with_smoke_run
+from tests.unit.environments.archives import LAYER, config_of, docker_files, tar_of
 from workers.projection import Interval, Projection
 
 
@@ -129,6 +133,104 @@ def test_a_zip_that_the_site_would_refuse_is_refused_in_its_words(
     assert at_home.partition(": ")[2] in capsys.readouterr().err
 
 
+REFERENCE = f"registry.example.org/lab/model@sha256:{'c' * 64}"
+LOCK = f"numpy==2.3.1 --hash=sha256:{'a' * 64}\n"
+
+
+@pytest.fixture
+def takes_all(with_code: Phase) -> Phase:
+    """A phase that takes weights, images and requirements, on a queue with a mirror."""
+    Phase.objects.filter(pk=with_code.pk).update(own_weights=True, own_images=True, own_requirements=True)
+    Queue.objects.update(package_mirror="https://mirror.example.org/simple/", image_registries="ghcr.io/lab")
+    return with_code
+
+
+@pytest.mark.parametrize(
+    ("option", "at_home", "at_the_site"),
+    [("--weights", "w.npz", "w@1"), ("--image", "image.tar", "torch@1"), ("--image", REFERENCE, REFERENCE)],
+)
+def test_what_a_phase_does_not_take_is_refused_in_the_site_s_words(
+    signed_in: str, with_code: Phase, kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], option: str, at_home: str, at_the_site: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("w.npz").write_bytes(b"weights")
+    Path("image.tar").write_bytes(tar_of(docker_files()))
+    assert main(["run", signed_in, str(kit), option, at_home]) == 3
+    refused = capsys.readouterr().err
+    assert "does not take" in refused
+    assert main(["submit", signed_in, str(kit), "--smoke", option, at_the_site]) == 3
+    assert refused.strip() in capsys.readouterr().err
+
+
+def test_a_registry_that_is_not_allowed_is_refused_in_the_site_s_words(
+    signed_in: str, takes_all: Phase, kit: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", signed_in, str(kit), "--image", REFERENCE]) == 2
+    refused = capsys.readouterr().err
+    assert "ghcr.io/lab" in refused
+    assert main(["submit", signed_in, str(kit), "--smoke", "--image", REFERENCE]) == 2
+    assert refused.strip() in capsys.readouterr().err
+
+
+def test_requirements_are_read_by_the_site_s_rules_where_the_phase_takes_them(
+    signed_in: str, takes_all: Phase, kit: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (kit / "requirements.txt").write_text("\nnumpy>=2\n")
+    assert main(["run", signed_in, str(kit)]) == 1
+    assert capsys.readouterr().out.startswith("file_invalid (requirements_invalid): requirements.txt, line 2")
+    (kit / "requirements.txt").write_text(LOCK)
+    Queue.objects.update(package_mirror="")
+    assert main(["run", signed_in, str(kit)]) == 1
+    assert capsys.readouterr().out.startswith("setup_error (no_package_mirror): The queue ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--weights", "nowhere.npz"), "no file 'nowhere.npz'"),
+        (("--image", "torch@1"), "registry/repository@sha256:"),
+        (("--image", "text.tar"), "no tar archive"),
+        (("--image", "arm.tar"), "linux/arm64"),
+        (("--mirror", "pypi.org"), "https://pypi.org/simple/"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_before_anything_runs(
+    signed_in: str, takes_all: Phase, kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, str], said: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("text.tar").write_text("no archive")
+    Path("arm.tar").write_bytes(tar_of(docker_files(config=config_of([LAYER], architecture="arm64"))))
+    assert main(["run", signed_in, str(kit), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_offer_has_what_is_brought_for_the_program_and_not_for_the_scorer(
+    signed_in: str, takes_all: Phase, settings: Any
+) -> None:
+    address = f"competitions/{signed_in}/phases/{takes_all.slug}/smoke/"
+    image_id = f"sha256:{'d' * 64}"
+    offer = Client().site.get(address, weights_bytes=7, image=image_id, image_bytes=9)
+    first, scoring = offer["job"]["stages"]
+    assert {"/app/weights", "/app/environment"} <= {mount["target"] for mount in first["mounts"]}
+    assert not {"/app/weights", "/app/environment"} & {mount["target"] for mount in scoring["mounts"]}
+    assert (first["image"], scoring["own_image"]) == (image_id, None)
+    assert offer["image_platform"] == settings.IMAGE_PLATFORM
+    settings.ENVIRONMENT_FILE_MAX_BYTES = 6
+    with pytest.raises(PodiumError, match="at most 6"):
+        Client().site.get(address, weights_bytes=7)
+
+
+def test_a_mirror_that_this_machine_cannot_use_is_said_in_one_sentence() -> None:
+    detail = "the queue's package mirror cannot be used: it answers 403"
+    ended = SimpleNamespace(code=MIRROR_UNREACHABLE, detail=detail)
+    with pytest.raises(InvalidInput) as caught:
+        require_mirror(ended, "https://mirror.example.org/simple/")
+    assert str(caught.value).startswith("The package mirror https://mirror.example.org/simple/ cannot be used")
+    assert "it answers 403. Name another one, such as --mirror https://" in str(caught.value)
+
+
 def test_a_machine_without_a_gpu_says_what_to_do(
     signed_in: str, with_code: Phase, kit: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,9 +240,6 @@ def test_a_machine_without_a_gpu_says_what_to_do(
 
 
 def test_an_offer_names_no_worker_and_no_hidden_file(site: Scenario, signed_in: str, with_code: Phase) -> None:
-    from competitions.catalog.models import Task
-    from podium.client import Client
-
     worker = site.worker()
     worker.calibration = {
         "loads": 1,

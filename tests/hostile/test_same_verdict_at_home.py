@@ -14,7 +14,11 @@ import pytest
 from accounts.models import Scope, token_create
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.services import rules_publish
+from competitions.compute.models import Queue
+from competitions.environments.choice import NO_WISH, Wish
+from competitions.environments.models import EnvironmentFile
 from competitions.resources.models import Resource
+from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
@@ -24,12 +28,15 @@ from competitions.teams.models import Membership
 from competitions.teams.services import register
 from core.refusals import InvalidFile
 from podium.client import Client
-from podium.rehearsal import FILE_INVALID, Verdict, rehearse
+from podium.errors import InvalidInput
+from podium.rehearsal import FILE_INVALID, Own, Verdict, rehearse
 from tests.background import run_background
 from tests.hostile.programs import outputs, resources, truth
 from tests.integration.workers.harness import zipped
+from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
 from tests.integration.workers.site import METADATA, SmallSite, ended
 from tests.integration.workers.test_worker_and_site import Start, site, start_worker
+from workers.engines.docker.client import DockerEngine
 
 __all__ = ["site", "start_worker"]  # fixtures
 
@@ -38,6 +45,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 AT_ONCE: Final = 2
 LIMIT_S: Final = 15  # a busy machine starts an interpreter within it
 PATIENCE_S: Final = 240.0
+NOTHING: Final = Own()
 SCORER = """
 import json, math, pathlib, sys
 def refuse(code, message):
@@ -115,10 +123,10 @@ class World:
     site: SmallSite
     token: str
 
-    def at_home(self, path: Path) -> Verdict:
-        return rehearse(Client(self.site.url, self.token), "small", path)
+    def at_home(self, path: Path, own: Own = NOTHING) -> Verdict:
+        return rehearse(Client(self.site.url, self.token), "small", path, own=own)
 
-    def send(self, path: Path) -> Submission | str:
+    def send(self, path: Path, wish: Wish = NO_WISH) -> Submission | str:
         """The submission, or the code of the refusal of its file."""
         content, now = path.read_bytes(), datetime.now(UTC)
         upload = upload_whole(
@@ -127,7 +135,7 @@ class World:
         phase = Phase.objects.select_related("competition").get(pk=self.site.phase.pk)
         try:
             return submission_create(
-                user=self.site.user, phase=phase, upload=upload, kind=Kind.CODE, now=now, is_smoke=True
+                user=self.site.user, phase=phase, upload=upload, kind=Kind.CODE, now=now, is_smoke=True, wish=wish
             )
         except InvalidFile as refusal:
             return refusal.stable_code
@@ -180,6 +188,98 @@ def test_thirty_broken_submissions_get_the_same_verdict_at_home_and_on_the_serve
     assert verdicts["what works"].scores == by_submission[_number(sent["what works"])].scores == {"score": 6.0}
     assert json.loads(json.dumps(asdict(verdicts["what works"])))["outcome"] == "finished", "as --json prints it"
     assert set(verdicts["what works"].meters) >= {"wall_s", "cpu_s", "memory_peak_bytes", "output_bytes"}
+
+
+READS_WEIGHTS = (
+    "import os, pathlib\nvalues = (pathlib.Path(os.environ['PODIUM_WEIGHTS']) / 'w.txt').read_text()\n"
+    "open('/app/output/answer.txt', 'w').write(values)\n"
+)
+USES_PACKAGE = "import small\nopen('/app/output/answer.txt', 'w').write(f'1 2 {small.VALUE}')\n"
+
+
+def with_lock(lock: str) -> bytes:
+    return zipped({"main.py": USES_PACKAGE, "metadata.yaml": METADATA, "requirements.txt": lock})
+
+
+@pytest.mark.timeout(600)
+def test_what_code_brings_gets_the_same_verdict_at_home_and_on_the_server(
+    world: World, start_worker: Start, tmp_path: Path
+) -> None:
+    Phase.objects.filter(pk=world.site.phase.pk).update(own_weights=True, own_requirements=True)
+    now, weights = datetime.now(UTC), tmp_path / "w.txt"
+    weights.write_text("2 3 4")
+    EnvironmentFile.objects.create(
+        team=world.site.team, kind=EnvironmentFile.Kind.WEIGHTS, name="w", version=1, file=store_bytes(weights.read_bytes()),
+        file_name="w.txt", size_bytes=5, state=EnvironmentFile.State.READY, uploaded_by=world.site.user, created_at=now, last_used_at=now,
+    )  # fmt: skip
+    name, wheel = wheel_of("small", "3.0")
+    cases = {
+        "weights": (program(READS_WEIGHTS), Own(weights), Wish(weights="w@1")),
+        "no weights": (program(READS_WEIGHTS), Own(), NO_WISH),
+        "an invalid list": (with_lock("small>=3\n"), Own(), NO_WISH),
+        "a package that the mirror lacks": (with_lock(lock_line("absent", wheel, "3.0")), Own(), NO_WISH),
+        "a package": (with_lock(lock_line("small", wheel, "3.0")), Own(), NO_WISH),
+    }
+    paths = {case: tmp_path / f"{number}.zip" for number, case in enumerate(cases)}
+    with serving(index_of({name: wheel})) as address:
+        Queue.objects.update(package_mirror=f"{address}/simple/")
+        sent = {}
+        for case, (content, _, wish) in cases.items():
+            paths[case].write_bytes(content)
+            sent[case] = _number(world.send(paths[case], wish))
+        run_background()
+        start_worker("w1", ("--slots", str(AT_ONCE)))
+        at_home = {case: world.at_home(paths[case], own) for case, (_, own, _) in cases.items()}
+        runs = {
+            run.submission_id: run for run in ended(list(Run.objects.filter(submission__in=sent.values())), PATIENCE_S)
+        }
+    on_the_server = {case: (*_said(runs[pk]), runs[pk].scores) for case, pk in sent.items()}
+    assert {case: (one.reason, one.code, one.scores) for case, one in at_home.items()} == on_the_server
+    assert on_the_server == {
+        "weights": ("", "", {"score": 9.0}),
+        "no weights": ("program_error", "exit_code", {}),
+        "an invalid list": ("file_invalid", "requirements_invalid", {}),
+        "a package that the mirror lacks": ("environment_error", "not_on_mirror", {}),
+        "a package": ("", "", {"score": 6.0}),
+    }
+    again = world.at_home(paths["a package"])  # the mirror is gone: nothing asks it
+    assert again.scores == {"score": 6.0}, again
+    with pytest.raises(InvalidInput, match="cannot be used from this machine") as caught:
+        world.at_home(paths["a package that the mirror lacks"])
+    assert "--mirror" in str(caught.value)
+
+
+@pytest.mark.timeout(600)
+def test_at_home_another_mirror_may_have_its_files_on_another_host(world: World, tmp_path: Path) -> None:
+    Phase.objects.filter(pk=world.site.phase.pk).update(own_requirements=True)
+    Queue.objects.update(package_mirror="http://127.0.0.1:9/simple/")
+    name, wheel = wheel_of("small", "3.0")
+    path = tmp_path / "code.zip"
+    path.write_bytes(with_lock(lock_line("small", wheel, "3.0")))
+    with (
+        serving({f"/files/{name}": wheel}) as files,
+        serving(index_of({name: wheel}, elsewhere=f"{files}/files")) as pages,
+    ):
+        verdict = world.at_home(path, Own(mirror=f"{pages}/simple/"))
+    assert verdict.scores == {"score": 6.0}, verdict
+    assert any("the site installs from http://127.0.0.1:9/simple/" in remark for remark in verdict.remarks)
+
+
+@pytest.mark.timeout(600)
+def test_at_home_an_archive_s_image_is_the_program_s_alone_and_goes_with_the_run(world: World, tmp_path: Path) -> None:
+    Phase.objects.filter(pk=world.site.phase.pk).update(own_images=True)
+    engine, archive, path = DockerEngine(), tmp_path / "image.tar", tmp_path / "code.zip"
+    container = engine.api.create_container("debian:bookworm-slim", command="true", labels={"made.for": str(tmp_path)})
+    image_id = engine.api.commit(container, changes=[f"LABEL made.for={tmp_path.name}"])["Id"]
+    with archive.open("wb") as sink:
+        sink.writelines(engine.api.get_image(image_id))
+    engine.api.remove_container(container)
+    engine.api.remove_image(image_id)
+    source = "command -v python3 && exit 1; echo 1 2 3 > /app/output/answer.txt\n"
+    path.write_bytes(zipped({"main": source, "metadata.yaml": "command: sh $program/main\n"}))
+    verdict = world.at_home(path, Own(image=str(archive)))
+    assert verdict.scores == {"score": 6.0}, verdict
+    assert engine.find_image(image_id) is None
 
 
 def _said(run: Run) -> tuple[str, str]:

@@ -33,6 +33,7 @@ class Worker:
     host: Host
     quota: bool
     allow_network: bool = False
+    mirror_any_host: bool = False  # a package mirror's files may lie on other hosts than its pages
     runtime: str = ""
     slots: int = 1
     patience_s: float = 600.0

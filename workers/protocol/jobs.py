@@ -24,6 +24,16 @@ from workers.protocol.messages import (
 from workers.protocol.stages import Mounted, StageName, StageOutput, StageShape, Target, check_order
 
 IMAGE_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")
+FILE_NAME_BYTES: Final = 200
+
+
+def plain_file_name(name: str) -> str:
+    """The name under which a worker can place a file: its end, which has the suffix, in at most 200 bytes.
+
+    People may call a file what no file system takes; their run must not fail by it.
+    """
+    cut = re.sub(r"[/\\\x00-\x1f\x7f]", "_", name).encode()[-FILE_NAME_BYTES:].decode(errors="ignore")
+    return cut if cut not in ("", ".", "..") else "file"
 
 
 class FileRef(Message):

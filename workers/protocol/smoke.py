@@ -11,7 +11,12 @@ from workers.protocol.jobs import Job
 from workers.protocol.messages import Line, Message, Number
 
 SMOKE_WALL_S: Final = 300  # at most, of each container; less where the phase gives less
-SUBMISSION: Final = "submission:"  # in place of the address of what is sent in: it is on the participant's machine
+# In place of the addresses of what is brought: it is on the participant's machine.
+SUBMISSION: Final = "submission:"
+WEIGHTS: Final = "weights:"
+IMAGE: Final = "image:"
+REQUIREMENTS: Final = "requirements:"
+NO_MIRROR: Final = "no_package_mirror"  # the code of a run whose requirements its queue cannot have installed
 
 
 class SmokeOffer(Message):
@@ -20,6 +25,9 @@ class SmokeOffer(Message):
 
     job: Job
     needs_command: bool
+    takes_requirements: bool = False
+    no_mirror: Line = ""  # why none can be installed all the same
+    image_platform: Line = ""  # what an image that is brought must be for
     time_limit_s: Number  # of the run on the hidden data, in seconds
     scale: Annotated[float, Field(ge=1)] | None = None  # how many times the mini split the hidden data are
     image_digest: Line = ""  # with which the site ran last

@@ -30,10 +30,15 @@ def part(module: str, *, extra: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        text = (
-            f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install '.[{extra}]'`."
-        )
-        raise InvalidInput(text, code="not_installed") from error
+        raise not_installed(error, extra=extra) from error
+
+
+def not_installed(error: ModuleNotFoundError, *, extra: str) -> InvalidInput:
+    """What to do about a module that is missing, as an error."""
+    return InvalidInput(
+        f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install '.[{extra}]'`.",
+        code="not_installed",
+    )
 
 
 @app.command(

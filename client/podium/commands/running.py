@@ -10,7 +10,7 @@ import typer
 
 from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
 from podium.output import say, write_json, write_table
-from podium.rehearsal import Verdict, rehearse
+from podium.rehearsal import Own, Verdict, rehearse
 
 app = typer.Typer()
 MINUTE_S: Final = 60
@@ -21,6 +21,15 @@ def run(
     slug: Slug,
     path: Annotated[Path, typer.Argument(help="A folder with your program, or the zip of one.")],
     phase: PhaseName = "",
+    weights: Annotated[
+        Path | None, typer.Option(help="A file of weights, for the code to find in /app/weights.")
+    ] = None,
+    image: Annotated[
+        str, typer.Option(help="The code's image: an archive of `docker save`, or registry/repository@sha256:…")
+    ] = "",
+    mirror: Annotated[
+        str, typer.Option(help="A package index to install requirements.txt from, in place of the site's mirror.")
+    ] = "",
     calibrate: Annotated[
         bool, typer.Option(help="Measure this machine first, to say what the run takes at the site.")
     ] = False,
@@ -28,7 +37,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run code as the site would, on the phase's public mini split: same image, limits and verdict, in containers of this machine."""
-    verdict = rehearse(client(profile), slug, path, phase=phase, calibrate=calibrate)
+    verdict = rehearse(client(profile), slug, path, phase=phase, own=Own(weights, image, mirror), calibrate=calibrate)
     if as_json:
         write_json(asdict(verdict))
     else:

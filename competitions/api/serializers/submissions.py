@@ -60,6 +60,14 @@ class SubmissionIn(serializers.Serializer[Any]):
         return attrs
 
 
+class SmokeFilter(serializers.Serializer[Any]):
+    """What the code of a smoke run at home runs with."""
+
+    weights_bytes = serializers.IntegerField(required=False, min_value=0, max_value=2**63 - 1)
+    image = serializers.CharField(max_length=500, required=False)
+    image_bytes = serializers.IntegerField(required=False, min_value=0, max_value=2**63 - 1)
+
+
 class SubmissionFilter(serializers.Serializer[Any]):
     """What a list of submissions can be narrowed by."""
 

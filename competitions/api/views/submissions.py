@@ -35,7 +35,7 @@ from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
-from competitions.runs.worker_api.offers import smoke_offer
+from competitions.runs.worker_api.offers import Brought, smoke_offer
 from competitions.submissions.access import submissions_of
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
@@ -248,8 +248,19 @@ class SubmissionDownload(SubmissionView):
 class PhaseSmoke(ApiView):
     """The phase's smoke run for your own machine: what `podium run` runs. For those who accepted the rules, and organizers."""
 
-    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("weights_bytes", int, description="Size of the weights that are brought."),
+            OpenApiParameter(
+                "image", str, description="An archive's own digest `sha256:…`, or `registry/repository@sha256:…`."
+            ),
+            OpenApiParameter("image_bytes", int, description="Size of the archive."),
+        ],
+        responses=OpenApiTypes.OBJECT,
+    )
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
+        asked = s.SmokeFilter(data=request.query_params)
+        asked.is_valid(raise_exception=True)
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
         if not organizes(user, phase):
             require_registration(user=user, competition=phase.competition)
@@ -258,7 +269,7 @@ class PhaseSmoke(ApiView):
             named = {"slug": slug, "phase_slug": phase_slug, "name": f"{SMOKE}{role}"}
             return reverse("api:file", kwargs=named)
 
-        return Response(smoke_offer(phase, address).model_dump(mode="json"))
+        return Response(smoke_offer(phase, address, Brought(**asked.validated_data)).model_dump(mode="json"))
 
 
 class Limits(ApiView):

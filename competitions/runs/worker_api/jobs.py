@@ -1,6 +1,5 @@
 """The job that a worker gets for a run: its planned stages, with signed URLs for just the files of that run."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,14 +15,23 @@ from competitions.resources.signing import FileGrant, sign_file
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.planning import stages_left
 from competitions.runs.queue.smoke import scoring_time_limit_s, time_limit_s
-from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage, StagedFile
+from workers.protocol.jobs import (
+    BuiltEnvironment,
+    FileRef,
+    Job,
+    Mount,
+    OwnImage,
+    PullPolicy,
+    Stage,
+    StagedFile,
+    plain_file_name,
+)
 from workers.protocol.limits import Limits
 from workers.protocol.plan import FileRole, PlannedFile, PlannedMount, StagePlan
 from workers.protocol.planning import LOG_BYTES, TMP_BYTES
 from workers.protocol.stages import StageName, StageOutput, Step
 
 RUN_TOKEN_SALT: Final = "podium.runs.token"
-FILE_NAME_BYTES: Final = 200
 OF_THE_TASK: Final = (
     FileRole.INGESTION_PROGRAM, FileRole.INPUT_DATA, FileRole.SCORING_PROGRAM, FileRole.REFERENCE_DATA,
 )  # fmt: skip
@@ -99,15 +107,6 @@ def column_keys(phase: Phase) -> list[str]:
     """Keys of the scores that the phase's boards show, each once. Boards are an app above this one, reached by relation."""
     scores = phase.leaderboards.filter(columns__kind="score").order_by("index", "pk", "columns__index", "columns__pk")
     return list(dict.fromkeys(scores.values_list("columns__key", flat=True)))
-
-
-def plain_file_name(name: str) -> str:
-    """The name under which a worker can place the file: its end, which has the suffix, in at most 200 bytes.
-
-    People may call a file what no file system takes; their run must not fail by it.
-    """
-    cut = re.sub(r"[/\\\x00-\x1f\x7f]", "_", name).encode()[-FILE_NAME_BYTES:].decode(errors="ignore")
-    return cut if cut not in ("", ".", "..") else "file"
 
 
 def run_files(run: Run) -> RunFiles:

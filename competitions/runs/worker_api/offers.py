@@ -1,10 +1,16 @@
 """A phase's smoke run for a participant's own machine: the same job, made by the same code as a worker's."""
 
 import uuid
+from dataclasses import dataclass
 from typing import Any, Final
+
+from django.conf import settings
 
 from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker
+from competitions.environments.choice import fault_of_mirror, image_by_digest, require_accepted
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.services import require_size
 from competitions.resources.models import StoredFile
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_for
@@ -14,35 +20,73 @@ from competitions.submissions.models import Submission
 from competitions.submissions.refusals import NoSmokeRun, SmokeTaskHidden
 from competitions.submissions.states import Kind, State
 from workers.protocol.hosts import Calibration
+from workers.protocol.jobs import IMAGE_ID
 from workers.protocol.messages import MessageInvalid, read_message
 from workers.protocol.plan import FileRole
-from workers.protocol.smoke import SUBMISSION, SmokeOffer
+from workers.protocol.smoke import IMAGE, REQUIREMENTS, SUBMISSION, WEIGHTS, SmokeOffer
 
 FILE_NAME: Final = "code.zip"
+AT_HOME: Final = {
+    FileRole.SUBMISSION: SUBMISSION, FileRole.WEIGHTS: WEIGHTS, FileRole.IMAGE: IMAGE, FileRole.REQUIREMENTS: REQUIREMENTS,
+}  # fmt: skip
 LATELY: Final = 20  # submissions of the phase that are looked at for the image's digest
 WORKERS: Final = 20
 
 
-def smoke_offer(phase: Phase, address: Address) -> SmokeOffer:
-    """What runs, with files by `address`. Raises `NoSmokeRun` or `SmokeTaskHidden`."""
+@dataclass(frozen=True)
+class Brought:
+    """What the code runs with at home: files by their sizes in bytes (None: no such file), and the image as an archive's own
+    digest (`sha256:…`) or as `registry/repository@sha256:…`."""
+
+    weights_bytes: int | None = None
+    image: str = ""
+    image_bytes: int | None = None
+
+
+NOTHING: Final = Brought()
+
+
+def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> SmokeOffer:
+    """What runs, with files by `address`.
+
+    Raises `NoSmokeRun` or `SmokeTaskHidden`, and for what is brought the refusal that a submission or an upload would meet:
+    `EnvironmentNotAccepted`, `FileTooLarge`, `ReferenceInvalid` or `RegistryNotAllowed`.
+    """
     task = phase.smoke_task
     if task is None:
         raise NoSmokeRun(phase)
     if task.hidden_part(phase.competition):
         raise SmokeTaskHidden(phase)
-    sent = StoredFile(sha256="0" * 64, size_bytes=0)
-    submission = Submission(phase=phase, kind=Kind.CODE, file=sent, file_name=FILE_NAME)
+    submission, queue = _submission(phase, brought), phase.competition.queue
     run = Run(
-        submission=submission, task=task, queue=phase.competition.queue, is_smoke=True, gpus=phase.gpus, lease_id=uuid.uuid4()
+        submission=submission, task=task, queue=queue, is_smoke=True, gpus=phase.gpus, lease_id=uuid.uuid4()
     )  # fmt: skip
-    files = JobFiles(
-        run_files(run), lambda role, stored: SUBMISSION if role == FileRole.SUBMISSION else address(role, stored)
-    )
+    files = JobFiles(run_files(run), lambda role, stored: AT_HOME.get(role) or address(role, stored))
+    contract = contract_of(phase=phase, kind=Kind.CODE, file_name=FILE_NAME)
     return SmokeOffer(
         job=job_of(run, plan_for(submission, task).stages, files).model_copy(update={"token": "none"}),
-        needs_command=contract_of(phase=phase, kind=Kind.CODE, file_name=FILE_NAME).needs_command,
-        time_limit_s=phase.time_limit_s, scale=phase.smoke_scale, image_digest=_image_digest(phase),
+        needs_command=contract.needs_command, takes_requirements=contract.takes_requirements, no_mirror=fault_of_mirror(queue),
+        image_platform=settings.IMAGE_PLATFORM, time_limit_s=phase.time_limit_s, scale=phase.smoke_scale,
+        image_digest="" if brought.image else _image_digest(phase),
         calibrations=tuple(_calibrations(phase)),
+    )  # fmt: skip
+
+
+def _submission(phase: Phase, brought: Brought) -> Submission:
+    """A submission that is not kept, with all that is brought. Its files are at home, so nothing is known of them here."""
+    require_accepted(phase, weights=brought.weights_bytes is not None, image=bool(brought.image))
+    kinds = EnvironmentFile.Kind
+    for kind, size_bytes in ((kinds.WEIGHTS, brought.weights_bytes), (kinds.IMAGE, brought.image_bytes)):
+        require_size(phase.competition, kind, size_bytes or 0)
+    at_home = StoredFile(sha256="0" * 64, size_bytes=0)
+    # Plans ask for keys: 0 is no row's.
+    weights = EnvironmentFile(pk=0, file=at_home, file_name="weights") if brought.weights_bytes is not None else None
+    is_archive = IMAGE_ID.fullmatch(brought.image) is not None
+    return Submission(
+        phase=phase, kind=Kind.CODE, file=at_home, file_name=FILE_NAME, weights=weights,
+        image=EnvironmentFile(pk=0, file=at_home, image_id=brought.image) if is_archive else None,
+        image_reference=image_by_digest(phase, brought.image) if brought.image and not is_archive else "",
+        requirements=at_home if phase.own_requirements and not fault_of_mirror(phase.competition.queue) else None,
     )  # fmt: skip
 
 

@@ -12,15 +12,17 @@ from typing import Any
 from competitions.catalog.models import Phase
 from competitions.resources.archives import check_zip, look_at_zip, text_fault
 from competitions.resources.plain_yaml import MAX_BYTES, NotPlainYaml, read_plain_yaml
-from competitions.submissions.file_checks.code_check import CODE_LIMITS, METADATA_NAMES, require_command
+from competitions.submissions.file_checks.code_check import (
+    CODE_LIMITS,
+    METADATA_NAMES,
+    locked_requirements,
+    require_command,
+)
 from competitions.submissions.file_checks.layouts import check_folders
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
 from core.background.bounded import Call
 from core.refusals import InvalidFile
-from workers.protocol.locks import FILE_NAME as LOCK
-from workers.protocol.locks import MAX_BYTES as MAX_LOCK_BYTES
-from workers.protocol.locks import LockInvalid, read_lock
 
 
 @dataclass(frozen=True)
@@ -143,19 +145,10 @@ def _recognised(contract: Contract, path: Path) -> Recognised:
 
 
 def _requirements(contract: Contract, path: Path, names: list[str]) -> str:
-    """The lock file at the top of a code submission, read by the rules of the workers that build from it.
-
-    Raises `InvalidFile` naming the line.
-    """
-    if contract.kind != Kind.CODE or not contract.takes_requirements or LOCK not in names:
+    """The lock file of code, where the phase has it installed. Raises `InvalidFile`."""
+    if contract.kind != Kind.CODE or not contract.takes_requirements:
         return ""
-    with zipfile.ZipFile(path) as archive, archive.open(LOCK) as member:
-        content = member.read(MAX_LOCK_BYTES + 1)
-    try:
-        read_lock(content)
-    except LockInvalid as error:
-        raise InvalidFile("requirements_invalid", str(error)) from error
-    return content.decode("utf-8-sig")
+    return locked_requirements(path, names)
 
 
 def _program(path: Path, names: list[str]) -> Program:

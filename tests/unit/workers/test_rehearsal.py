@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from pathlib import Path
@@ -13,7 +14,7 @@ from workers.local import LocalRun
 from workers.protocol.jobs import StagedFile
 from workers.protocol.messages import read_message
 from workers.protocol.results import Complete
-from workers.rehearsal import files_of, local_job, other_image, projection_of, read_offer
+from workers.rehearsal import Brought, files_of, local_job, mirror_of, other_image, projection_of, read_offer
 
 SHA = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("program", "labels")}
 HERE, THERE = "sha256:" + "a" * 64, "sha256:" + "b" * 64
@@ -64,11 +65,57 @@ def test_the_job_is_the_site_s_with_files_of_this_disk(tmp_path: Path) -> None:
     sent = tmp_path / "code.zip"
     sent.write_bytes(b"code")
     offer = read_offer(OFFER)
-    job = local_job(offer.job, sent, {sha256: tmp_path / sha256 for sha256 in SHA.values()})
+    job = local_job(offer.job, Brought(sent), {sha256: tmp_path / sha256 for sha256 in SHA.values()})
     files = [one.file for stage in job.stages for one in stage.mounts if isinstance(one, StagedFile)]
     assert [file.url for file in files] == [str(sent), *(str(tmp_path / sha256) for sha256 in SHA.values())]
     assert files[0].sha256 == hashlib.sha256(b"code").hexdigest()
     assert [stage.limits for stage in job.stages] == [stage.limits for stage in offer.job.stages]
+
+
+def with_environment() -> dict[str, Any]:
+    """The offer with all that code may be brought with."""
+    offer = copy.deepcopy(OFFER)
+    first = offer["job"]["stages"][0]  # type: ignore[index]
+    file = {"sha256": "0" * 64, "size_bytes": 0, "name": "weights"}
+    first["mounts"] += [
+        {"target": "/app/weights", "file": file | {"url": "weights:"}},
+        {
+            "target": "/app/environment", "requirements": file | {"url": "requirements:", "name": "requirements.txt"},
+            "mirror": "https://mirror.example.org/simple/", "wall_s": 60.0, "max_bytes": 1024,
+        },
+    ]  # fmt: skip
+    own = {"archive": file | {"url": "image:", "name": "image.tar"}, "image_id": HERE}
+    first |= {"image": HERE, "own_image": own, "is_image_of_team": True}
+    return offer
+
+
+def test_what_is_brought_takes_the_places_that_the_site_planned(tmp_path: Path) -> None:
+    paths = {name: tmp_path / name for name in ("code.zip", "a\\b.npz", "image.tar", "requirements.txt")}
+    for name, path in paths.items():
+        path.write_text(name)
+    code, weights, image, lock = paths.values()
+    offer = read_offer(with_environment())
+    assert set(files_of(offer)) == set(SHA.values()), "nothing that is brought is fetched"
+    files = {sha256: tmp_path / sha256 for sha256 in SHA.values()}
+    brought = Brought(code, weights, image, lock, mirror="https://index.example.org/simple/")
+    first, scoring = local_job(offer.job, brought, files).stages
+    mounts: dict[str, Any] = {mount.target: mount for mount in first.mounts}
+    assert mounts["/app/program"].file.url == str(code)
+    assert (mounts["/app/weights"].file.url, mounts["/app/weights"].file.name) == (str(weights), "a_b.npz")
+    assert mounts["/app/environment"].mirror == "https://index.example.org/simple/"
+    assert mounts["/app/environment"].requirements.sha256 == hashlib.sha256(b"requirements.txt").hexdigest()
+    assert first.own_image is not None
+    assert first.own_image.archive.url == str(image)
+    assert (scoring.own_image, scoring.image) == (None, "podium/runtime:1")
+    assert mirror_of(offer) == "https://mirror.example.org/simple/"
+
+
+def test_without_a_lock_nothing_is_installed_where_the_phase_would(tmp_path: Path) -> None:
+    code = tmp_path / "code.zip"
+    code.write_bytes(b"code")
+    offer = read_offer(with_environment())
+    job = local_job(offer.job, Brought(code, code, code), {sha256: tmp_path / sha256 for sha256 in SHA.values()})
+    assert [mount.target for mount in job.stages[0].mounts] == ["/app/program", "/app/weights"]
 
 
 def test_another_build_of_the_image_is_told() -> None:

@@ -58,6 +58,7 @@ class Order:
     mirror: str
     wall_s: float
     max_bytes: int
+    any_host: bool = False  # of the mirror's files
 
     @property
     def key(self) -> str:
@@ -103,7 +104,7 @@ def build_environment(order: Order, site: Site, target: Path) -> int:
     (inputs / FILE_NAME).write_bytes(order.requirements)
     _put_tools(inputs / "tools")
     python = _asked(order, site, inputs)
-    mirror = Mirror(order.mirror, until=until, stop=site.stop)
+    mirror = Mirror(order.mirror, until=until, stop=site.stop, any_host=order.any_host)
     count = fetch_wheels(lock, python, mirror, wheels, max_bytes=order.max_bytes)
     _install(order, site, inputs, target, left_s=max(1.0, until - time.monotonic()))
     return count

@@ -1,4 +1,4 @@
-"""A package mirror: the simple index of a queue, and the wheels on it. Nothing else is asked, wherever its pages may point."""
+"""A package mirror: the simple index of a queue, and the wheels on it. A worker asks nothing else, wherever its pages may point."""
 
 from __future__ import annotations
 
@@ -38,14 +38,19 @@ class TooLarge(Exception):
 
 
 class Mirror:
-    """One simple index (PEP 503 or PEP 691). Addresses outside its own host are not followed."""
+    """One simple index (PEP 503 or PEP 691). Addresses outside its own host are not followed.
 
-    def __init__(self, address: str, *, until: float, stop: Callable[[], bool]) -> None:
+    With `any_host` they are, by the proxies that the environment names: for an index that whoever runs this chose for
+    themselves, such as the public one, whose files lie on another host.
+    """
+
+    def __init__(self, address: str, *, until: float, stop: Callable[[], bool], any_host: bool = False) -> None:
         self._address = address if address.endswith("/") else f"{address}/"
         self._until = until  # on the monotonic clock
         self._stop = stop
         self._session = requests.Session()
-        self._session.trust_env = False
+        self._session.trust_env = any_host
+        self._any_host = any_host
 
     def files(self, project: str) -> list[IndexFile] | None:
         """Files of a project by its normalized name; None where the mirror has no such project.
@@ -106,6 +111,8 @@ class Mirror:
 
     def _require_own(self, url: str) -> None:
         own, asked = urlsplit(self._address), urlsplit(url)
+        if self._any_host and asked.scheme in ("http", "https"):
+            return
         if (own.scheme, own.netloc) != (asked.scheme, asked.netloc):
             raise _unreachable(f"it points to {asked.scheme}://{asked.netloc[:100]}, and only its own host is asked")
 
