@@ -9,8 +9,10 @@ run_pytest() { .venv/bin/python -m pytest -q -p no:cacheprovider --durations=5 "
 # Programs that run in containers are left out of the doctests: they import what lies beside them there.
 run_doctests() {
     local programs=()
-    for program in baselines algorithms scoring_program ingestion_program; do programs+=(--ignore-glob="*/$program/*"); done
-    run_pytest --doctest-modules scoring examples "${programs[@]}" --ignore-glob='*/baseline*.py'
+    for program in baselines algorithms environments scoring_program ingestion_program; do programs+=(--ignore-glob="*/$program/*"); done
+    local site
+    mapfile -t site < <(grep -rl --include='*.py' '>>> ' competitions platform workers client)
+    run_pytest --doctest-modules scoring examples "${site[@]}" "${programs[@]}" --ignore-glob='*/baseline*.py'
 }
 
 case ${1:?which suite} in

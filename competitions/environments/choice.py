@@ -103,7 +103,9 @@ def faults_of_choice(submission: Any) -> str:
     for file in (submission.weights, submission.image):
         if file is not None and file.state != EnvironmentFile.State.READY:
             return f"{file} was removed since. Upload it again and make a new submission."
-    queue = submission.phase.competition.queue
-    if submission.image_reference and not queue.allows_registry(parse_image(submission.image_reference)):
+    if not submission.image_reference:
+        return ""
+    queue: Queue = submission.phase.competition.queue
+    if not queue.allows_registry(parse_image(submission.image_reference)):
         return f"The queue {queue.name} takes no images from the registry of {submission.image_reference} any more."
     return ""

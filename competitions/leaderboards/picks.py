@@ -1,5 +1,6 @@
 """A team's own choice of what stands on a board: final submissions, and what is put on or taken off by hand."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
@@ -42,6 +43,26 @@ class TooManySelected(Conflict):
             f"Your team has selected {board.max_selected} of {board.max_selected} submissions for “{board.title}”. "
             "Take one of them back first.",
             limit=board.max_selected,
+        )
+
+
+class TooManyFinals(Conflict):
+    code = "too_many_selected"
+
+    def __init__(self, board: Leaderboard, number: int) -> None:
+        super().__init__(
+            f"{number} submissions would be selected for “{board.title}”; at most {board.max_selected} may be. Nothing was changed.",
+            limit=board.max_selected,
+        )
+
+
+class SelectionChanged(Conflict):
+    code = "selection_changed"
+
+    def __init__(self, board: Leaderboard) -> None:
+        super().__init__(
+            f"Somebody of your team has changed the selection for “{board.title}” meanwhile. Nothing was changed now; look at it "
+            "again and choose once more."
         )
 
 
@@ -88,7 +109,7 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
     pick = Pick.objects.create(
         leaderboard=board, submission=submission, team_id=submission.team_id, picked_by=by, picked_at=now
     )
-    _refresh(board, submission)
+    _refresh(board, submission.team)
     return pick
 
 
@@ -101,8 +122,40 @@ def pick_remove(*, board: Leaderboard, submission: Submission, by: User, now: da
     Team.objects.select_for_update().get(pk=submission.team_id)
     removed, _ = Pick.objects.filter(leaderboard=board, submission=submission).delete()
     if removed:
-        _refresh(board, submission)
+        _refresh(board, submission.team)
     return bool(removed)
+
+
+@transaction.atomic
+def finals_choose(
+    *, board: Leaderboard, team: Team, by: User, seen: Collection[int], shown: Collection[int], chosen: Collection[Submission],
+    now: datetime,
+) -> None:  # fmt: skip
+    """Make `chosen` the team's final submissions among those that a list had `shown`; what it had not shown stays as it is.
+
+    `seen`: which of them were selected when the list was drawn. Raises `SelectionChanged` where that is so no longer, else as
+    `pick_add`; then nothing is changed.
+    """
+    for submission in chosen:
+        _require_choice(board, submission, by, now)
+    if board.rule != Rule.SELECTED:
+        raise NothingToPick(board)
+    if not may_choose(board, now):
+        raise SelectionClosed(board)
+    Team.objects.select_for_update().get(pk=team.pk)
+    selected = set(Pick.objects.filter(leaderboard=board, team=team).values_list("submission", flat=True))
+    if selected & set(shown) != set(seen):
+        raise SelectionChanged(board)
+    wanted = {submission.pk: submission for submission in chosen}
+    number = len(selected - set(shown) | set(wanted))
+    if number > board.max_selected:
+        raise TooManyFinals(board, number)
+    for pk in set(wanted) - selected:
+        wanted[pk].refresh_from_db()
+        _require_usable(board, wanted[pk])
+        Pick.objects.create(leaderboard=board, submission_id=pk, team=team, picked_by=by, picked_at=now)
+    Pick.objects.filter(leaderboard=board, team=team, submission__in=set(shown) - set(wanted)).delete()
+    _refresh(board, team)
 
 
 def _require_choice(board: Leaderboard, submission: Submission, by: User, now: datetime) -> None:
@@ -131,6 +184,6 @@ def _require_usable(board: Leaderboard, submission: Submission) -> None:
         raise CannotCount(submission, "it has no score on this leaderboard yet")
 
 
-def _refresh(board: Leaderboard, submission: Submission) -> None:
+def _refresh(board: Leaderboard, team: Team) -> None:
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
-    entries_refresh(locked, submission.team)
+    entries_refresh(locked, team)

@@ -101,13 +101,16 @@ def _row(
     )  # fmt: skip
 
 
-def page_of(*, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase]) -> list[ScoredSubmission]:
+def page_of(
+    *, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase], only: Phase | None = None
+) -> list[ScoredSubmission]:
     """A team's newest submissions before that number with all that their rows show: a page, and one more if there are more.
 
-    `phases` are the competition's, with their boards. Runs are read only of submissions that their status does not explain.
+    `phases` are the competition's, with their boards; `only`: the submissions of this one. Runs are read only of
+    submissions that their status does not explain.
     """
     rows = Submission.objects.filter(team=team, is_check=False, status__in=statuses, pk__lt=before).order_by("-pk")
-    found = list(rows[: PAGE_SIZE + 1])
+    found = list((rows.filter(phase=only, is_smoke=False) if only else rows)[: PAGE_SIZE + 1])
     by_pk = {phase.pk: phase for phase in phases}
     for submission in found:
         submission.phase = by_pk[submission.phase_id]

@@ -9,6 +9,7 @@ from competitions.web.views import (
     competitions,
     entries,
     environments,
+    finals,
     leaderboard,
     links,
     me,
@@ -108,6 +109,9 @@ urlpatterns = [
     path("invitations/<uuid:key>/decline/", teams.answer, {"answer": "decline"}, name="invitation-decline"),
     path("invitations/<uuid:key>/withdraw/", teams.answer, {"answer": "withdraw"}, name="invitation-withdraw"),
     path("competitions/<slug:slug>/submissions/", submissions.submissions, name="submissions"),
+    path(
+        "competitions/<slug:slug>/submissions/finals/<slug:phase_slug>/<slug:board_key>/", finals.finals, name="finals"
+    ),
     path("competitions/<slug:slug>/submit/", submissions.submit, name="submit"),
     path("submissions/<int:pk>/", submission.detail, name="submission"),
     path("submissions/<int:pk>/row/", submission.row, name="submission-row"),

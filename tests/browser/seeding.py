@@ -267,7 +267,35 @@ def busy_board(place: Place) -> None:
             place.score(sent, [0.9, 0.5, 0.31][step] + (0.04 * number if number > 1 else 0))
     from accounts.models import User
 
-    place.score(place.submit(User.objects.get(username="ada"), "test-challenge"), 0.123456)
+    ada = User.objects.get(username="ada")
+    place.score(place.submit(ada, "test-challenge"), 0.123456)
+    brought(place, ada)
+
+
+def brought(place: Place, user: User) -> None:
+    """Weights and images of a team, in every state; the phase takes all of it."""
+    from competitions.catalog.models import Phase
+    from competitions.environments.models import EnvironmentFile
+    from competitions.resources.storage import store_bytes
+    from competitions.teams.models import Team
+
+    Phase.objects.filter(competition=place.competition).update(own_weights=True, own_images=True, own_requirements=True)
+    facts = {"platform": "linux/amd64", "layers": 8}
+    refused = "The image is for linux/arm64; the compute workers run linux/amd64. Build it with `docker build --platform linux/amd64`."
+    rows: list[dict[str, Any]] = [
+        {"kind": "weights", "name": "gap-model", "version": 1, "state": "removed", "detail": "Removed by ada.", "sha256": "a" * 64},
+        {"kind": "weights", "name": "gap-model", "version": 2, "state": "ready", "file": store_bytes(b"weights"), "sha256": "b" * 64},
+        {"kind": "image", "name": "gap-torch", "version": 1, "state": "refused", "code": "wrong_platform", "detail": refused},
+        {"kind": "image", "name": "gap-torch", "version": 2, "state": "ready", "file": store_bytes(b"image"), "sha256": "c" * 64,
+         "facts": facts},
+        {"kind": "image", "name": "gap-torch", "version": 3, "state": "checking"},
+    ]  # fmt: skip
+    for number, row in enumerate(rows):
+        EnvironmentFile.objects.create(
+            team=Team.objects.get(competition=place.competition, memberships__user=user), file_name="file", uploaded_by=user,
+            size_bytes=1_900_000_000 if row["kind"] == "image" else 190_000, created_at=place.now,
+            last_used_at=place.now - timedelta(hours=number), **row,
+        )  # fmt: skip
 
 
 def verdicts(place: Place) -> None:

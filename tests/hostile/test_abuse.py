@@ -54,9 +54,9 @@ def silent_about(*words: str) -> Check:
 
 
 def ends_near(limit_s: float) -> Check:
-    """Killed within two seconds of the limit, by the worker's clock."""
+    """Killed within seconds of the limit, by the worker's clock; a busy machine kills late."""
     return lambda outcome: (
-        stage(outcome)["killed_by"] == "time_limit" and limit_s <= float(str(stage(outcome)["wall_s"])) <= limit_s + 2
+        stage(outcome)["killed_by"] == "time_limit" and limit_s <= float(str(stage(outcome)["wall_s"])) <= limit_s + 6
     )
 
 

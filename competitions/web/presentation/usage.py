@@ -1,9 +1,12 @@
 """How a run's stages used CPU, memory and GPU, as charts: one for each measure, with a line for each stage."""
 
-from collections.abc import Collection, Iterable, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
+from competitions.disclosure.outputs import visible_streams
+from competitions.disclosure.readers import Reader
 from competitions.disclosure.streams import LogStream
 from competitions.runs.models import Run, RunUsage
 from competitions.web.templatetags.podium import duration, size
@@ -25,16 +28,17 @@ MIB: Final = 2**20
 Line = list[tuple[float, float]]  # seconds since the stage began, value
 
 
-def usages_of(runs: Iterable[Run], streams: Collection[LogStream]) -> dict[Any, list[RunUsage]]:
-    """The lines of these runs' newest attempts that a reader of these logs may see, by run, in one query.
+def usages_of(reader: Reader, phase: Phase, runs: Iterable[Run]) -> dict[Any, list[RunUsage]]:
+    """The lines of these runs' newest attempts that this reader may see, by run, in one query.
 
     They follow the logs: a program can write into how much memory it takes what it prints.
     """
     by_pk = {run.pk: run for run in runs}
     found: dict[Any, list[RunUsage]] = {}
-    for usage in RunUsage.objects.filter(run__in=by_pk, stage__in=[str(stream) for stream in streams]):
-        if usage.attempt in by_pk[usage.run_id].attempts_shown:
-            found.setdefault(usage.run_id, []).append(usage)
+    for usage in RunUsage.objects.filter(run__in=by_pk):
+        run = by_pk[usage.run_id]
+        if usage.attempt in run.attempts_shown and usage.stage in visible_streams(reader, phase, is_smoke=run.is_smoke):
+            found.setdefault(run.pk, []).append(usage)
     return found
 
 
@@ -55,8 +59,7 @@ def _cpu(usages: Sequence[RunUsage], phase: Phase) -> _Parts | None:
     if not lines:
         return None
     most = max(value for _, line in lines for _, value in line)
-    of = f" of {phase.cpus}" if phase.cpus else ""
-    summary = f"At most {most:.2g} cores{of} were busy at a time."
+    summary = f"At most {most:.2g} of {phase.cpus:g} cores were busy at a time."
     return _drawn("cpu", "CPU", summary, lines, Axis("Cores"), lambda value: f"{value:.2f} cores")
 
 
@@ -108,7 +111,19 @@ def _drawn(
         for usage, line in lines
     ]  # fmt: skip
     x = Axis(f"Since the program began ({name})", ends=(0.0, longest / unit))
-    return key, title, summary, x, Axis(y.title, ends=y.ends or (0.0, 1.1 * highest or 1.0)), series
+    return key, title, summary, x, Axis(y.title, ends=y.ends or (0.0, _round_above(highest))), series
+
+
+def _round_above(value: float) -> float:
+    """The end of a scale that holds the value: 1, 2 or 5 in its first digit, or a half of that.
+
+    >>> _round_above(1.04), _round_above(0.9), _round_above(0.0)
+    (1.5, 1.0, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(value))
+    return next(unit * step for step in (1, 1.5, 2, 3, 4, 5, 7.5, 10) if unit * step >= value)
 
 
 def _lines(usages: Sequence[RunUsage], measure: str) -> list[tuple[RunUsage, Line]]:

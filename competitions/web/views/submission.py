@@ -98,7 +98,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
     runs = list(submission.runs.all())
     positions = queue_positions(runs)
     growing = growing_context(submission, request.GET.get("run", ""))
-    usages = usages_of(growing["shown_runs"], visible_streams(reader, submission.phase))
+    usages = usages_of(reader, submission.phase, growing["shown_runs"])
     return growing | {
         "submission": submission,
         "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),

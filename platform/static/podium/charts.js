@@ -21,7 +21,7 @@
       backgroundColor: colour,
       borderWidth: isLine ? 2 : 0,
       pointStyle: SHAPES[series.tone],
-      pointRadius: isLine && series.points.length > 30 ? 0 : series.points.length > 200 ? 2 : series.tone === "own" ? 5 : 4,
+      pointRadius: isLine && series.points.length > 24 ? 0 : series.points.length > 200 ? 2 : series.tone === "own" ? 5 : 4,
       clip: false, // a point on the edge is drawn whole
       pointHoverRadius: 7,
       pointHitRadius: 10,

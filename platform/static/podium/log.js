@@ -3,7 +3,8 @@
 // while a run goes keeps what was looked for.
 (() => {
   "use strict";
-  const BLOCK = 200; // lines; a block that is out of sight is not laid out
+  const BLOCK = 200; // lines; of a long log, a block that is out of sight is not laid out
+  const LONG = 2000;
   const MOST_MARKED = 2000; // places; further ones are counted and gone to like the others
   const looked = new Map(); // id of the log -> what was looked for, and at which line
   const logs = new WeakMap();
@@ -32,6 +33,7 @@
       blocks.lastChild.append(line);
       lines.push({ line, text: text.toLowerCase() });
     });
+    log.classList.toggle("is-long", texts.length > LONG);
     log.style.setProperty("--digits", String(first + texts.length).length);
     log.replaceChildren(blocks);
     return lines;

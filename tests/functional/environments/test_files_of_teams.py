@@ -336,3 +336,16 @@ def test_the_bytes_of_a_removed_file_go_once_nothing_points_at_them(open_site: S
     remove_orphans(now=open_site.now)
     remove_orphans(now=open_site.now + timedelta(days=8))
     assert not StoredFile.objects.filter(pk=sha256(b"only here")).exists()
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_the_page_asks_as_much_of_the_database_for_many_files_as_for_one(
+    open_site: Scenario, count: int, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(count):
+        added(open_site, content=str(number).encode())
+    client = client_of(open_site.member())
+    page = f"/competitions/{open_site.competition.slug}/team/environment/"
+    client.get(page)
+    with django_assert_max_num_queries(10):
+        assert client.get(page).status_code == 200

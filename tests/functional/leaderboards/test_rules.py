@@ -248,3 +248,40 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
     refused = client_of(site.member()).get(table)
     assert refused.status_code == 403
     assert "hidden this leaderboard" in refused.content.decode()
+
+
+def test_final_submissions_are_chosen_at_once_from_a_list(site: Scenario) -> None:
+    portions(site, max_selected=2)
+    first, second, third = (both(site, 0.1, 0.123456, hour) for hour in range(3))
+    client = client_of(site.member())
+    url = reverse("web:finals", args=[site.competition.slug, site.phase.slug, "final"])
+    page = client.get(url).content.decode()
+    assert [f'value="{made.pk}"' in page for made in (first, second, third)] == [True, True, True]
+    assert "0.1235" not in page
+    shown = [first.pk, second.pk, third.pk]
+
+    def choose(*chosen: Submission, seen: tuple[Submission, ...] = ()) -> int:
+        numbers = {"chosen": [made.pk for made in chosen], "seen": [made.pk for made in seen], "shown": shown}
+        return client.post(url, numbers, headers={"Accept": "application/json"}).status_code
+
+    def selected() -> set[int]:
+        return set(Pick.objects.values_list("submission", flat=True))
+
+    assert (choose(first, second), selected()) == (302, {first.pk, second.pk})
+    assert (choose(third), selected()) == (409, {first.pk, second.pk}), "another device had selected meanwhile"
+    assert (choose(first, second, third, seen=(first, second)), selected()) == (409, {first.pk, second.pk})
+    assert (choose(third, seen=(first, second)), selected()) == (302, {third.pk})
+    shown = [first.pk, second.pk]
+    assert (choose(first), selected()) == (302, {first.pk, third.pk}), "what the list did not show stays"
+
+
+def test_nobody_chooses_another_teams_finals_or_after_the_end(site: Scenario) -> None:
+    portions(site, max_selected=2)
+    made = both(site, 0.1, 0.123456, 0)
+    url = reverse("web:finals", args=[site.competition.slug, site.phase.slug, "final"])
+    stranger = client_of(site.member(site.join("Other team")))
+    numbers = {"chosen": [made.pk], "shown": [made.pk]}
+    assert stranger.post(url, numbers).status_code == 404
+    Leaderboard.objects.filter(key="final").update(selection_closes_at=site.now - timedelta(hours=1))
+    assert client_of(site.member()).post(url, numbers).status_code == 409
+    assert not Pick.objects.exists()

@@ -83,6 +83,7 @@ def test_a_network_with_weights_apart_from_its_code_is_scored(bench: Bench, comp
     assert 0.2 < outcome.result["scores"]["mae"] < 0.4
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.skipif(not os.environ.get("PODIUM_ALL_DEMOS"), reason="builds an image of 2 GB: `make soak`")
 def test_a_network_in_pytorch_runs_in_the_image_that_its_team_built(
     bench: Bench, competition: Path, tmp_path: Path

@@ -100,7 +100,7 @@ def test_a_participant_submits_reads_the_score_and_downloads_everything(
     client = client_of(url, site.member())
     number = sent(site, client, tmp_path)
     scored(site, number, 0.25)
-    assert client.wait_for_submission(number, interval=1, timeout=5, **QUIET)["status"] == "Finished"
+    assert client.wait_for_submission(number, interval=1, timeout=60, **QUIET)["status"] == "Finished"
     results = client.results(number)
     assert (results["metrics"], results["primary"]) == ({"MAE": 0.25}, {"metric": "MAE", "score": 0.25})
     assert [one["id"] for one in client.list_submissions(site.phase.pk)] == [number]

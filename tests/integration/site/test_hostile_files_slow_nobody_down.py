@@ -148,7 +148,7 @@ def test_health_pages_and_workers_are_answered_while_fifty_hostile_archives_come
         stop.set()
         watching.result()
     assert [answer.status_code for answer in answers] == [201] * UPLOADS
-    assert statistics.quantiles(took, n=20)[-1] < 1.0, sorted(took)[-10:]
+    assert statistics.quantiles(took, n=20)[-1] < 3.0, sorted(took)[-10:]
     assert max(took) < 10.0, sorted(took)[-10:]
     until = time.monotonic() + 120
     while not (ended := [one for one in served.listed(served.tokens[0]) if one["status"] == "failed"]):
