@@ -19,7 +19,7 @@ def submission_called(visitor: Visitor, name: str) -> None:
 def test_the_team_s_name_stays_in_sight_while_data_sets_are_scrolled(new_visitor: NewVisitor) -> None:
     page = new_visitor("", viewport=NARROW).visit(f"{BOTH}/leaderboard/?sets=2")
     board = page.get_by_role("region", name="Leaderboard")
-    board.evaluate("region => { region.scrollLeft = region.scrollWidth }")
+    board.evaluate("region => { region.scrollIntoView(); region.scrollLeft = region.scrollWidth }")
     name = board.get_by_role("rowheader", name="Hedgehog")
     expect(name).to_be_in_viewport()
     expect(board.get_by_text("waiting").first).to_be_visible()

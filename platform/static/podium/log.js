@@ -34,7 +34,8 @@
       lines.push({ line, text: text.toLowerCase() });
     });
     log.classList.toggle("is-long", texts.length > LONG);
-    log.style.setProperty("--digits", String(first + texts.length).length);
+    // On the blocks: htmx copies attributes of what has an id, and the site's policy forbids it to write a style.
+    for (const block of blocks.children) block.style.setProperty("--digits", String(first + texts.length).length);
     log.replaceChildren(blocks);
     return lines;
   };
