@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Count, DurationField, ExpressionWrapper, F, FloatField, QuerySet, Sum
+from django.db.models import Count, DurationField, ExpressionWrapper, F, FloatField, Q, QuerySet, Sum
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, TruncDate
 
+from competitions.catalog.models import Competition, Phase
 from competitions.organize.models import CompetitionDay
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
@@ -19,7 +20,7 @@ Key = tuple[int, date]
 
 
 def count_days(*, now: datetime) -> int:
-    """Count the days that may have changed, of all competitions; all days where none was counted yet. Returns how many.
+    """Count the days that may have changed, of all competitions; all days of those of which none was counted yet. Returns how many.
 
     Safe to run twice or late: a day is counted anew, not added to.
     """
@@ -45,11 +46,17 @@ def count_days(*, now: datetime) -> int:
 
 def _recent(now: datetime) -> QuerySet[Submission]:
     """Submissions of the last days, by their number: an index finds where those begin, however many came before."""
-    if not CompetitionDay.objects.exists():
-        return Submission.objects.all()
     since = datetime.combine((now - RECOUNTED).astimezone(UTC).date(), datetime.min.time(), UTC)
     before = Submission.objects.filter(created_at__lt=since).order_by("-pk").values_list("pk", flat=True).first()
-    return Submission.objects.filter(pk__gt=before or 0)
+    counted = CompetitionDay.objects.order_by().values("competition").distinct()
+    uncounted = Phase.objects.exclude(competition__in=list(counted.values_list("competition", flat=True)))
+    return Submission.objects.filter(Q(pk__gt=before or 0) | Q(phase__in=list(uncounted.values_list("pk", flat=True))))
+
+
+def days_recount(competition: Competition, *, now: datetime) -> None:
+    """Count all days of a competition anew, for what came in as of earlier days."""
+    CompetitionDay.objects.filter(competition=competition).delete()
+    count_days(now=now)
 
 
 def _outcomes(recent: QuerySet[Submission]) -> Iterator[tuple[Key, str, str, int]]:

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from audit.models import AuditEntry
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.organize.models import CompetitionDay
-from competitions.organize.workspace.days import count_days
+from competitions.organize.workspace.days import count_days, days_recount
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration
 from tests.permissions import client_of
@@ -39,6 +39,20 @@ def test_days_long_past_stay_as_they_were_counted(site: Scenario) -> None:
     Submission.objects.filter(created_at__lt=site.now).update(created_at=site.now - timedelta(days=8))
     assert count_days(now=site.now) == 1
     assert sorted(CompetitionDay.objects.values_list("submitted", flat=True)) == [1, 1]
+
+
+def test_what_comes_as_of_earlier_days_is_seen_when_they_are_counted_anew(site: Scenario) -> None:
+    site.submit()
+    other = scenario()
+    other.submit()
+    count_days(now=site.now)
+    site.score(site.submit(at=site.now - timedelta(days=9)), 0.5)
+    count_days(now=site.now)
+    days = CompetitionDay.objects.filter(competition=site.competition).order_by("day")
+    assert [day.submitted for day in days] == [1]
+    days_recount(site.competition, now=site.now)
+    assert [(day.submitted, day.scored) for day in days.all()] == [(1, 1), (1, 0)]
+    assert CompetitionDay.objects.get(competition=other.competition).submitted == 1
 
 
 @pytest.fixture

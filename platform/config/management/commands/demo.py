@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from competitions.catalog.models import Competition
+from competitions.organize.workspace.days import days_recount
 from config.demo import baselines, simulation
 from config.demo.content import DEFAULT, DEMOS
 from config.demo.processes import Processes, ProcessFailed, free_port
@@ -90,6 +91,7 @@ class Command(BaseCommand):
             count = simulation.teams_create(competition, files, folder=folder, now=now)
             self.say(f"Simulated teams have sent in {count} files as of the last four weeks, which are being scored")
             simulation.scored(competition, check=processes.check)
+            days_recount(competition, now=timezone.now())
             self.say(f"They are scored after {time.monotonic() - began:.0f} s")
 
     def board(self, slug: str, board: dict[str, Any]) -> None:
