@@ -13,6 +13,7 @@ from competitions.leaderboards.services import entries_refresh
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Membership, Team
+from competitions.teams.services import require_team
 from core.refusals import Conflict, NotAllowed
 
 
@@ -128,40 +129,52 @@ def pick_remove(*, board: Leaderboard, submission: Submission, by: User, now: da
 
 @transaction.atomic
 def finals_choose(
-    *, board: Leaderboard, team: Team, by: User, seen: Collection[int], shown: Collection[int], chosen: Collection[Submission],
+    *,
+    board: Leaderboard,
+    by: User,
+    seen: Collection[int],
+    shown: Collection[int],
+    chosen: Collection[int],
     now: datetime,
-) -> None:  # fmt: skip
-    """Make `chosen` the team's final submissions among those that a list had `shown`; what it had not shown stays as it is.
+) -> None:
+    """Make `chosen` the final submissions of the person's team among those that a list had `shown`; what it had not shown stays.
 
-    `seen`: which of them were selected when the list was drawn. Raises `SelectionChanged` where that is so no longer, else as
-    `pick_add`; then nothing is changed.
+    `seen`: which of them were selected when the list was drawn. Raises `SelectionChanged` where that is so no longer, else `NoTeam`
+    or what `pick_add` does; then nothing is changed.
     """
-    for submission in chosen:
-        _require_choice(board, submission, by, now)
     if board.rule != Rule.SELECTED:
         raise NothingToPick(board)
-    if not may_choose(board, now):
-        raise SelectionClosed(board)
+    _require_open(board, now)
+    team = require_team(user=by, competition=board.phase.competition)
     Team.objects.select_for_update().get(pk=team.pk)
-    selected = set(Pick.objects.filter(leaderboard=board, team=team).values_list("submission", flat=True))
+    mine = Pick.objects.filter(leaderboard=board, team=team)
+    selected = set(mine.values_list("submission", flat=True))
     if selected & set(shown) != set(seen):
         raise SelectionChanged(board)
-    wanted = {submission.pk: submission for submission in chosen}
-    number = len(selected - set(shown) | set(wanted))
-    if number > board.max_selected:
-        raise TooManyFinals(board, number)
-    for pk in set(wanted) - selected:
-        wanted[pk].refresh_from_db()
-        _require_usable(board, wanted[pk])
-        Pick.objects.create(leaderboard=board, submission_id=pk, team=team, picked_by=by, picked_at=now)
-    Pick.objects.filter(leaderboard=board, team=team, submission__in=set(shown) - set(wanted)).delete()
+    final = selected - set(shown) | set(chosen)
+    if len(final) > board.max_selected:
+        raise TooManyFinals(board, len(final))
+    for submission in Submission.objects.select_related("team").filter(pk__in=final - selected):
+        if submission.team_id != team.pk:
+            raise NotOfYourTeam(submission)
+        if submission.phase_id != board.phase_id:
+            raise NothingToPick(board)
+        _require_usable(board, submission)
+        Pick.objects.create(leaderboard=board, submission=submission, team=team, picked_by=by, picked_at=now)
+    mine.exclude(submission__in=final).delete()
     _refresh(board, team)
 
 
 def _require_choice(board: Leaderboard, submission: Submission, by: User, now: datetime) -> None:
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
         raise NotOfYourTeam(submission)
-    if board.rule not in PICKED or board.phase_id != submission.phase_id:
+    if board.phase_id != submission.phase_id:
+        raise NothingToPick(board)
+    _require_open(board, now)
+
+
+def _require_open(board: Leaderboard, now: datetime) -> None:
+    if board.rule not in PICKED:
         raise NothingToPick(board)
     if not may_choose(board, now):
         raise SelectionClosed(board)

@@ -19,6 +19,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 STEP_S: Final = 5.0  # to connect, and for each piece of the answer
 WHOLE_S: Final = 15.0  # for everything, however slowly the pieces come
+NO_TLS: Final = "The address must begin with https://, so that nobody reads along."
 # Networks that lead to IPv4 addresses within IPv6: NAT64, 6to4 and Teredo.
 WRAPPED: Final = tuple(
     ipaddress.ip_network(name) for name in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
@@ -56,7 +57,19 @@ def check_url(url: str) -> SplitResult:
         raise TargetRefused("The address must not hold a user name or a password: the signature says who sends.")
     if port == 0:
         raise TargetRefused("Port 0 is no port.")
+    if parts.scheme == "http" and not allowed_networks():
+        raise TargetRefused(NO_TLS)
+    if (address := _as_address(parts.hostname)) is not None:
+        _require_open(address, parts.scheme)
     return parts
+
+
+def _as_address(host: str) -> Address | None:
+    """The address that a host is written as; None for a name."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
 
 
 def look_up(url: str) -> Target:
@@ -69,20 +82,19 @@ def look_up(url: str) -> Target:
     except (OSError, UnicodeError) as error:
         raise NotReached(f"The host {host} was not found.") from error
     addresses = [str(sockaddr[0]) for *_, sockaddr in found]
-    for address in addresses:
-        _require_open(address, parts.scheme)
+    for text in addresses:
+        _require_open(ipaddress.ip_address(text.partition("%")[0]), parts.scheme)
     return Target(parts, host, port, addresses[0])
 
 
-def _require_open(text: str, scheme: str) -> None:
+def _require_open(address: Address, scheme: str) -> None:
     """One closed address among several is enough to refuse: the name could be made to mean either."""
-    address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     if any(_within(address, network) for network in allowed_networks()):
         return
     if scheme != "https":
-        raise TargetRefused("The address must begin with https://, so that nobody reads along.")
+        raise TargetRefused(NO_TLS)
     if not address.is_global or address.is_multicast or any(_within(address, network) for network in WRAPPED):
         raise TargetRefused(
             "The host is in a private network, to which this site does not send. The site's administrator can open a network."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 import sys
 import tempfile
 import uuid
@@ -339,6 +340,22 @@ def settings_wrong(visitor: Visitor) -> None:
     page.get_by_role("button", name="Save about").click()
 
 
+def invitation_link(visitor: Visitor) -> None:
+    page = visitor.visit(f"{GAP}/team/")
+    if not page.locator("a[href*='/join/'], code:has-text('/join/'), input[value*='/join/']").count():
+        page.get_by_role("button", name="Make a link").click()
+
+
+def join_by_link(visitor: Visitor) -> None:
+    """What somebody sees who is not signed in."""
+    invitation_link(visitor)
+    text = visitor.page.content()
+    found = re.search(r"/join/[\w:./-]+", text)
+    assert found, "the team's page shows its link"
+    visitor.page.context.clear_cookies()
+    visitor.visit(found[0])
+
+
 # Name -> who, and what they do before the picture is taken.
 MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "workspace-phase-impact": ("olga", lower_quota),
@@ -349,6 +366,8 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "workspace-announcement-preview": ("olga", announcement_preview),
     "workspace-mail-confirm": ("olga", mail_to_confirm),
     "workspace-settings-wrong": ("olga", settings_wrong),
+    "team-link": ("ben", invitation_link),
+    "join": ("ben", join_by_link),
     "login-wrong": ("", wrong_sign_in),
     "signup-wrong": ("", wrong_sign_up),
     "submit-wrong-file": ("ada", wrong_file),

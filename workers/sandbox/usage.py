@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 
+from workers.errors import SandboxError
 from workers.protocol.stages import StageName
 from workers.protocol.usage import MAX_POINTS, StageUsage
 
@@ -125,6 +126,7 @@ class UsageSampler(threading.Thread):
         self._since = started
         self._sample_s = sample_s
         self._stop_event = threading.Event()
+        self._has_failed = False  # said once, not every second
 
     def run(self) -> None:
         """Sample until `stop`."""
@@ -135,8 +137,10 @@ class UsageSampler(threading.Thread):
         """Take one sample now."""
         try:
             self._series.add(time.monotonic() - self._since, self._read())
-        except Exception:
-            log.exception("usage_not_sampled")
+        except (SandboxError, OSError) as error:  # the engine or the host is away for a moment
+            if not self._has_failed:
+                log.warning("usage_not_sampled", error=str(error))
+            self._has_failed = True
 
     def stop(self) -> None:
         """The container is gone: no further sample."""

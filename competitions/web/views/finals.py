@@ -1,6 +1,6 @@
 """Choosing a team's final submissions at once, from a list with their scores."""
 
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -22,7 +22,8 @@ from competitions.web.views.teams import person
 from competitions.web.visit import Visit, team_of_visit, visit
 from core.numbers import is_number
 
-SELECTABLE = (State.FINISHED, *LIVE)
+FIELDS: Final = ("shown", "seen", "chosen")
+SELECTABLE: Final = (State.FINISHED, *LIVE)
 
 
 class FinalsForm(forms.Form):
@@ -30,9 +31,9 @@ class FinalsForm(forms.Form):
 
     def __init__(self, *args: Any, team: Team, phase: Phase, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        own = Submission.objects.filter(team=team, phase=phase).select_related("team")
-        for name, label in (("shown", "The list"), ("seen", "The selection"), ("chosen", "Final submissions")):
-            self.fields[name] = forms.ModelMultipleChoiceField(own, required=False, label=label)
+        own = Submission.objects.filter(team=team, phase=phase)
+        for name in FIELDS:
+            self.fields[name] = forms.ModelMultipleChoiceField(own, required=False)
 
     def numbers(self, name: str) -> set[int]:
         """The numbers of the submissions that a field names."""
@@ -52,10 +53,8 @@ def finals(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
         form = FinalsForm(request.POST, team=team, phase=phase)
         if not form.is_valid():  # a number of somebody else's
             raise Http404
-        finals_choose(
-            board=board, team=team, by=person(request), seen=form.numbers("seen"), shown=form.numbers("shown"),
-            chosen=list(form.cleaned_data["chosen"]), now=timezone.now(),
-        )  # fmt: skip
+        chosen = {name: form.numbers(name) for name in FIELDS}
+        finals_choose(board=board, by=person(request), now=timezone.now(), **chosen)
         messages.success(request, "Your final submissions are selected.")
         return redirect(f"{visited.url('submissions')}?phase={phase.slug}")
     return render_tab(request, visited, "finals", _context(request, visited, phase, board, team))

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import socket
 from datetime import timedelta
 
 import pytest
@@ -226,6 +227,16 @@ def test_an_address_that_is_refused_is_said_at_the_field_and_kept(site: Scenario
     refused = client_of(site.member()).post(page, {"url": "https://127.0.0.1/x"})
     text = refused.content.decode()
     assert (refused.status_code, "private network" in text, 'value="https://127.0.0.1/x"' in text) == (422, True, True)
+
+
+def test_no_page_asks_for_a_name_that_somebody_entered(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*args: object, **kwargs: object) -> object:
+        raise AssertionError("a name server of a stranger's would hold up the page")
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    page = reverse("web:team-webhooks", args=[site.competition.slug])
+    assert client_of(site.member()).post(page, {"url": "https://slow.example.org/"}).status_code == 302
+    assert Webhook.objects.get().url == "https://slow.example.org/"
 
 
 def test_nobody_else_reads_the_key(site: Scenario) -> None:
