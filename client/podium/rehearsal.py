@@ -123,7 +123,7 @@ def _announced(own: Own) -> dict[str, Any]:
     if own.weights is not None:
         told["weights_bytes"] = own.weights.stat().st_size
     if own.archive is not None:
-        archives = part("workers.protocol.image_archive", extra="worker")
+        archives = part("workers.protocol.files.image_archive", extra="worker")
         try:
             told["image"] = archives.describe_archive(own.archive).image_id
         except archives.ImageArchiveInvalid as fault:
@@ -138,7 +138,7 @@ def _check_image(own: Own, offer: Any) -> None:
     """Check the archive as the site does when it is uploaded. Raises `InvalidInput`."""
     if own.archive is None:
         return
-    archives = part("workers.protocol.image_archive", extra="worker")
+    archives = part("workers.protocol.files.image_archive", extra="worker")
     limits = archives.ArchiveLimits(max_bytes=offer.job.stages[0].image_max_bytes, platform=offer.image_platform)
     try:
         archives.check_archive(own.archive, limits)

@@ -21,7 +21,7 @@ from competitions.resources.uploads import UploadExpired, upload_finish
 from core.background import jobs
 from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
 from core.background.rows import RENEWALS, claim, claim_kept, renew
-from workers.protocol.image_archive import ArchiveLimits, ImageArchiveInvalid, check_archive
+from workers.protocol.files.image_archive import ArchiveLimits, ImageArchiveInvalid, check_archive
 
 log = structlog.get_logger(__name__)
 State = EnvironmentFile.State

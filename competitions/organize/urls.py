@@ -5,18 +5,16 @@ from django.urls import path
 from competitions.organize.views import (
     announcements,
     boards,
-    build,
     data,
-    draft,
     pages,
     phases,
     rules,
     settings,
-    start,
     teams,
     webhooks,
     workspace,
 )
+from competitions.organize.views.guided import build, draft, start
 
 app_name = "organize"
 urlpatterns = [

@@ -7,9 +7,9 @@ from typing import Final
 
 from competitions.resources.archives import ArchiveLimits, check_zip
 from core.refusals import InvalidFile
-from workers.protocol.locks import FILE_NAME as LOCK
-from workers.protocol.locks import MAX_BYTES as MAX_LOCK_BYTES
-from workers.protocol.locks import LockInvalid, read_lock
+from workers.protocol.files.locks import FILE_NAME as LOCK
+from workers.protocol.files.locks import MAX_BYTES as MAX_LOCK_BYTES
+from workers.protocol.files.locks import LockInvalid, read_lock
 
 CODE_LIMITS: Final = ArchiveLimits()
 # In one of these a code submission says how it is run, unless the task's ingestion program does.

@@ -17,7 +17,7 @@ import pytest
 from examples.pcqm4mv2_small import bundle
 from tests.integration.workers.harness import MIB, Bench, Outcome, make_worker
 from workers.agent.environments.images import OwnImages
-from workers.protocol.image_archive import ArchiveLimits, check_archive
+from workers.protocol.files.image_archive import ArchiveLimits, check_archive
 
 pytestmark = pytest.mark.timeout(280)
 FOLDER = bundle.HERE / "environments"

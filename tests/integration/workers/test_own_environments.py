@@ -18,7 +18,7 @@ from tests.integration.workers.harness import SCORER, SECRET, Bench
 from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
 from workers.agent.environments import mirror as mirror_module
 from workers.agent.environments.images import OwnImages
-from workers.protocol.image_archive import ArchiveLimits, check_archive, describe_archive
+from workers.protocol.files.image_archive import ArchiveLimits, check_archive, describe_archive
 
 pytestmark = pytest.mark.timeout(240)
 BASE = "debian:bookworm-slim"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.environments.archives import LAYER, config_of, docker_files, oci_files, sha256, tar_of
-from workers.protocol.image_archive import (
+from workers.protocol.files.image_archive import (
     ArchiveLimits,
     ImageArchiveInvalid,
     check_archive,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.protocol.locks import LockInvalid, read_lock
+from workers.protocol.files.locks import LockInvalid, read_lock
 
 HASH = f"--hash=sha256:{'a' * 64}"
 

@@ -25,8 +25,8 @@ from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount, StageSpec
 from workers.engines.users import Runner
 from workers.errors import SandboxError
+from workers.protocol.files.locks import FILE_NAME, LockInvalid, read_lock
 from workers.protocol.limits import GIB, MIB, Limits
-from workers.protocol.locks import FILE_NAME, LockInvalid, read_lock
 from workers.sandbox.limits import granted
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import Evidence, StageRun

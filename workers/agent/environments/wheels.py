@@ -10,7 +10,7 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from workers.agent.environments.mirror import IndexFile, Mirror, TooLarge
-from workers.protocol.locks import FILE_NAME, Locked
+from workers.protocol.files.locks import FILE_NAME, Locked
 
 
 class EnvironmentRefused(Exception):

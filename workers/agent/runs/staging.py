@@ -25,7 +25,7 @@ from workers.engines.spec import Mount as HostMount
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner, slot_uid
 from workers.errors import SandboxError
-from workers.protocol.image_archive import ImageArchiveInvalid, describe_archive, loadable
+from workers.protocol.files.image_archive import ImageArchiveInvalid, describe_archive, loadable
 from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage
 from workers.protocol.limits import Limits
 from workers.protocol.results import Verdict

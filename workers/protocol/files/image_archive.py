@@ -7,36 +7,34 @@ names in an archive would otherwise take the place of images that the host has.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import re
 import tarfile
-import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import Any, Final
+
+from workers.protocol.files.image_layers import (
+    CHUNK_BYTES,
+    GZIP,
+    SAVE_AGAIN,
+    ImageArchiveInvalid,
+    Layer,
+    LayerReader,
+    member_file,
+)
+
+__all__ = ["ArchiveLimits", "ImageArchive", "ImageArchiveInvalid", "check_archive", "describe_archive", "loadable"]
 
 MAX_MEMBERS: Final = 4096
 MAX_LAYERS: Final = 127  # what engines can stack
 MAX_JSON_BYTES: Final = 4 << 20
-MAX_ENTRIES: Final = 2_000_000  # files in all layers together
 MAX_NAME: Final = 1024
 MAX_INDEXES: Final = 4  # an index may name an index
-CHUNK_BYTES: Final = 1 << 20
 DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
-GZIP: Final = b"\x1f\x8b"
-ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
-SAVE_AGAIN: Final = "Make it with `docker save IMAGE -o image.tar`, or as an OCI layout, and do not change it."
-
-
-class ImageArchiveInvalid(ValueError):
-    """An archive that is not taken. `code` is a stable word; the text says what is wrong and what would be right."""
-
-    def __init__(self, code: str, what: str) -> None:
-        super().__init__(what)
-        self.code = code
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,6 @@ class ArchiveLimits:
 
     max_bytes: int
     platform: str = "linux/amd64"
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer's member of the archive; `diff_id` is the digest of its content, `digest` that of the member where one is named."""
-
-    member: str
-    diff_id: str
-    digest: str = ""
-    size_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +73,7 @@ def check_archive(path: Path, limits: ArchiveLimits) -> ImageArchive:
                 f"The image is for {image.platform[:60]}; the compute workers run {limits.platform}. Build it with `docker build "
                 f"--platform {limits.platform}`.",
             )
-        reader = _LayerReader(archive, limits.max_bytes)
+        reader = LayerReader(archive, limits.max_bytes)
         for number, layer in enumerate(image.layers, start=1):
             reader.check(layer, number)
     return replace(image, unpacked_bytes=reader.unpacked_bytes)
@@ -105,7 +93,7 @@ def loadable(path: Path, image: ImageArchive) -> Iterator[bytes]:
         manifest = json.dumps([{"Config": config_name, "RepoTags": None, "Layers": names}]).encode()
         yield from _member(config_name, [image.config], len(image.config))
         for name, layer in zip(names, image.layers, strict=True):
-            source = _file(archive, layer.member)
+            source = member_file(archive, layer.member)
             yield from _member(name, iter(lambda source=source: source.read(CHUNK_BYTES), b""), _size(archive, layer))  # type: ignore[misc]  # bound at once
         yield from _member("manifest.json", [manifest], len(manifest))
         yield bytes(2 * tarfile.BLOCKSIZE)
@@ -123,59 +111,47 @@ def _size(archive: tarfile.TarFile, layer: Layer) -> int:
     return archive.getmember(layer.member).size
 
 
-class _opened:  # noqa: N801  # a context manager
+@contextmanager
+def _opened(path: Path) -> Iterator[tarfile.TarFile]:
     """The archive with its list of members read and judged."""
+    with path.open("rb") as file:
+        if file.read(2) == GZIP:
+            raise ImageArchiveInvalid("compressed", "The archive is compressed. Unpack it with gunzip first.")
+    try:
+        archive = tarfile.open(path, "r:")  # noqa: SIM115  # entered below
+    except (tarfile.TarError, OSError, ValueError) as error:
+        raise ImageArchiveInvalid("not_a_tar", f"The file is no tar archive. {SAVE_AGAIN}") from error
+    with archive:
+        _read_members(archive, path.stat().st_size)
+        yield archive
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def __enter__(self) -> tarfile.TarFile:
-        with self._path.open("rb") as file:
-            if file.read(2) == GZIP:
-                raise ImageArchiveInvalid("compressed", "The archive is compressed. Unpack it with gunzip first.")
-        try:
-            self._archive = tarfile.open(self._path, "r:")  # closed below
-        except (tarfile.TarError, OSError, ValueError) as error:
-            raise ImageArchiveInvalid("not_a_tar", f"The file is no tar archive. {SAVE_AGAIN}") from error
-        try:
-            self._read_members()
-        except BaseException:
-            self._archive.close()
+def _read_members(archive: tarfile.TarFile, end: int) -> None:
+    names: set[str] = set()
+    try:
+        while (member := archive.next()) is not None:
+            if len(names) >= MAX_MEMBERS:
+                raise ImageArchiveInvalid("too_many_members", f"The archive has more than {MAX_MEMBERS} members.")
+            _judge(member, names, end)
+            names.add(member.name)
+    except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, ImageArchiveInvalid):
             raise
-        return self._archive
+        raise ImageArchiveInvalid("damaged", f"The archive is damaged. {SAVE_AGAIN}") from error
 
-    def __exit__(self, *_: object) -> None:
-        self._archive.close()
 
-    def _read_members(self) -> None:
-        names: set[str] = set()
-        end = self._path.stat().st_size
-        try:
-            while (member := self._archive.next()) is not None:
-                if len(names) >= MAX_MEMBERS:
-                    raise ImageArchiveInvalid("too_many_members", f"The archive has more than {MAX_MEMBERS} members.")
-                self._judge(member, names, end)
-                names.add(member.name)
-        except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
-            if isinstance(error, ImageArchiveInvalid):
-                raise
-            raise ImageArchiveInvalid("damaged", f"The archive is damaged. {SAVE_AGAIN}") from error
-
-    @staticmethod
-    def _judge(member: tarfile.TarInfo, names: set[str], end: int) -> None:
-        shown = ascii(member.name[:200])
-        if member.name.startswith("/") or ".." in member.name.split("/") or len(member.name) > MAX_NAME:
-            raise ImageArchiveInvalid("bad_path", f"The archive has the member {shown}, whose path leaves it.")
-        if not (member.isreg() or member.isdir()):
-            raise ImageArchiveInvalid(
-                "links", f"The archive has the member {shown}, which is a link or device. {SAVE_AGAIN}"
-            )
-        if member.sparse is not None or member.size < 0 or member.offset_data + member.size > end:
-            raise ImageArchiveInvalid(
-                "wrong_size", f"The member {shown} is cut off or lies about its size. {SAVE_AGAIN}"
-            )
-        if member.name in names and not member.isdir():
-            raise ImageArchiveInvalid("twice", f"The archive has the member {shown} twice. {SAVE_AGAIN}")
+def _judge(member: tarfile.TarInfo, names: set[str], end: int) -> None:
+    shown = ascii(member.name[:200])
+    if member.name.startswith("/") or ".." in member.name.split("/") or len(member.name) > MAX_NAME:
+        raise ImageArchiveInvalid("bad_path", f"The archive has the member {shown}, whose path leaves it.")
+    if not (member.isreg() or member.isdir()):
+        raise ImageArchiveInvalid(
+            "links", f"The archive has the member {shown}, which is a link or device. {SAVE_AGAIN}"
+        )
+    if member.sparse is not None or member.size < 0 or member.offset_data + member.size > end:
+        raise ImageArchiveInvalid("wrong_size", f"The member {shown} is cut off or lies about its size. {SAVE_AGAIN}")
+    if member.name in names and not member.isdir():
+        raise ImageArchiveInvalid("twice", f"The archive has the member {shown} twice. {SAVE_AGAIN}")
 
 
 def _described(archive: tarfile.TarFile) -> ImageArchive:
@@ -308,18 +284,8 @@ def _blob(archive: tarfile.TarFile, descriptor: dict[str, Any]) -> bytes:
     return content
 
 
-def _file(archive: tarfile.TarFile, name: str) -> IO[bytes]:
-    try:
-        file = archive.extractfile(archive.getmember(name))
-    except KeyError:
-        file = None
-    if file is None:
-        raise ImageArchiveInvalid("missing_member", f"The archive names {name[:200]!a}, which it does not have.")
-    return file
-
-
 def _content(archive: tarfile.TarFile, name: str) -> bytes:
-    content = _file(archive, name).read(MAX_JSON_BYTES + 1)
+    content = member_file(archive, name).read(MAX_JSON_BYTES + 1)
     if len(content) > MAX_JSON_BYTES:
         raise ImageArchiveInvalid("too_large", f"{name[:200]!a} is larger than {MAX_JSON_BYTES:,} bytes.")
     return content
@@ -333,93 +299,3 @@ def _json(content: bytes, what: str) -> Any:
     if not isinstance(found, dict | list) or (isinstance(found, list) and what != "manifest.json"):
         raise ImageArchiveInvalid("bad_json", f"{what} is no JSON object.")
     return found
-
-
-class _Counted:
-    """A stream that digests what is read of it, and refuses more than there is room for."""
-
-    def __init__(self, source: Any, room: int | None = None) -> None:
-        self._source = source
-        self._digest = hashlib.sha256()
-        self._room = room
-        self.count = 0
-
-    def read(self, size: int = CHUNK_BYTES) -> bytes:
-        data: bytes = self._source.read(min(size, CHUNK_BYTES) if size >= 0 else CHUNK_BYTES)
-        self._digest.update(data)
-        self.count += len(data)
-        if self._room is not None and self.count > self._room:
-            raise ImageArchiveInvalid(
-                "too_large", "The image's layers, once unpacked, are larger than images may be here."
-            )
-        return data
-
-    @property
-    def digest(self) -> str:
-        return f"sha256:{self._digest.hexdigest()}"
-
-
-class _LayerReader:
-    """Reads the layers of one archive, and counts over all of them."""
-
-    def __init__(self, archive: tarfile.TarFile, max_bytes: int) -> None:
-        self._archive = archive
-        self._max_bytes = max_bytes
-        self._entries = 0
-        self.unpacked_bytes = 0
-
-    def check(self, layer: Layer, number: int) -> None:
-        """Raise `ImageArchiveInvalid` unless the layer is what the configuration says, and holds no path that leaves the image."""
-        packed = _Counted(_file(self._archive, layer.member))
-        content = _Counted(_unpacked(self._archive, layer, packed), self._max_bytes - self.unpacked_bytes)
-        try:
-            self._walk(content, number)
-            while content.read():
-                pass
-            while packed.read():
-                pass
-        except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, OverflowError, UnicodeError) as error:
-            if isinstance(error, ImageArchiveInvalid):
-                raise
-            raise ImageArchiveInvalid("damaged", f"Layer {number} is damaged. {SAVE_AGAIN}") from error
-        self.unpacked_bytes += content.count
-        if layer.digest and (packed.digest != layer.digest or packed.count != layer.size_bytes):
-            raise ImageArchiveInvalid(
-                "wrong_digest", f"Layer {number} is not what the manifest says of it. {SAVE_AGAIN}"
-            )
-        if content.digest != layer.diff_id:
-            raise ImageArchiveInvalid(
-                "wrong_digest", f"Layer {number} is not what the configuration says. {SAVE_AGAIN}"
-            )
-
-    def _walk(self, content: _Counted, number: int) -> None:
-        with tarfile.open(fileobj=cast("IO[bytes]", content), mode="r|") as layer:
-            for entry in layer:
-                cast("Any", layer).members = []  # else all of them are kept in memory
-                self._entries += 1
-                if self._entries > MAX_ENTRIES:
-                    raise ImageArchiveInvalid("too_many_files", f"The image has more than {MAX_ENTRIES:,} files.")
-                if (
-                    entry.name.startswith("/")
-                    or ".." in entry.name.split("/")
-                    or (entry.islnk() and _leaves(entry.linkname))
-                ):
-                    raise ImageArchiveInvalid(
-                        "bad_path", f"Layer {number} has the path {entry.name[:200]!a}, which leaves the image."
-                    )
-
-
-def _leaves(target: str) -> bool:
-    return target.startswith("/") or ".." in target.split("/")
-
-
-def _unpacked(archive: tarfile.TarFile, layer: Layer, packed: _Counted) -> Any:
-    """The layer's content, by what its first bytes say of its compression."""
-    first = _file(archive, layer.member).read(4)
-    if first[:2] == GZIP:
-        return gzip.GzipFile(fileobj=cast("IO[bytes]", packed), mode="rb")
-    if first == ZSTANDARD:
-        import zstandard  # the site has it; what a worker does needs none
-
-        return zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", packed), read_across_frames=True)
-    return packed

@@ -14,8 +14,8 @@ from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.paths import first_open
 from competitions.organize.views.access import draft_of
-from competitions.organize.views.rail import rail_of
-from competitions.organize.views.trial_result import trial_result
+from competitions.organize.views.guided.rail import rail_of
+from competitions.organize.views.guided.trial_result import trial_result
 from competitions.web.checklist import checklist
 
 

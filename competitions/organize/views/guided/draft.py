@@ -19,7 +19,7 @@ from competitions.organize.refusals import DraftChangedElsewhere, FilesMissing
 from competitions.organize.steps.paths import first_open, is_done, path_of, slot_of, step_of
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
 from competitions.organize.views.access import draft_of, upload_of
-from competitions.organize.views.rail import rail_of
+from competitions.organize.views.guided.rail import rail_of
 from core.numbers import is_number
 from core.refusals import Refusal
 

@@ -1,0 +1,1 @@
+"""The pages of the guided path, from its start to the review."""

@@ -1,0 +1,135 @@
+"""The layers of an image's archive: each is read to its end, digested and judged, and nothing of it is kept."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import tarfile
+import zlib
+from dataclasses import dataclass
+from typing import IO, Any, Final, cast
+
+MAX_ENTRIES: Final = 2_000_000  # files in all layers together
+CHUNK_BYTES: Final = 1 << 20
+GZIP: Final = b"\x1f\x8b"
+ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
+SAVE_AGAIN: Final = "Make it with `docker save IMAGE -o image.tar`, or as an OCI layout, and do not change it."
+
+
+class ImageArchiveInvalid(ValueError):
+    """An archive that is not taken. `code` is a stable word; the text says what is wrong and what would be right."""
+
+    def __init__(self, code: str, what: str) -> None:
+        super().__init__(what)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer's member of the archive; `diff_id` is the digest of its content, `digest` that of the member where one is named."""
+
+    member: str
+    diff_id: str
+    digest: str = ""
+    size_bytes: int | None = None
+
+
+def member_file(archive: tarfile.TarFile, name: str) -> IO[bytes]:
+    """A member of the archive to read. Raises `ImageArchiveInvalid` where there is none."""
+    try:
+        file = archive.extractfile(archive.getmember(name))
+    except KeyError:
+        file = None
+    if file is None:
+        raise ImageArchiveInvalid("missing_member", f"The archive names {name[:200]!a}, which it does not have.")
+    return file
+
+
+class _Counted:
+    """A stream that digests what is read of it, and refuses more than there is room for."""
+
+    def __init__(self, source: Any, room: int | None = None) -> None:
+        self._source = source
+        self._digest = hashlib.sha256()
+        self._room = room
+        self.count = 0
+
+    def read(self, size: int = CHUNK_BYTES) -> bytes:
+        data: bytes = self._source.read(min(size, CHUNK_BYTES) if size >= 0 else CHUNK_BYTES)
+        self._digest.update(data)
+        self.count += len(data)
+        if self._room is not None and self.count > self._room:
+            raise ImageArchiveInvalid(
+                "too_large", "The image's layers, once unpacked, are larger than images may be here."
+            )
+        return data
+
+    @property
+    def digest(self) -> str:
+        return f"sha256:{self._digest.hexdigest()}"
+
+
+class LayerReader:
+    """Reads the layers of one archive, and counts over all of them."""
+
+    def __init__(self, archive: tarfile.TarFile, max_bytes: int) -> None:
+        self._archive = archive
+        self._max_bytes = max_bytes
+        self._entries = 0
+        self.unpacked_bytes = 0
+
+    def check(self, layer: Layer, number: int) -> None:
+        """Raise `ImageArchiveInvalid` unless the layer is what the configuration says, and holds no path that leaves the image."""
+        packed = _Counted(member_file(self._archive, layer.member))
+        content = _Counted(_unpacked(self._archive, layer, packed), self._max_bytes - self.unpacked_bytes)
+        try:
+            self._walk(content, number)
+            while content.read():
+                pass
+            while packed.read():
+                pass
+        except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, OverflowError, UnicodeError) as error:
+            if isinstance(error, ImageArchiveInvalid):
+                raise
+            raise ImageArchiveInvalid("damaged", f"Layer {number} is damaged. {SAVE_AGAIN}") from error
+        self.unpacked_bytes += content.count
+        if layer.digest and (packed.digest != layer.digest or packed.count != layer.size_bytes):
+            raise ImageArchiveInvalid(
+                "wrong_digest", f"Layer {number} is not what the manifest says of it. {SAVE_AGAIN}"
+            )
+        if content.digest != layer.diff_id:
+            raise ImageArchiveInvalid(
+                "wrong_digest", f"Layer {number} is not what the configuration says. {SAVE_AGAIN}"
+            )
+
+    def _walk(self, content: _Counted, number: int) -> None:
+        with tarfile.open(fileobj=cast("IO[bytes]", content), mode="r|") as layer:
+            for entry in layer:
+                cast("Any", layer).members = []  # else all of them are kept in memory
+                self._entries += 1
+                if self._entries > MAX_ENTRIES:
+                    raise ImageArchiveInvalid("too_many_files", f"The image has more than {MAX_ENTRIES:,} files.")
+                if (
+                    entry.name.startswith("/")
+                    or ".." in entry.name.split("/")
+                    or (entry.islnk() and _leaves(entry.linkname))
+                ):
+                    raise ImageArchiveInvalid(
+                        "bad_path", f"Layer {number} has the path {entry.name[:200]!a}, which leaves the image."
+                    )
+
+
+def _leaves(target: str) -> bool:
+    return target.startswith("/") or ".." in target.split("/")
+
+
+def _unpacked(archive: tarfile.TarFile, layer: Layer, packed: _Counted) -> Any:
+    """The layer's content, by what its first bytes say of its compression."""
+    first = member_file(archive, layer.member).read(4)
+    if first[:2] == GZIP:
+        return gzip.GzipFile(fileobj=cast("IO[bytes]", packed), mode="rb")
+    if first == ZSTANDARD:
+        import zstandard  # the site has it; what a worker does needs none
+
+        return zstandard.ZstdDecompressor().stream_reader(cast("IO[bytes]", packed), read_across_frames=True)
+    return packed
