@@ -1,22 +1,40 @@
 """Which scores are under seal: a record of what was asked for, which no later change of boards and columns takes back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
 
 from competitions.catalog.models import Column, Leaderboard, Phase, SealedKey, Task
 
 
-def sealed_keys_record(*, phase: Phase, now: datetime) -> None:
+class ScoreColumn(NamedTuple):
+    """A column of a board that shows a score."""
+
+    board: int
+    visibility: str
+    key: str
+
+
+def score_columns(phase: Phase) -> list[ScoreColumn]:
+    """The columns with scores of all boards of a phase, in the order of the pages."""
+    columns = Column.objects.filter(leaderboard__phase=phase, kind=Column.Kind.SCORE)
+    rows = columns.order_by("leaderboard__index", "leaderboard_id", "index", "pk")
+    return [ScoreColumn(*row) for row in rows.values_list("leaderboard", "leaderboard__visibility", "key")]
+
+
+def sealed_keys_record(*, phase: Phase, now: datetime, columns: Sequence[ScoreColumn] | None = None) -> None:
     """Put on record the keys of every score that the phase's boards keep sealed now. Safe to call twice, or at once.
+
+    `columns` are the phase's, where the caller has just read them.
 
     Called before a worker is told which scores to send, and again when they are recorded: between the two an organizer may
     have renamed or deleted the column. Call it in a transaction that holds no board's lock: it may take the phase's, then some of theirs.
     """
     if phase.revealed_at is not None:
         return
-    asked = _set_sealed(phase)
+    asked = _set_sealed(phase, score_columns(phase) if columns is None else columns)
     if not asked:
         return
     missing = asked - set(phase.sealed_keys.values_list("leaderboard_id", "key"))
@@ -51,11 +69,13 @@ def _scoring_boards(phase: Phase) -> QuerySet[Leaderboard]:
     return Leaderboard.objects.filter(phase=phase, columns__kind=Column.Kind.SCORE)
 
 
-def _set_sealed(phase: Phase) -> set[tuple[int, str]]:
+def _set_sealed(phase: Phase, columns: Sequence[ScoreColumn]) -> set[tuple[int, str]]:
     """Boards and keys of the scores that are sealed by the settings of today."""
-    boards = _scoring_boards(phase)
-    sealed = boards if phase.is_sealed else boards.filter(visibility=Leaderboard.Visibility.SEALED)
-    return set(sealed.order_by().values_list("pk", "columns__key"))
+    return {
+        (column.board, column.key)
+        for column in columns
+        if phase.is_sealed or column.visibility == Leaderboard.Visibility.SEALED
+    }
 
 
 def keys_under_seal(phase: Phase, *, besides: int | None = None) -> set[str]:
@@ -63,7 +83,7 @@ def keys_under_seal(phase: Phase, *, besides: int | None = None) -> set[str]:
     board's own settings, which are about to change."""
     if phase.revealed_at is not None:
         return set()
-    by_settings = {key for board, key in _set_sealed(phase) if board != besides}
+    by_settings = {key for board, key in _set_sealed(phase, score_columns(phase)) if board != besides}
     return by_settings | set(phase.sealed_keys.values_list("key", flat=True))
 
 

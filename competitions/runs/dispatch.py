@@ -11,7 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import connection, transaction
 
-from competitions.catalog.sealed_keys import sealed_keys_record
+from competitions.catalog.sealed_keys import score_columns, sealed_keys_record
 from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.environments.choice import fault_of_mirror, faults_of_choice
@@ -53,7 +53,8 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     if run is None:
         return None
     _attach_programs(run)
-    sealed_keys_record(phase=run.submission.phase, now=now)
+    columns = score_columns(run.submission.phase)
+    sealed_keys_record(phase=run.submission.phase, columns=columns, now=now)
     run.queue = worker.queue
     changes: dict[str, Any] = {
         "lease_id": uuid.uuid4(), "lease_expires_at": lease_end(now), "worker": worker, "claim_id": claim_id,
@@ -61,7 +62,9 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     }  # fmt: skip
     for name, value in changes.items():
         setattr(run, name, value)
-    run.receipt = receipt_of_inputs(run) | {key: run.receipt[key] for key in ("ingestion",) if key in run.receipt}
+    run.receipt = receipt_of_inputs(run, columns) | {
+        key: run.receipt[key] for key in ("ingestion",) if key in run.receipt
+    }
     won = run_move(
         run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.LEASED, actor=f"worker:{worker.name}", now=now,
         receipt=run.receipt, **changes,

@@ -1,13 +1,18 @@
 """What goes into a run's receipt: enough to run it again and to say what differs."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from competitions.catalog.sealed_keys import ScoreColumn
 from competitions.runs.models import Run
 from competitions.runs.worker_api.jobs import column_keys
 
 
-def receipt_of_inputs(run: Run) -> dict[str, Any]:
-    """Digests of everything the run is given, as they are when it is handed out, with its image and limits."""
+def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, Any]:
+    """Digests of everything the run is given, as they are when it is handed out, with its image and limits.
+
+    `columns` are the phase's now: the scores must be theirs, also when a board changes meanwhile.
+    """
     task, phase = run.task, run.submission.phase
     programs = {
         "submission": run.submission.file,
@@ -21,7 +26,7 @@ def receipt_of_inputs(run: Run) -> dict[str, Any]:
     }
     return {
         "inputs": {name: f"sha256:{stored.sha256}" for name, stored in programs.items() if stored},
-        "columns": column_keys(phase),  # what the scores must be, also when the board changes meanwhile
+        "columns": column_keys(columns),
         "image": phase.image_name,
         **environment_of(run),
         "seed": run.submission.seed,

@@ -1,6 +1,6 @@
 """The job that a worker gets for a run: its planned stages, with signed URLs for just the files of that run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ from django.core import signing
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
+from competitions.catalog.sealed_keys import ScoreColumn, score_columns
 from competitions.compute.models import ComputeWorker
 from competitions.resources.models import StoredFile
 from competitions.resources.signing import FileGrant, sign_file
@@ -88,7 +89,7 @@ def job_of(run: Run, stages: Sequence[StagePlan], files: JobFiles) -> Job:
         heartbeat_s=settings.HEARTBEAT_S,
         gpus=1 if run.gpus else 0,
         stages=tuple(_stage(run, phase, stage, files) for stage in stages),
-        columns=tuple(run.receipt["columns"] if "columns" in run.receipt else column_keys(phase)),
+        columns=tuple(run.receipt["columns"] if "columns" in run.receipt else column_keys(score_columns(phase))),
         detailed_results=phase.competition.enable_detailed_results,
         seed=run.submission.seed,
         text_files=phase.text_patterns,
@@ -103,10 +104,9 @@ def file_urls(run: Run) -> dict[str, str]:
     return {file.sha256: _signed(run, file) for file in stored}
 
 
-def column_keys(phase: Phase) -> list[str]:
-    """Keys of the scores that the phase's boards show, each once. Boards are an app above this one, reached by relation."""
-    scores = phase.leaderboards.filter(columns__kind="score").order_by("index", "pk", "columns__index", "columns__pk")
-    return list(dict.fromkeys(scores.values_list("columns__key", flat=True)))
+def column_keys(columns: Iterable[ScoreColumn]) -> list[str]:
+    """Keys of the scores that the boards with these columns show, each once."""
+    return list(dict.fromkeys(column.key for column in columns))
 
 
 def run_files(run: Run) -> RunFiles:

@@ -20,6 +20,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from competitions.catalog.models import Phase
+from competitions.catalog.sealed_keys import score_columns
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
@@ -307,7 +308,7 @@ def _columns_asked(run_id: UUID) -> list[str]:
     if (found := Run.objects.filter(pk=run_id).values_list("receipt__columns").first()) is None:
         raise LeaseLost
     known: list[str] | None = found[0]
-    return known or jobs.column_keys(Phase.objects.get(submissions__runs=run_id))
+    return known or jobs.column_keys(score_columns(Phase.objects.get(submissions__runs=run_id)))
 
 
 def _require_outputs(run_id: UUID, attempt: int, announced: Mapping[str, Output]) -> None:

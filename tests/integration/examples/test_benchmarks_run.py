@@ -15,6 +15,7 @@ from django.test import Client
 from accounts.models import User
 from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Competition
+from competitions.catalog.sealed_keys import score_columns
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import StoredFile
@@ -103,7 +104,7 @@ class Site:
         outcomes = []
         while run := dispatch.run_claim(worker=self.worker, free_gpus=0, now=self.now):
             outcome = self.bench.run(_local(jobs.job_for(run).model_dump(mode="json")))
-            result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(self.phase))
+            result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(score_columns(self.phase)))
             dispatch.run_complete(**lease(run), result=result, now=self.now)
             outcomes.append(outcome)
         submission.refresh_from_db()

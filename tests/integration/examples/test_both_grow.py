@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from competitions.catalog.sealed_keys import score_columns
 from competitions.leaderboards.growing.joining import datasets_join
 from competitions.leaderboards.growing.missing_runs import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
@@ -59,7 +60,7 @@ def run_all(site: Site) -> list[str]:
     logs = []
     while run := dispatch.run_claim(worker=site.worker, free_gpus=0, now=site.now):
         outcome = site.bench.run(_local(jobs.job_for(run).model_dump(mode="json")))
-        result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(site.phase))
+        result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(score_columns(site.phase)))
         dispatch.run_complete(**lease(run), result=result, now=site.now)
         logs.append(f"{outcome.result['detail']} {outcome.log}")
     return logs
