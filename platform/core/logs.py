@@ -1,5 +1,6 @@
 """Logs as JSON lines on standard error: one format for the site, its web server and its background processes."""
 
+import logging
 from typing import Any, Final
 
 import structlog
@@ -27,14 +28,25 @@ def logging_config(level: str) -> dict[str, Any]:
         "foreign_pre_chain": SHARED,
     }
     names = ("django", "django.server", "gunicorn.error", "gunicorn.access")
+    stderr = {"class": "logging.StreamHandler", "formatter": "json", "filters": ["refusals"]}
     return {
         "version": 1,
         "disable_existing_loggers": False,
+        "filters": {"refusals": {"()": f"{__name__}.RefusalsInOneLine"}},
         "formatters": {"json": formatter},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "handlers": {"stderr": stderr},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {name: {"handlers": ["stderr"], "level": level, "propagate": False} for name in names},
     }
+
+
+class RefusalsInOneLine(logging.Filter):
+    """Takes the traceback off what Django answers with 4xx: the status says it all, and crawlers cause thousands of them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name == "django.request" and record.levelno < logging.ERROR:
+            record.exc_info = None
+        return True
 
 
 def configure_structlog() -> None:

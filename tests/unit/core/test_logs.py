@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import logging.config
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,7 @@ def _own_loggers() -> Any:
     before = root.handlers[:]
     yield
     root.handlers = before
-    for name in ("gunicorn.error", "gunicorn.access"):
+    for name in ("django", "django.server", "gunicorn.error", "gunicorn.access"):
         logging.getLogger(name).handlers = []
 
 
@@ -54,3 +55,17 @@ def test_what_is_asked_all_the_time_is_logged_when_it_fails_alone(
 ) -> None:
     assert logged(path, "204 No Content", capsys) == []
     assert [line["status"] for line in logged(path, "503 Service Unavailable", capsys)] == [503]
+
+
+@pytest.mark.parametrize(("level", "has_traceback"), [(logging.WARNING, False), (logging.ERROR, True)])
+def test_a_refused_request_is_logged_without_a_traceback_and_a_failed_one_with_it(
+    level: int, has_traceback: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logging.config.dictConfig(logging_config("INFO"))
+    try:
+        raise LookupError("no such page")
+    except LookupError:
+        logging.getLogger("django.request").log(level, "%s: %s", "Not Found", "/nothing/", exc_info=True)
+    line = json.loads(capsys.readouterr().err)
+    assert line["event"] == "Not Found: /nothing/"
+    assert ("no such page" in line.get("exception", "")) is has_traceback
