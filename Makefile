@@ -7,7 +7,8 @@ DEMO ?=
 PORT ?=
 TEAMS ?=
 SUITES ?=
-export PYTHONDONTWRITEBYTECODE ?=
+# Dozens of Python processes start here: each would compile the whole site again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo mutants soak pictures test test-unit lint import-graph bench system venv images runtime-torch secret secrets production wheels clean
 
