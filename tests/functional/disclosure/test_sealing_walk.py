@@ -28,36 +28,37 @@ SECRET = 0.987654321
 SHOWN = re.compile(r"0\.98765|0\.9877|(?<![0-9a-f])98765")
 
 
-def left_by(permissions: PermissionSite, made: Submission) -> PermissionSite:
-    """The URLs now name this submission, with everything a run leaves."""
+def named(permissions: PermissionSite, made: Submission) -> PermissionSite:
+    """The URLs now name this submission."""
+    run = made.runs.get()
+    permissions.arguments |= {"pk": made.pk, "run_id": run.pk, "phase_slug": made.phase.slug}
+    if (
+        entry := Entry.objects.filter(score__submission=made).order_by("pk").last()
+    ):  # the sealed board's, where there are two
+        permissions.arguments["entry"] = entry.pk
+    return permissions
+
+
+def with_outputs(made: Submission) -> Submission:
+    """With everything a run leaves."""
     run = made.runs.get()
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
     for name in ("scoring.zip", "detailed_results.html"):
         RunOutput.objects.create(run=run, attempt=1, name=name, file=store_bytes(f"mae={SECRET} in {name}".encode()))
-    entry = Entry.objects.filter(score__submission=made).latest("pk")  # the sealed board's, where there are two
-    named = {"pk": made.pk, "run_id": run.pk, "phase_slug": made.phase.slug, "name": "scoring.zip", "entry": entry.pk}
-    permissions.arguments |= named
-    return permissions
+    return made
 
 
-@pytest.fixture
-def sealed(permissions: PermissionSite) -> PermissionSite:
-    """The URLs name a scored submission of the sealed phase."""
-    site = permissions.site
-    earlier = site.claim()  # the fixture's own submission leaves the queue
-    assert earlier.submission.phase == site.phase
+def scored_under_seal(site: Scenario) -> Submission:
+    """A scored submission of the sealed phase, whose board is committed to."""
     made = site.score(site.submit(phase=site.sealed), SECRET)
     commit_closed_boards(now=site.now + timedelta(days=365))
     assert Commitment.objects.exists()
     assert Notification.objects.filter(user=site.member(), subject=f"Submission #{made.pk} is finished").exists()
-    return left_by(permissions, made)
+    return with_outputs(made)
 
 
-@pytest.fixture
-def portion(permissions: PermissionSite) -> PermissionSite:
-    """The URLs name a submission of the public phase that was scored on a sealed portion too, on a board of its own."""
-    site = permissions.site
-    site.claim()
+def scored_on_a_sealed_portion(site: Scenario) -> Submission:
+    """A submission of the public phase that was scored on a sealed portion too, on a board of its own."""
     final = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
     Column.objects.create(leaderboard=final, key="private", title="MAE", sorting="asc", is_primary=True)
     Column.objects.create(
@@ -67,11 +68,47 @@ def portion(permissions: PermissionSite) -> PermissionSite:
     run = site.claim()
     body = {"outcome": "finished", "scores": {"mae": 0.25, "private": SECRET}}
     dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
-    return left_by(permissions, made)
+    return with_outputs(made)
+
+
+SPOKEN = (  # reason and code of a scoring program, and what everybody reads instead of its words
+    ("output_invalid", "mae_is_0.98765", "The scoring program refused the output."),
+    ("output_invalid", "out_of_range", f"The output cannot be scored: {CODES['out_of_range']}."),
+    ("scoring_error", "exit_code", "The scoring program failed."),
+)
+
+
+def spoken_of(site: Scenario) -> dict[Submission, str]:
+    """Submissions of the sealed phase of which the scoring program said a score, and what may be read of it."""
+    detail = f"Your MAE is {SECRET}; label 7 is 0.98765."
+    made = {}
+    for reason, code, said in SPOKEN:
+        body = {"outcome": "failed", "reason": reason, "code": code, "detail": detail}
+        made[site.answer(site.submit(phase=site.sealed), body)] = said
+    return made
+
+
+@pytest.fixture
+def begun(permissions: PermissionSite) -> PermissionSite:
+    """The fixture's own submission has left the queue."""
+    assert permissions.site.claim().submission.phase == permissions.site.phase
+    return permissions
+
+
+@pytest.fixture
+def sealed(begun: PermissionSite) -> PermissionSite:
+    """The URLs name a scored submission of the sealed phase."""
+    return named(begun, scored_under_seal(begun.site))
+
+
+@pytest.fixture
+def portion(begun: PermissionSite) -> PermissionSite:
+    """The URLs name a submission with a sealed portion."""
+    return named(begun, scored_on_a_sealed_portion(begun.site))
 
 
 def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool = False) -> dict[str, str]:
-    """What every URL that is read with GET says, with the sealed phase chosen where a page has phases; the admin too.
+    """What every URL that is read with GET says, with each phase and board chosen where a page has them; the admin too.
 
     `of_submission`: those alone that name the submission or its run.
     """
@@ -85,8 +122,9 @@ def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool
         reverse("admin:runs_run_change", args=[run]),
         reverse("admin:submissions_submission_change", args=[pk]),
     ]
-    shown = f"?phase={permissions.arguments['phase_slug']}"
-    urls += [f"{url}{shown}{board}" for url in urls if "/competitions/" in url for board in ("", "&board=final")]
+    boards = Leaderboard.objects.filter(phase__competition=permissions.site.competition)
+    chosen = [f"?phase={phase}&board={key}" for phase, key in boards.values_list("phase__slug", "key")]
+    urls += [f"{url}{query}" for url in urls if "/competitions/" in url for query in chosen]
     if of_submission:
         urls = [url for url in urls if str(run) in url or f"/{pk}/" in url]
     said = {}
@@ -97,15 +135,14 @@ def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool
 
 
 @pytest.mark.parametrize("letter", list("ASMTOXR"))
-def test_no_page_says_a_sealed_score(sealed: PermissionSite, letter: str) -> None:
-    leaks = [url for url, text in pages_of(sealed, sealed.people[letter]).items() if SHOWN.search(text)]
-    assert not leaks
-
-
-@pytest.mark.parametrize("letter", list("ASMTOXR"))
-def test_no_page_says_the_score_of_a_sealed_portion(portion: PermissionSite, letter: str) -> None:
-    leaks = [url for url, text in pages_of(portion, portion.people[letter]).items() if SHOWN.search(text)]
-    assert not leaks
+def test_no_page_says_a_sealed_score(begun: PermissionSite, letter: str) -> None:
+    """Of a sealed phase, of a sealed portion, and of what a scoring program says."""
+    site, client = begun.site, begun.people[letter]
+    others = [scored_on_a_sealed_portion(site), *spoken_of(site)]
+    pages = pages_of(named(begun, scored_under_seal(site)), client)
+    for made in others:
+        pages |= pages_of(named(begun, made), client, of_submission=True)
+    assert not [url for url, text in pages.items() if SHOWN.search(text)]
 
 
 def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: PermissionSite) -> None:
@@ -219,35 +256,13 @@ def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: Scenari
     assert answer["verdict"]["detail"] == f"The output cannot be scored: {CODES['nan']}."
 
 
-SPOKEN = (  # reason and code of a scoring program, and what everybody reads instead of its words
-    ("output_invalid", "mae_is_0.98765", "The scoring program refused the output."),
-    ("output_invalid", "out_of_range", f"The output cannot be scored: {CODES['out_of_range']}."),
-    ("scoring_error", "exit_code", "The scoring program failed."),
-)
-
-
-def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(permissions: PermissionSite) -> None:
-    site, made = permissions.site, []
-    site.claim()
-    for reason, code, said in SPOKEN:
-        body = {
-            "outcome": "failed",
-            "reason": reason,
-            "code": code,
-            "detail": f"Your MAE is {SECRET}; label 7 is 0.98765.",
-        }
-        made.append((site.answer(site.submit(phase=site.sealed), body), said))
-    for letter in "MOR":
-        for number, (submission, said) in enumerate(made):
-            permissions.arguments |= {
-                "pk": submission.pk, "run_id": submission.runs.get().pk, "phase_slug": site.sealed.slug,
-            }  # fmt: skip
-            pages = pages_of(permissions, permissions.people[letter], of_submission=number > 0)
-            assert not [url for url, text in pages.items() if SHOWN.search(text)], letter
-            assert said in pages[reverse("web:submission", args=[submission.pk])], letter
-    CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
-    pages = pages_of(permissions, permissions.people["O"], of_submission=True)
-    assert str(SECRET) in pages[reverse("web:submission", args=[made[-1][0].pk])]
+def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(begun: PermissionSite) -> None:
+    made = spoken_of(begun.site)
+    for submission, said in made.items():
+        page = reverse("web:submission", args=[submission.pk])
+        assert [letter for letter in "MOR" if said not in body_of(begun.people[letter].get(page))] == []
+    CompetitionOrganizer.objects.filter(competition=begun.site.competition).update(can_see_sealed=True)
+    assert all(str(SECRET) in body_of(begun.people["O"].get(reverse("web:submission", args=[one.pk]))) for one in made)
 
 
 def test_in_a_public_phase_the_scoring_program_speaks_for_itself(site: Scenario) -> None:
