@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=$PWD/.venv/bin/python
 names=("$@")
 if [ $# -eq 0 ]; then
-    names=('competitions.runs.transitions.*' 'competitions.runs.queue.ranking.*' 'competitions.submissions.quota.*')
+    names=('competitions.runs.transitions.*' 'competitions.runs.queue.ranking.*' 'competitions.submissions.quota.*' 'competitions.disclosure.*')
     for function in lease_end require_lease held_run _locked _held run_heartbeat run_release run_complete; do
         names+=("competitions.runs.dispatch.x_${function}__*")
     done

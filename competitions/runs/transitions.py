@@ -100,7 +100,7 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
     states = [State(run.state) for run in runs]
     for state in (State.FAILED, State.CANCELLED):  # one failed task decides, once nothing runs any more
         if state in states and all(other in FINAL for other in states):
-            return state, next((run.reason for run in runs if run.state == state), "")
+            return state, next(run.reason for run in runs if run.state == state)
     order = [
         State.CHECKING,
         State.QUEUED,

@@ -53,7 +53,7 @@ def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     )  # fmt: skip
     periods: list[tuple[int | None, str, int, datetime | None]] = [
         (phase.max_submissions_per_day, "of today", counts["day"], midnight + timedelta(days=1)),
-        (phase.max_submissions_per_week, week_period(phase), counts["week"], _week_ends_at(phase, charged, week, now)),
+        (phase.max_submissions_per_week, week_period(phase), counts["week"], _week_ends_at(phase, charged, week)),
         (phase.max_submissions, "of this phase", counts["total"], None),
     ]
     return [
@@ -66,7 +66,7 @@ def week_period(phase: Phase) -> str:
     return "of the last seven days" if phase.quota_week == Week.SLIDING else "of this week"
 
 
-def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime, now: datetime) -> datetime | None:
+def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime) -> datetime | None:
     """When the team gets more: at the next Monday, or a week after the submission that has to leave the seven days first."""
     limit = phase.max_submissions_per_week
     if phase.quota_week == Week.CALENDAR or not limit:

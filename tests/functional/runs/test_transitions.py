@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import product
 from uuid import uuid4
 
@@ -153,10 +153,10 @@ def test_a_submission_ends_with_its_last_run(site: Scenario) -> None:
 
 
 def test_a_board_hears_of_a_run_that_fills_it_when_that_ends_and_not_before(site: Scenario) -> None:
-    run, heard = waiting(site), list[Submission]()
+    run, heard = waiting(site), list[tuple[Submission, datetime]]()
 
-    def listen(submission: Submission, **_: object) -> None:
-        heard.append(submission)
+    def listen(submission: Submission, now: datetime, **_: object) -> None:
+        heard.append((submission, now))
 
     Run.objects.filter(pk=run.pk).update(fills_board=True)
     submission_settled.connect(listen)
@@ -164,7 +164,27 @@ def test_a_board_hears_of_a_run_that_fills_it_when_that_ends_and_not_before(site
         assert moved(site.claim(at=site.now), State.LEASED, State.PREPARING, site)
         assert heard == []
         assert moved(run, State.PREPARING, State.FAILED, site, reason=Reason.SCORING_ERROR)
-        assert heard == [run.submission]
+        assert heard == [(run.submission, site.now)]
     finally:
         submission_settled.disconnect(listen)
     assert Submission.objects.get(pk=run.submission_id).status == State.QUEUED, "it has no part in that"
+
+
+def test_boards_hear_once_that_a_submission_ended_and_whether_it_is_charged(site: Scenario) -> None:
+    cancelled, scored, heard = waiting(site), waiting(site), list[tuple[int, State, bool, datetime]]()
+
+    def listen(submission: Submission, now: datetime, **_: object) -> None:
+        heard.append((submission.pk, State(submission.status), submission.is_charged, now))
+
+    submission_settled.connect(listen)
+    try:
+        assert moved(cancelled, State.QUEUED, State.CANCELLED, site)
+        assert moved(site.claim(at=site.now), State.LEASED, State.SCORING, site, started_at=site.now)
+        assert moved(scored, State.SCORING, State.FINISHED, site)
+    finally:
+        submission_settled.disconnect(listen)
+    assert heard == [
+        (cancelled.submission_id, State.CANCELLED, False, site.now), (scored.submission_id, State.FINISHED, True, site.now),
+    ]  # fmt: skip
+    charged = dict(Submission.objects.values_list("pk", "is_charged"))
+    assert charged == {cancelled.submission_id: False, scored.submission_id: True}
