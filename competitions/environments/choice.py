@@ -32,6 +32,9 @@ class Environment:
     image_reference: str = ""
 
 
+NO_ENVIRONMENT: Final = Environment()
+
+
 def environment_choose(*, team: Team, phase: Phase, wish: Wish, now: datetime) -> Environment:
     """Find what a submission of the team names, and note that it was used. Call under the team's lock.
 
@@ -86,6 +89,11 @@ def image_by_digest(phase: Phase, said: str) -> str:
     if not queue.allows_registry(name):
         raise refusals.RegistryNotAllowed(name.registry, queue.registries)
     return str(name)
+
+
+def environment_of(submission: Any) -> Environment:
+    """What a submission was made with."""
+    return Environment(submission.weights, submission.image, submission.image_reference)
 
 
 def fault_of_mirror(queue: Queue) -> str:

@@ -97,6 +97,15 @@ class FileInUse(Conflict):
         )
 
 
+class FileOfWinner(Conflict):
+    code = "environment_file_of_winner"
+
+    def __init__(self, file: EnvironmentFile, submission: int) -> None:
+        super().__init__(
+            f"{file.reference} is kept until the organizers have decided about submission #{submission}, which is invited to be verified."
+        )
+
+
 class NotRemovable(Conflict):
     code = "environment_file_gone"
 

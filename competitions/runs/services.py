@@ -8,6 +8,7 @@ from django.db import transaction
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
+from competitions.environments.choice import NO_ENVIRONMENT, Environment
 from competitions.resources.models import StoredFile
 from competitions.runs import refusals
 from competitions.runs.models import Run
@@ -50,15 +51,18 @@ def verification_create(
     now: datetime,
     seed: int = 0,
     checks: Collection[Task] = (),
+    environment: Environment = NO_ENVIRONMENT,
 ) -> Submission:
     """Run a winner's code on the phase's tasks, or on these `checks`, in the phase's budget, by an organizer's wish: it costs the
-    team nothing, stands on no board, and no deadline holds it. The code is told the `seed`. Raises `NothingToRun`."""
+    team nothing, stands on no board, and no deadline holds it. The code is told the `seed`, and finds what the team brought for it
+    in its `environment`. Raises `NothingToRun`."""
     tasks = checks or list(phase.tasks.all())
     if not tasks:
         raise NothingToRun(phase)
     submission = Submission.objects.create(
         phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
         description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True, is_check=bool(checks), seed=seed,
+        weights=environment.weights, image=environment.image, image_reference=environment.image_reference,
     )  # fmt: skip
     runs_queue(submission=submission, tasks=tasks, now=now)
     return submission

@@ -14,7 +14,7 @@ from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.questions import Answers
 from competitions.compute.images import is_image
-from competitions.environments.choice import NO_WISH, Environment, Wish, environment_choose
+from competitions.environments.choice import NO_ENVIRONMENT, NO_WISH, Environment, Wish, environment_choose
 from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.resources.models import Upload
 from competitions.resources.storage import local_copy
@@ -163,7 +163,7 @@ def _made(asked: _Asked, environment: Environment, *, is_task_rerun: bool) -> Su
 def _environment(team: Team, asked: _Asked) -> Environment:
     """What the code runs with; predictions and datasets run with nothing of the team's."""
     if asked.wish == NO_WISH:
-        return Environment()
+        return NO_ENVIRONMENT
     if asked.kind != Kind.CODE and not asked.phase.as_on_codabench:
         raise refusals.EnvironmentWithoutCode(asked.kind)
     return environment_choose(team=team, phase=asked.phase, wish=asked.wish, now=asked.now)

@@ -8,13 +8,15 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.repositories import RepositoryInvalid, commit_hash, repository_address
 from competitions.disclosure.scores import scores_are_public
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.refusals import FileOfWinner
 from competitions.leaderboards.commitment.amendments import decision_publish
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_follow
@@ -323,3 +325,11 @@ def _tell(place: Place, word: str, text: str) -> None:
         text=text,
         path=f"/winners/{place.key}/",
     )
+
+
+def refuse_of_winner(sender: type[EnvironmentFile], file: EnvironmentFile, **kwargs: Any) -> None:
+    """Receiver of `environment_file_removing`. Raises `FileOfWinner` while a verification may still run with the file."""
+    submissions = Submission.objects.filter(Q(weights=file) | Q(image=file))
+    place = Place.objects.filter(submission__in=submissions, state__in=OPEN).order_by("pk").first()
+    if place is not None:
+        raise FileOfWinner(file, place.submission_id)

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import User
+from competitions.environments.choice import environment_of
 from competitions.leaderboards.models import Score
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.runs.models import Run
@@ -37,7 +38,10 @@ log = structlog.get_logger(__name__)
 
 @transaction.atomic
 def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
-    """Run the team's bundle on the phase's tasks, and on their checks. Raises `NotReady` or `NoCode`; then nothing is queued."""
+    """Run the team's bundle on the phase's tasks, and on their checks, with the weights and image of the submission that won.
+
+    Raises `NotReady` or `NoCode`; then nothing is queued.
+    """
     place = locked_place(key)
     earlier = place.comparison.get("earlier", [])
     if place.state == State.COMPARED:  # once more
@@ -52,7 +56,7 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     phase = place.lane.leaderboard.phase
     wanted: dict[str, Any] = {
         "phase": phase, "team": place.team, "by": by, "file": place.code, "file_name": place.code_name, "now": now,
-        "seed": len(earlier),
+        "seed": len(earlier), "environment": environment_of(place.submission),
     }  # fmt: skip
     made, checks = verification_create(**wanted), checks_of(phase)
     place_move(

@@ -40,6 +40,13 @@ def test_a_team_runs_for_nothing_only_so_often_a_day(site: Scenario, settings: A
     assert site.submit(at=midnight).status == State.QUEUED
 
 
+def test_only_what_a_scoring_program_failed_on_counts(site: Scenario, settings: Any) -> None:
+    settings.SCORING_ERRORS_PER_DAY, settings.MAX_ATTEMPTS = 1, 1
+    site.answer(site.submit(), FAILED | {"reason": "infrastructure", "code": "disk"})
+    site.score(site.submit(), 0.5)
+    assert site.submit().status == State.QUEUED
+
+
 def test_what_is_scored_in_the_end_no_longer_counts_as_a_failure(site: Scenario, settings: Any) -> None:
     settings.SCORING_ERRORS_PER_DAY = 1
     failed = fail(site)

@@ -149,6 +149,19 @@ def test_a_team_has_so_many_free_smoke_runs_a_day(site: Scenario, phase: Phase, 
     assert code(site, at=site.now + timedelta(days=1)).status == State.QUEUED
 
 
+def test_only_a_teams_own_free_runs_on_the_mini_split_count(site: Scenario, phase: Phase, settings: Any) -> None:
+    settings.SMOKE_RUNS_PER_DAY = 1
+    code(site, team=site.join())
+    answer(site, CRASHED)
+    code(site)
+    answer(site, PASSED)
+    answer(site, PASSED)  # charged: it ran on the hidden data
+    site.answer(
+        site.submit(), {"outcome": "failed", "reason": "scoring_error", "code": "exit_code", "detail": "It failed."}
+    )
+    assert code(site).status == State.QUEUED
+
+
 def test_what_failed_by_our_fault_takes_none_of_them(site: Scenario, phase: Phase, settings: Any) -> None:
     settings.SMOKE_RUNS_PER_DAY, settings.MAX_ATTEMPTS = 1, 1
     code(site)

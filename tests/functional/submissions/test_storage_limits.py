@@ -57,6 +57,18 @@ def test_a_team_keeps_only_so_much_and_the_same_file_counts_once(site: Scenario,
     site.submit(team=site.join(), content=prediction_bytes(value=2.0))
 
 
+def test_a_file_that_just_fits_is_taken_and_anothers_file_is_not_ones_own(site: Scenario, settings: Any) -> None:
+    other, content = site.join(), prediction_bytes(value=2.0)
+    assert team_storage(other.pk).used_bytes == 0
+    settings.TEAM_STORAGE_BYTES = site.submit().file.size_bytes + len(content)
+    file = site.submit(content=content).file
+    settings.TEAM_STORAGE_BYTES = file.size_bytes - 1
+    with pytest.raises(
+        TeamStorageUsed, match=f"take 0 of {file.size_bytes - 1:,} bytes, and this one has {file.size_bytes:,}"
+    ):
+        site.submit(team=other, content=content)
+
+
 def test_team_page_and_api_show_it(site: Scenario, settings: Any) -> None:
     size = site.submit().file.size_bytes
     settings.TEAM_STORAGE_BYTES = 100 * 1024**3
