@@ -124,7 +124,7 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     runs = list(Run.objects.filter(submission=submission_id).only("state", "reason", "fills_board", "is_smoke"))
     if any(run.fills_board and run.pk == run_id for run in runs):
         if is_ended:
-            _settled(Submission.objects.get(pk=submission_id), now)
+            _settled(_for_boards(submission_id), now)
         return
     status, reason = submission_status([run for run in runs if not run.fills_board])
     if status == State.FINISHED and not is_smoke and all(run.is_smoke for run in runs):
@@ -135,13 +135,18 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     if not {status, State(was)} & set(FINAL):
         Submission.objects.filter(pk=submission_id).update(**changes)
         return
-    submission = Submission.objects.get(pk=submission_id)
+    submission = _for_boards(submission_id)
     for name, value in changes.items():
         setattr(submission, name, value)
     if status in FINAL:
         submission.is_charged = _is_charged(submission)
     submission.save(update_fields=[*changes, "is_charged"])
     _settled(submission, now)
+
+
+def _for_boards(submission_id: int) -> Submission:
+    """The submission with what the receivers of `submission_settled` ask of it."""
+    return Submission.objects.select_related("phase__competition", "team").get(pk=submission_id)
 
 
 def _settled(submission: Submission, now: datetime) -> None:

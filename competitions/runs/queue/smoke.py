@@ -27,8 +27,8 @@ def smoke_passed(run_id: UUID, now: datetime) -> None:
     Called once the run has finished, in the same transaction and before its submission is locked. A submission that was to be
     cancelled, or that wanted its smoke run alone, goes no further.
     """
-    found = Run.objects.filter(pk=run_id, is_smoke=True, cancel_requested_at=None, submission__is_smoke=False)
-    run = found.select_related("submission__phase__competition__queue").first()
+    # Without joins: this is asked of every run that finishes, and hardly any was a smoke run.
+    run = Run.objects.filter(pk=run_id, is_smoke=True, cancel_requested_at=None, submission__is_smoke=False).first()
     if run is None:
         return
     submission = run.submission
