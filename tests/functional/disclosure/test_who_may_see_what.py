@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.utils import timezone as django_timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
@@ -16,13 +19,14 @@ from competitions.catalog.services import phase_reveal
 from competitions.disclosure import outcomes
 from competitions.disclosure.outcomes import Outcome, disclosed_meters, disclosed_outcome
 from competitions.disclosure.outputs import may_download, runs_beside_scoring, visible_streams
-from competitions.disclosure.readers import Reader, reader_of
+from competitions.disclosure.readers import Reader, reader_of, sealed_rights
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.scores import (
     boards_to_announce,
     boards_to_carry_over,
     boards_with_open_rows,
     details_are_public,
+    gives_exact_scores,
     may_know_of,
     may_see_board,
     may_see_manifest,
@@ -32,7 +36,8 @@ from competitions.disclosure.scores import (
 )
 from competitions.disclosure.streams import LogStream
 from competitions.submissions.states import Reason
-from tests.scenario import Scenario, person
+from scoring.errors import CODES
+from tests.scenario import NOON, Scenario, person
 
 KINDS = ("visitor", "member", "organizer", "with the right", "administrator")
 PROGRAMS = {LogStream.SUBMISSION, LogStream.INGESTION}
@@ -87,7 +92,34 @@ def test_a_sealed_board_is_for_those_with_the_right_alone(site: Scenario, reader
     assert those(readers(), lambda reader: visible_columns(reader, sealed)) == {"with the right"}
     assert those(readers(), lambda reader: may_see_manifest(reader, sealed)) == set()
     assert those(readers(), lambda reader: may_know_of(reader, sealed)) == set(KINDS)
-    assert refusal_of(sealed).stable_code == "sealed"
+    refused = refusal_of(sealed)
+    assert (refused.stable_code, "sealed until the organizers reveal" in str(refused)) == ("sealed", True)
+    assert str(refusal_of(board_of(site.phase, is_hidden=True))) == "The organizers have hidden this leaderboard."
+
+
+def test_what_a_reader_was_told_of_one_board_is_no_answer_for_another(site: Scenario, readers: Readers) -> None:
+    public, sealed = board_of(site.phase), board_of(site.sealed)
+    for boards in ([public, sealed], [sealed, public]):
+        reader = readers()["organizer"]
+        assert {board.pk for board in boards if may_see_board(reader, board)} == {public.pk}
+    for phases in ([site.phase, site.sealed], [site.sealed, site.phase]):
+        reader = readers()["member"]
+        told = {phase.slug: set(visible_streams(reader, phase)) for phase in phases}
+        assert told == {site.phase.slug: PROGRAMS | {LogStream.WORKER}, site.sealed.slug: {LogStream.WORKER}}
+
+
+def test_exact_scores_are_given_of_open_boards_that_say_so(site: Scenario) -> None:
+    assert not gives_exact_scores(board_of(site.phase))
+    assert gives_exact_scores(board_of(site.phase, gives_exact_scores=True))
+    assert not gives_exact_scores(board_of(site.phase, is_hidden=True))
+    assert not gives_exact_scores(board_of(site.sealed, gives_exact_scores=True))
+
+
+def test_of_a_smoke_run_everything_is_public(site: Scenario, readers: Readers) -> None:
+    reader = readers()["member"]
+    assert set(visible_streams(reader, site.sealed, is_smoke=True)) == set(LogStream)
+    assert may_download(reader, site.sealed, "scoring.log", is_smoke=True)
+    assert disclosed_receipt(reader, site.sealed, RECEIPT, is_smoke=True) == RECEIPT
 
 
 def test_after_the_reveal_everybody_sees_board_and_manifest(site: Scenario, readers: Readers) -> None:
@@ -222,8 +254,24 @@ def test_receipts_leave_out_what_may_not_be_had(site: Scenario, readers: Readers
     assert receipts["organizer"] == receipts["administrator"]
     assert receipts["organizer"]["outputs"] == {"predictions.zip": "sha256:3"}
     assert receipts["organizer"]["inputs"] == RECEIPT["inputs"]
+    assert disclosed_receipt(readers()["member"], site.sealed, {}) == {"inputs": {}}
     in_public = disclosed_receipt(readers()["member"], site.phase, RECEIPT)
     assert (in_public["stages"], "notes" in in_public) == (RECEIPT["stages"], False)
+
+
+def test_the_part_of_a_worker_that_only_ingests_is_disclosed_as_the_rest(site: Scenario, readers: Readers) -> None:
+    receipt = RECEIPT | {"ingestion": RECEIPT}
+    shown = {kind: disclosed_receipt(reader, site.sealed, receipt)["ingestion"] for kind, reader in readers().items()}
+    assert shown["with the right"] == RECEIPT
+    assert (shown["member"]["outputs"], "notes" in shown["member"]) == ({}, False)
+    assert shown["organizer"]["outputs"] == {"predictions.zip": "sha256:3"}
+
+
+def test_digests_of_what_a_competition_makes_available_are_for_everybody(site: Scenario, readers: Readers) -> None:
+    receipt = {"inputs": {"scoring_program": "sha256:1", "input_data": "sha256:2", "reference_data": "sha256:3"}}
+    assert disclosed_receipt(readers()["member"], site.phase, receipt)["inputs"] == {}
+    site.phase.competition.make_programs_available = True
+    assert disclosed_receipt(readers()["member"], site.phase, receipt)["inputs"] == {"scoring_program": "sha256:1"}
 
 
 def outcome(reason: str, *stages: str, code: str = "", detail: str = "label 7 is 0.25") -> Outcome:
@@ -237,6 +285,7 @@ def outcome(reason: str, *stages: str, code: str = "", detail: str = "label 7 is
         (outcome("", "ingestion", "scoring"), "label 7 is 0.25", {"wall_s": 1}),
         (outcome("scoring_error", "scoring"), "The scoring program failed.", {}),
         (outcome("output_invalid", "scoring"), "The scoring program refused the output.", {}),
+        (outcome("output_invalid", "scoring", code="nan"), f"The output cannot be scored: {CODES['nan']}.", {}),
         (outcome("program_error", "ingestion"), "label 7 is 0.25", {"wall_s": 1}),
         (
             outcome("program_error", "ingestion", "scoring"),
@@ -250,6 +299,7 @@ def test_a_scoring_program_speaks_in_fixed_words_while_sealed(
 ) -> None:
     disclosed = disclosed_outcome(site.sealed, told)
     assert (disclosed.detail, disclosed.meters) == (detail, meters)
+    assert disclosed.code == ("refused" if "refused the output" in detail else told.code)
     assert disclosed_outcome(site.phase, told) == told
 
 
@@ -273,8 +323,25 @@ def test_a_use_of_the_right_is_recorded_once_a_request_and_only_where_something_
     assert may_see_board(reader, board_of(site.sealed))
     visible_streams(reader, site.sealed)
     assert SealedUse.objects.get().uses == 1
-    assert may_see_board(readers()["with the right"], board_of(site.sealed))
-    assert SealedUse.objects.get().uses == 2
+    later = replace(readers()["with the right"], now=datetime(2030, 5, 2, 1, tzinfo=timezone(timedelta(hours=2))))
+    assert may_see_board(later, board_of(site.sealed))
+    use = SealedUse.objects.get()
+    assert (use.uses, use.day, use.first_at, use.last_at) == (2, site.now.date(), site.now, later.now), (
+        "the day is UTC's"
+    )
+    Phase.objects.filter(pk=site.phase.pk).update(visibility=Phase.Visibility.SEALED)
+    assert may_see_board(later, board_of(site.phase))
+    assert SealedUse.objects.count() == 2, "one of each phase"
+
+
+def test_a_reader_asks_as_of_now_unless_told_otherwise(site: Scenario) -> None:
+    assert reader_of(AnonymousUser()).now <= django_timezone.now()
+    assert reader_of(AnonymousUser(), NOON).now == NOON
+
+
+def test_only_the_right_itself_gives_sealed_scores(site: Scenario, readers: Readers) -> None:
+    users = {kind: reader.user for kind, reader in readers().items()}
+    assert {kind for kind, user in users.items() if sealed_rights(user).exists()} == {"with the right"}
 
 
 def test_rights_are_read_once_and_only_when_they_matter(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 from itertools import islice
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,15 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from competitions.compute.models import Queue
 from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, TeamTurn
-from competitions.runs.queue.ranking import WaitingTeam, enter_queue, hand_outs, turns_repair
+from competitions.runs.queue import ranking
+from competitions.runs.queue.ranking import (
+    WaitingTeam,
+    enter_queue,
+    hand_outs,
+    next_teams,
+    runs_in_flight,
+    turns_repair,
+)
 from competitions.runs.services import submission_cancel
 from competitions.submissions.states import State
 from tests.scenario import NOON, Scenario
@@ -112,6 +121,68 @@ def test_a_run_is_its_teams_turn_on_its_queue_and_priority_alone(
     assert turns() == neighbours | {mine: (NOON, NOON)}, "served as its team was on this queue"
     enter_queue(Run.objects.all(), now=NOON + timedelta(hours=2))
     assert turns()[mine] == (NOON, NOON), "it waits since its first run came"
+
+
+def test_a_turn_is_taken_on_its_queue_alone_and_a_team_waits_as_long_as_a_run_of_that_priority_does(
+    site: Scenario, neighbours: dict[tuple[str, int, int], tuple[object, object]]
+) -> None:
+    mine, same_team, at = (
+        (site.queue.name, site.team.pk, 0),
+        (site.queue.name, site.team.pk, 5),
+        NOON + timedelta(hours=1),
+    )
+    for _ in range(2):
+        site.submit()
+    urgent = site.submit().runs.get()
+    Run.objects.filter(pk=urgent.pk).update(priority=5)
+    site.submit(team=site.teams[1])  # waits on the same queue
+    Run.objects.filter(submission__team=site.teams[1]).update(not_before=NOON + timedelta(days=1))
+    enter_queue(Run.objects.filter(pk=urgent.pk), now=NOON)
+    before = turns()
+    site.claim(at=at)
+    assert turns()[same_team] == (at, None), "it was this one, and none of its priority is left"
+    assert turns()[mine] == (at, NOON), "others of the team wait"
+    for _ in range(2):
+        site.claim(at=at)
+    assert turns()[mine] == (at, None)
+    untouched = set(before) - {mine, same_team}
+    assert {key: turns()[key] for key in untouched} == {key: before[key] for key in untouched}
+
+
+def test_runs_on_workers_count_for_their_team_but_for_those_that_fill_a_board(site: Scenario) -> None:
+    for team in (site.team, site.join(), site.team, site.team):
+        site.submit(team=team)
+    runs = [site.claim() for _ in range(3)]
+    Run.objects.filter(pk=next(run.pk for run in runs if run.team_id != site.team.pk)).update(fills_board=True)
+    assert runs_in_flight() == {site.team.pk: 2}
+
+
+def test_the_database_names_the_first_teams_in_the_order_of_the_ranking(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking, "CANDIDATES", 3)
+    late, served, urgent, fifth = (site.join(name).pk for name in ("late", "served", "urgent", "fifth"))
+    rows = [  # team, priority, waiting since, served
+        (site.team.pk, 0, NOON, NEVER), (late, 0, NOON + timedelta(hours=1), NEVER), (served, 0, NOON - timedelta(hours=1), NOON),
+        (urgent, 1, NOON + timedelta(hours=2), NOON), (fifth, 0, NOON, NOON + timedelta(hours=1)),
+    ]  # fmt: skip
+    for team, priority, since, last in rows:
+        site.submit(team=next(one for one in site.teams if one.pk == team))
+        Run.objects.filter(team=team).update(priority=priority)
+        TeamTurn.objects.filter(team=team).update(priority=priority, waiting_since=since, served_at=last)
+    fitting = Run.objects.filter(state=State.QUEUED, queue=site.queue)
+    assert list(next_teams(site.queue, fitting)) == [(urgent, 1), (site.team.pk, 0), (late, 0)]
+    assert list(next_teams(Queue.objects.create(name="other"), fitting)) == []
+    assert list(next_teams(site.queue, fitting.filter(priority=1))) == [(urgent, 1)], "others have no run that fits"
+    TeamTurn.objects.filter(team=urgent).update(waiting_since=None)
+    assert next(next_teams(site.queue, fitting)) == (site.team.pk, 0), "it waits no more"
+    Run.objects.filter(team=site.team).update(state=State.LEASED, lease_id=uuid4(), lease_expires_at=NOON)
+    site.submit()
+    assert list(next_teams(site.queue, fitting)) == [(late, 0), (served, 0), (fifth, 0), (site.team.pk, 0)]
+    site.queue.max_in_flight_per_team = 1
+    assert list(next_teams(site.queue, fitting)) == [(late, 0), (served, 0), (fifth, 0)], "the other is at the cap"
+    site.queue.max_in_flight_per_team = 2
+    assert len(list(next_teams(site.queue, fitting))) == 4
 
 
 def test_workers_of_the_queue_are_woken_after_the_commit(

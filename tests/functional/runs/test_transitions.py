@@ -171,20 +171,22 @@ def test_a_board_hears_of_a_run_that_fills_it_when_that_ends_and_not_before(site
 
 
 def test_boards_hear_once_that_a_submission_ended_and_whether_it_is_charged(site: Scenario) -> None:
-    cancelled, scored, heard = waiting(site), waiting(site), list[tuple[int, State, bool, datetime]]()
+    cancelled, scored, heard = waiting(site), waiting(site), list[tuple[int, State, bool, str, datetime]]()
 
-    def listen(submission: Submission, now: datetime, **_: object) -> None:
-        heard.append((submission.pk, State(submission.status), submission.is_charged, now))
+    def listen(submission: Submission, reason: str, now: datetime, **_: object) -> None:
+        heard.append((submission.pk, State(submission.status), submission.is_charged, reason, now))
 
-    submission_settled.connect(listen)
+    Submission.objects.filter(pk=cancelled.submission_id).update(is_verification=True)
+    submission_settled.connect(listen, sender=Submission)
     try:
         assert moved(cancelled, State.QUEUED, State.CANCELLED, site)
         assert moved(site.claim(at=site.now), State.LEASED, State.SCORING, site, started_at=site.now)
         assert moved(scored, State.SCORING, State.FINISHED, site)
     finally:
-        submission_settled.disconnect(listen)
+        submission_settled.disconnect(listen, sender=Submission)
+    again = f"Submission #{scored.submission_id} was run again."
     assert heard == [
-        (cancelled.submission_id, State.CANCELLED, False, site.now), (scored.submission_id, State.FINISHED, True, site.now),
+        (cancelled.submission_id, State.CANCELLED, False, "", site.now), (scored.submission_id, State.FINISHED, True, again, site.now),
     ]  # fmt: skip
     charged = dict(Submission.objects.values_list("pk", "is_charged"))
     assert charged == {cancelled.submission_id: False, scored.submission_id: True}
