@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -16,19 +16,19 @@ from core.background import jobs
 _PASS = threading.RLock()
 
 
-def run_background(*, at: datetime | None = None) -> int:
-    """Do all that waits, at this instant, as often as more comes of it; returns how many rows were worked on."""
+def run_background(*, at: datetime | None = None, only: str = "") -> int:
+    """Do all that waits, or `only` this kind, at this instant, as often as more comes of it; returns how many rows were worked on."""
     if at is not None:
         with time_machine.travel(at, tick=False):
-            return run_background()
+            return run_background(only=only)
     with _PASS:
-        return _until_nothing_waits()
+        return _until_nothing_waits([job for job in jobs.jobs() if not only or job.name == only])
 
 
-def _until_nothing_waits() -> int:
+def _until_nothing_waits(kinds: Sequence[jobs.Job]) -> int:
     done = 0
     while waiting := [
-        (job.name, pk) for job in jobs.jobs() for pk in job.waiting().order_by("pk").values_list("pk", flat=True)
+        (job.name, pk) for job in kinds for pk in job.waiting().order_by("pk").values_list("pk", flat=True)
     ]:
         for name, pk in waiting:
             jobs.perform(name, pk)

@@ -25,6 +25,7 @@ from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
 from competitions.runs.models import Run
+from competitions.submissions.file_checks.check_requests import CHECK_JOB
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
@@ -148,7 +149,7 @@ class Scenario:
 
     def claim(self, worker: ComputeWorker | None = None, *, free_gpus: int = 0, at: datetime | None = None) -> Run:
         """Lease the next run; there must be one, if its file is right."""
-        run_background(at=at or self.now)
+        run_background(at=at or self.now, only=CHECK_JOB)
         run = dispatch.run_claim(worker=worker or self.worker(), free_gpus=free_gpus, now=at or self.now)
         assert run is not None, "nothing was handed out"
         return run
