@@ -159,9 +159,8 @@ def _is_charged(submission: Submission) -> bool:
     """Our faults and the organizer's cost nothing, nor does what was cancelled before any container ran, nor what no team sent in."""
     if submission.rerun_of_id is not None or submission.migrated_from_id is not None or submission.is_verification:
         return False
-    counted = submission.runs.filter(
-        fills_board=False, is_smoke=False
-    )  # a smoke run is free, and so is what it stopped
+    # A smoke run is free, and so is what it stopped.
+    counted = submission.runs.filter(fills_board=False, is_smoke=False)
     if submission.status == State.FAILED:
         return REASONS[Reason(submission.reason)].charged and counted.exists()
     if submission.status == State.CANCELLED:

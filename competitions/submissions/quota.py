@@ -82,9 +82,7 @@ def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
     They cost no quota, because it may be the organizers' fault; without a limit, who makes the program fail would run for nothing.
     """
     midnight = day_began_at(now)
-    failed = Submission.objects.filter(
-        team=team, reason=Reason.SCORING_ERROR, is_charged=False, created_at__gte=midnight
-    )
+    failed = Submission.objects.filter(team=team, reason=Reason.SCORING_ERROR, created_at__gte=midnight)
     if failed.count() >= settings.SCORING_ERRORS_PER_DAY:
         raise TooManyScoringErrors(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))
 

@@ -342,6 +342,11 @@ def test_a_reader_asks_as_of_now_unless_told_otherwise(site: Scenario) -> None:
 def test_only_the_right_itself_gives_sealed_scores(site: Scenario, readers: Readers) -> None:
     users = {kind: reader.user for kind, reader in readers().items()}
     assert {kind for kind, user in users.items() if sealed_rights(user).exists()} == {"with the right"}
+    first = User.objects.filter(pk=1).first() or person("first", pk=1)
+    CompetitionOrganizer.objects.update_or_create(
+        competition=site.competition, user=first, defaults={"can_see_sealed": True}
+    )
+    assert not sealed_rights(AnonymousUser()).exists()
 
 
 def test_rights_are_read_once_and_only_when_they_matter(

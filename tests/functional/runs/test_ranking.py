@@ -138,6 +138,7 @@ def test_a_turn_is_taken_on_its_queue_alone_and_a_team_waits_as_long_as_a_run_of
     site.submit(team=site.teams[1])  # waits on the same queue
     Run.objects.filter(submission__team=site.teams[1]).update(not_before=NOON + timedelta(days=1))
     enter_queue(Run.objects.filter(pk=urgent.pk), now=NOON)
+    Run.objects.filter(pk=site.submit().runs.get().pk).update(queue=Queue.objects.get(name="other"))
     before = turns()
     site.claim(at=at)
     assert turns()[same_team] == (at, None), "it was this one, and none of its priority is left"
@@ -160,29 +161,31 @@ def test_runs_on_workers_count_for_their_team_but_for_those_that_fill_a_board(si
 def test_the_database_names_the_first_teams_in_the_order_of_the_ranking(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking, "CANDIDATES", 3)
-    late, served, urgent, fifth = (site.join(name).pk for name in ("late", "served", "urgent", "fifth"))
+    monkeypatch.setattr(ranking, "CANDIDATES", 2)
+    late, served, urgent = (site.join(name).pk for name in ("late", "served", "urgent"))
     rows = [  # team, priority, waiting since, served
-        (site.team.pk, 0, NOON, NEVER), (late, 0, NOON + timedelta(hours=1), NEVER), (served, 0, NOON - timedelta(hours=1), NOON),
-        (urgent, 1, NOON + timedelta(hours=2), NOON), (fifth, 0, NOON, NOON + timedelta(hours=1)),
+        (site.team.pk, 0, NOON + timedelta(hours=1), NEVER), (late, 0, NOON, NEVER), (served, 0, NOON - timedelta(hours=1), NOON),
+        (urgent, 1, NOON + timedelta(hours=2), NOON),
     ]  # fmt: skip
     for team, priority, since, last in rows:
         site.submit(team=next(one for one in site.teams if one.pk == team))
         Run.objects.filter(team=team).update(priority=priority)
         TeamTurn.objects.filter(team=team).update(priority=priority, waiting_since=since, served_at=last)
     fitting = Run.objects.filter(state=State.QUEUED, queue=site.queue)
-    assert list(next_teams(site.queue, fitting)) == [(urgent, 1), (site.team.pk, 0), (late, 0)]
+    assert list(next_teams(site.queue, fitting)) == [(urgent, 1), (late, 0)]
     assert list(next_teams(Queue.objects.create(name="other"), fitting)) == []
-    assert list(next_teams(site.queue, fitting.filter(priority=1))) == [(urgent, 1)], "others have no run that fits"
+    urgent_runs = fitting.filter(team=urgent)
+    TeamTurn.objects.create(queue=site.queue, team_id=urgent, priority=0, served_at=NEVER, waiting_since=NOON)
+    assert list(next_teams(site.queue, urgent_runs)) == [(urgent, 1)], "no other team or priority has a run that fits"
     TeamTurn.objects.filter(team=urgent).update(waiting_since=None)
-    assert next(next_teams(site.queue, fitting)) == (site.team.pk, 0), "it waits no more"
+    assert next(next_teams(site.queue, fitting)) == (late, 0), "it waits no more"
     Run.objects.filter(team=site.team).update(state=State.LEASED, lease_id=uuid4(), lease_expires_at=NOON)
     site.submit()
-    assert list(next_teams(site.queue, fitting)) == [(late, 0), (served, 0), (fifth, 0), (site.team.pk, 0)]
+    assert list(next_teams(site.queue, fitting)) == [(late, 0), (served, 0), (site.team.pk, 0)]
     site.queue.max_in_flight_per_team = 1
-    assert list(next_teams(site.queue, fitting)) == [(late, 0), (served, 0), (fifth, 0)], "the other is at the cap"
+    assert list(next_teams(site.queue, fitting)) == [(late, 0), (served, 0)], "the other is at the cap"
     site.queue.max_in_flight_per_team = 2
-    assert len(list(next_teams(site.queue, fitting))) == 4
+    assert len(list(next_teams(site.queue, fitting))) == 3
 
 
 def test_workers_of_the_queue_are_woken_after_the_commit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from itertools import product
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -190,3 +191,44 @@ def test_boards_hear_once_that_a_submission_ended_and_whether_it_is_charged(site
     ]  # fmt: skip
     charged = dict(Submission.objects.values_list("pk", "is_charged"))
     assert charged == {cancelled.submission_id: False, scored.submission_id: True}
+
+
+def ended_as(site: Scenario, run: Run, target: State, *, starts: bool = True, **changes: object) -> bool:
+    """Whether a run's submission is charged after this end of it."""
+    source = State.QUEUED
+    if starts:
+        assert site.claim(at=site.now) == run
+        assert moved(run, State.LEASED, State.SCORING, site, started_at=site.now)
+        source = State.SCORING
+    assert moved(run, source, target, site, **changes)
+    return Submission.objects.get(pk=run.submission_id).is_charged
+
+
+@pytest.mark.parametrize(
+    ("end", "is_charged"),
+    [
+        ({"target": State.FINISHED}, True),
+        ({"target": State.FAILED, "reason": Reason.PROGRAM_ERROR}, True),
+        ({"target": State.FAILED, "reason": Reason.INFRASTRUCTURE}, False),
+        ({"target": State.CANCELLED}, True),
+        ({"target": State.CANCELLED, "starts": False}, False),
+    ],
+)
+def test_what_an_end_costs_a_team(site: Scenario, end: dict[str, Any], is_charged: bool) -> None:
+    assert ended_as(site, waiting(site), **end) is is_charged
+
+
+@pytest.mark.parametrize("made", ["rerun_of", "migrated_from", "is_verification"])
+def test_what_no_team_sent_in_costs_nothing(site: Scenario, made: str) -> None:
+    run = waiting(site)
+    other = site.submit(team=site.join(), at=site.now + timedelta(minutes=1))
+    Submission.objects.filter(pk=run.submission_id).update(**{made: True if made == "is_verification" else other})
+    assert not ended_as(site, run, State.FINISHED)
+
+
+def test_runs_that_fill_a_board_do_not_make_a_cancelled_submission_cost_anything(site: Scenario) -> None:
+    run = waiting(site)
+    fills = Run.objects.get(pk=run.pk)
+    fills.pk, fills.task, fills.fills_board, fills.started_at = uuid4(), site.sealed.tasks.get(), True, site.now
+    fills.save(force_insert=True)
+    assert not ended_as(site, run, State.CANCELLED, starts=False)
