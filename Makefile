@@ -72,3 +72,4 @@ wheels: ## Python packages for image builds that cannot reach the package index
 
 clean: ## Remove what tests and tools leave behind; demo data and .venv stay
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist *.egg-info
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
