@@ -17,11 +17,10 @@ run_doctests() {
 
 case ${1:?which suite} in
 lint) exec scripts/lint.sh ;;
-# What tables there are is the models' business in a test process; sites that tests start make them by the migrations.
+# Unit and functional tests make their tables from the models; the other suites by the migrations, as sites do.
 unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --no-migrations tests/unit tests/contract/stores && run_doctests ;;
 functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --no-migrations tests/functional ;;
-integration) run_pytest --no-migrations tests/contract/engines tests/client tests/integration ;;
-hostile) run_pytest --no-migrations tests/hostile ;;
-faults | browser) run_pytest "tests/$1" ;;
+integration) run_pytest tests/contract/engines tests/client tests/integration ;;
+hostile | faults | browser) run_pytest "tests/$1" ;;
 *) echo "suite: no suite is called $1" >&2; exit 2 ;;
 esac
