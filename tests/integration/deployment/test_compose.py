@@ -138,11 +138,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory, docker_engine: None, runtime
     assert built.returncode == 0, (built.stdout + built.stderr)[
         -6000:
     ]  # `make test` built it before, in the background
+    down = ("--profile", "tls", "down", "--volumes", "--timeout", "5")
+    stack.compose(*down)  # what a run left that was killed: its database knows another password
     try:
         stack.up()
         yield stack
     finally:
-        stack.compose("--profile", "tls", "down", "--volumes", "--timeout", "5")
+        stack.compose(*down)
         subprocess.run(["umount", str(tmp / "worker")], check=False, capture_output=True)
 
 
