@@ -129,7 +129,7 @@ def test_a_turn_is_taken_on_its_queue_alone_and_a_team_waits_as_long_as_a_run_of
     mine, same_team, at = (
         (site.queue.name, site.team.pk, 0),
         (site.queue.name, site.team.pk, 5),
-        NOON + timedelta(hours=1),
+        NOON + timedelta(hours=2),  # unlike all neighbours
     )
     for _ in range(2):
         site.submit()
@@ -174,6 +174,7 @@ def test_the_database_names_the_first_teams_in_the_order_of_the_ranking(
     fitting = Run.objects.filter(state=State.QUEUED, queue=site.queue)
     assert list(next_teams(site.queue, fitting)) == [(urgent, 1), (late, 0)]
     assert list(next_teams(Queue.objects.create(name="other"), fitting)) == []
+    assert list(next_teams(site.queue, fitting.filter(team=late))) == [(late, 0)]
     urgent_runs = fitting.filter(team=urgent)
     TeamTurn.objects.create(queue=site.queue, team_id=urgent, priority=0, served_at=NEVER, waiting_since=NOON)
     assert list(next_teams(site.queue, urgent_runs)) == [(urgent, 1)], "no other team or priority has a run that fits"
