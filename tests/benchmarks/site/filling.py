@@ -57,7 +57,8 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
 
 def _copy(pattern: Model, source: str, **changed: str) -> None:
     """Insert one row for each row of `source`: as the pattern, but for the columns in `changed`, which are SQL."""
-    fields = [field.column for field in pattern._meta.concrete_fields if field.column is not None]
+    concrete = pattern._meta.concrete_fields
+    fields = [field.column for field in concrete if field.column is not None and not field.generated]
     columns = [column for column in fields if column != "id" or "id" in changed]
     chosen = ", ".join(changed.get(column, f'p."{column}"') for column in columns)
     names = ", ".join(f'"{column}"' for column in columns)
