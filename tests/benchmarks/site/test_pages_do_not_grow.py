@@ -37,7 +37,7 @@ PAGES = (
     ("submissions page", "member"),
     ("submissions JSON", "member"),
 )
-MAX_QUERIES = 8
+MAX_QUERIES = 10
 MAX_GROWTH = 1.5
 WARM_UP, REPEATS = 5, 40
 
