@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, OuterRef, ProtectedError, Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import ProtectedError, Q
 from django.dispatch import Signal
 
 from accounts.models import User
@@ -127,13 +126,6 @@ def require_registration(*, user: User, competition: Competition) -> Registratio
 
 def team_of(user: User, competition: Competition) -> Team | None:
     return Team.objects.filter(competition=competition, memberships__user=user).select_related("captain").first()
-
-
-def team_count() -> Coalesce:
-    """The number of teams of a competition, as an annotation of it; baselines and teams that became part of others aside."""
-    teams = Team.objects.filter(competition=OuterRef("pk"), merged_into=None, is_baseline=False).order_by()
-    counted = teams.values("competition").annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(counted), 0)
 
 
 def require_team(*, user: User, competition: Competition) -> Team:

@@ -31,8 +31,8 @@ from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.notifications.services import unread_notifications
 from competitions.resources.images import image_name
+from competitions.teams.counts import team_count
 from competitions.teams.models import Invitation, Membership, Registration, Team
-from competitions.teams.services import team_count
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
 from competitions.web.text import ShownImage
 from competitions.winners.services import places_to_answer

@@ -12,8 +12,8 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.tags import clean_tag
 from competitions.notifications.services import unread_notifications
+from competitions.teams.counts import team_count
 from competitions.teams.models import Registration
-from competitions.teams.services import team_count
 from competitions.web.presentation.best_scores import BestScore, best_scores
 from competitions.web.presentation.timeline import Deadline, next_deadline
 

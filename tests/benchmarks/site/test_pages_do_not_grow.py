@@ -89,7 +89,7 @@ def cache_of_production(settings: Any, redis_url: str) -> None:
     settings.CACHES = settings.CACHES | {"default": shared}
 
 
-def test_pages_take_the_same_queries_and_time_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_take_no_more_queries_and_time_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wakeups, "wake", lambda name: True)
     # Templates are drawn as on a site in use, without the test runner's copy of every context.
     monkeypatch.setattr(Template, "_render", test_utils._TestState.saved_data.template_render)  # type: ignore[attr-defined]
@@ -102,8 +102,7 @@ def test_pages_take_the_same_queries_and_time_at_any_size(monkeypatch: pytest.Mo
     rows.append(measure_unchanged(sites))
     report(rows)
     for row in rows:
-        assert len(set(row.queries)) == 1, row
-        assert max(row.queries) <= MAX_QUERIES, row
+        assert max(row.queries) == row.queries[0] <= MAX_QUERIES, row
 
 
 def measure(sites: list[Scenario], name: str, who: str) -> Row:
