@@ -121,15 +121,22 @@ class StageRun:
 
     def prepare(self) -> None:
         """Make the output's file system and create the container."""
+        self.make_volumes()
+        self.create_container()
+
+    def make_volumes(self) -> None:
+        """Make the file systems that it writes to. Those of all stages of a run come before the containers, which mount them."""
         if self.owns_volume:
             self.volume.create()
         if self.inputs is not None:
             self.inputs.reserve()
         if self.shared is not None and not self.shared.exists():
             self.shared.create()
-        if self.idle:
-            return
-        self.container = self.engine.prepare(self.spec)
+
+    def create_container(self) -> None:
+        """Create the container, unless there is nothing to run."""
+        if not self.idle:
+            self.container = self.engine.prepare(self.spec)
 
     def fill(self, extra: Mapping[str, bytes]) -> None:
         """Copy what the stage begins with, unless it was started already; `extra` are files among its inputs.

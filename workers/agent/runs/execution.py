@@ -24,7 +24,7 @@ from workers.errors import OutputRefused, SandboxError
 from workers.protocol.calls import Activity, Meters, Progress
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
-from workers.protocol.stages import Step
+from workers.protocol.stages import StageName, Step
 from workers.protocol.usage import StageUsage
 from workers.sandbox.collect import require_text
 from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
@@ -65,8 +65,7 @@ class RunExecution:
         """Stage the files and create the containers. On failure `verdict` says why, and nothing must be started."""
         try:
             self._stage()
-            for stage in self.staged.stages.values():
-                self._blamed(stage, stage.prepare)
+            self._create()
             self.folder.set_phase("executing")
         except SandboxError as error:
             self.verdict = infrastructure(error)
@@ -79,6 +78,19 @@ class RunExecution:
         stager = Stager(self.worker, self.job, self.folder, self.renewed_urls.get)
         self.staged = stager.staged
         stager.stage()
+
+    def _create(self) -> None:
+        """Make volumes, then containers: those of the two steps at the same time, as they share none."""
+        steps = {stage.name: stage.step for stage in self.job.stages}
+
+        def each(act: Callable[[StageRun], None], step: Step) -> None:
+            for name, run in self.staged.stages.items():
+                if steps[StageName(name)] == step:
+                    self._blamed(run, partial(act, run))
+
+        with ThreadPoolExecutor(len(Step)) as pool:
+            for act in (StageRun.make_volumes, StageRun.create_container):
+                list(pool.map(partial(each, act), Step))  # raises what went wrong
 
     def adopt(self) -> None:
         """Take over the containers that a predecessor created or started, instead of `prepare`."""

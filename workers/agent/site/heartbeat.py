@@ -24,6 +24,7 @@ FIRST_BEAT_S = 3.0  # a cancel that came before the claim's end, or a long stagi
 MAX_TEXT_BYTES = 48_000  # of one log piece; the site takes 64,000 characters
 MAX_PIECES = 16
 USAGE_EVERY_S = 5.0
+SHORT_STAGE_S = 0.5  # a stage that is over by then is told with the result: nobody can see it on a page
 GONE = (401, 404, 409)  # the run token is no longer worth anything
 
 
@@ -45,11 +46,11 @@ class Heartbeat(threading.Thread):
         self.lost = threading.Event()
 
     def run(self) -> None:
-        """Beat until `stop`: in time, at once when a stage begins, and when there is log text; a short run may end without a beat."""
+        """Beat until `stop`: in time, when a stage has begun, and when there is log text; a short run may end without a beat."""
         while True:
-            self._execution.state_changed.wait(TICK_S)
+            has_begun = self._execution.state_changed.wait(TICK_S)
             self._execution.state_changed.clear()
-            if self._done.is_set():
+            if self._done.wait(SHORT_STAGE_S if has_begun else 0):
                 return
             try:
                 if self._wanted():
