@@ -30,7 +30,7 @@ prepare() {
     scripts/venv.sh dev || return
     if [ -n "$images" ]; then wait "$images" || return; fi
     trap - EXIT
-    if [[ " ${suites[*]} " == *" browser "* ]] && ! command -v chromium google-chrome >/dev/null; then
+    if [[ " ${suites[*]} " == *" browser "* ]] && ! command -v chromium-headless-shell chromium google-chrome >/dev/null; then
         .venv/bin/python -m playwright install --with-deps chromium </dev/null
     fi
 }

@@ -57,8 +57,8 @@ def runtime_image(real: services.Services) -> str:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> str:
-    """Path of a Chromium."""
+def chromium() -> str | None:
+    """See `services.chromium`."""
     return services.chromium()
 
 

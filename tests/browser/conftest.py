@@ -32,7 +32,7 @@ def site(
 
 
 @pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
+def browser(chromium: str | None) -> Iterator[Browser]:
     """A Chromium without a window."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -40,16 +40,24 @@ def browser(chromium: str) -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def signed_in() -> dict[str, Any]:
+    """Cookies of people who have signed in, by name: the site takes a sign-in every other second from one address."""
+    return {}
+
+
 @pytest.fixture
-def new_visitor(browser: Browser, site: BrowserSite) -> Iterator[NewVisitor]:
+def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) -> Iterator[NewVisitor]:
     """Makes visitors, each with cookies of their own; at the end nothing may have gone wrong in any of their pages."""
     visitors: list[Visitor] = []
 
     def make(name: str = "", **context: Any) -> Visitor:
-        made = Visitor(browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | context)), site.url)
+        settings = {"viewport": {"width": 1280, "height": 800}, "storage_state": signed_in.get(name)} | context
+        made = Visitor(browser.new_context(**settings), site.url)
         visitors.append(made)
-        if name:
+        if name and name not in signed_in:
             made.sign_in(name)
+            signed_in[name] = made.context.storage_state()
         return made
 
     yield make

@@ -29,6 +29,7 @@ ELSEWHERE = (
     {"sub": "samuel", "preferred_username": "samuel", "email": "sam@example.org", "email_verified": True},
 )
 LINK = re.compile(r"https?://\S+")
+BETWEEN_MAILS = f"\n{'-' * 79}\n"  # of Django's backend that writes files
 
 
 class SiteFailed(Exception):
@@ -140,10 +141,11 @@ class BrowserSite:
         raise AssertionError(f"No link with {part!r} was mailed to {address}.")
 
     def links_mailed_to(self, address: str) -> list[str]:
-        """Every link of every message to this address, oldest message first."""
+        """Every link of every message to this address, oldest message first. A file may hold several of one second."""
         found = []
         for path in sorted((self.folder / "mail").glob("*.log"), key=lambda path: path.stat().st_mtime_ns):
-            message = email.message_from_string(path.read_text(), policy=email.policy.default)
-            if address in str(message["To"]):
-                found += LINK.findall(message.get_content())
+            for text in path.read_text().split(BETWEEN_MAILS):
+                message = email.message_from_string(text.lstrip("\n"), policy=email.policy.default)
+                if address in str(message["To"]):
+                    found += LINK.findall(message.get_content())
         return found
