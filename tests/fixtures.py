@@ -6,6 +6,7 @@ import pytest
 import time_machine
 from django.core.cache import caches
 
+from competitions.teams.counts import team_count
 from core.background import jobs
 from core.celery import app
 from tests.permissions import PermissionSite, make_permission_site
@@ -14,15 +15,15 @@ from tests.scenario import NOON, Scenario, scenario
 
 @pytest.fixture
 def wakeups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Bells that were wakeups, in order. The broker is a service, so these tests stop at its door; `run_background` does what was sent."""
-    rings: list[str] = []
+    """Queues that were woken, in order. The broker is a service, so these tests stop at its door; `run_background` does what was sent."""
+    woken: list[str] = []
 
     def send_task(name: str, *, queue: str, **_: object) -> None:
         if queue != jobs.QUEUE:
-            rings.append(queue)
+            woken.append(queue)
 
     monkeypatch.setattr(app, "send_task", send_task)
-    return rings
+    return woken
 
 
 @pytest.fixture
@@ -31,6 +32,7 @@ def site(db: None, wakeups: list[str]) -> Iterator[Scenario]:
     for name in ("pages", "default"):  # they hold what is named by rows of the test before, and its rates
         caches[name].clear()
     with time_machine.travel(NOON):
+        team_count()  # large numbers of teams are read once a minute: now, so that no page of a test needs another query
         yield scenario()
 
 

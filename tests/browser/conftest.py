@@ -52,7 +52,10 @@ def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) 
     visitors: list[Visitor] = []
 
     def make(name: str = "", **context: Any) -> Visitor:
-        settings = {"viewport": {"width": 1280, "height": 800}, "storage_state": signed_in.get(name)} | context
+        settings: dict[str, Any] = {
+            "viewport": {"width": 1280, "height": 800},
+            "storage_state": signed_in.get(name),
+        } | context
         made = Visitor(browser.new_context(**settings), site.url)
         visitors.append(made)
         if name and name not in signed_in:

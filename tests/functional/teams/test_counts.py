@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def nothing_counted() -> None:
+def nothing_counted(site: Scenario) -> None:
     cache.clear()
 
 
