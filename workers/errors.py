@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+STOPPED = "staging_stopped"  # the code of what nobody waits for any more
+
 
 class SandboxError(Exception):
     """The platform's fault (engine, image, disk): the run is retried elsewhere. `code` is a stable word."""

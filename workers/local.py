@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from workers.agent.context import Worker
 from workers.agent.host.cache import Make, StagingCache
@@ -47,7 +47,7 @@ class LocalFiles(SiteClient):
     def __init__(self) -> None:
         super().__init__("http://127.0.0.1:9", "no token")
 
-    def download(self, url: str, target: Path, *, sha256: str, size_bytes: int, patience_s: float) -> None:
+    def download(self, url: str, target: Path, **_: Any) -> None:
         shutil.copy(url, target)
 
 

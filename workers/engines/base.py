@@ -90,7 +90,7 @@ class Engine(Protocol):
         self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never, max_bytes: int = 0
     ) -> ImageFacts:
         """Have an image on this host. Raises `image_missing`, `image_pull_failed`, `image_unknown` where the registry says
-        that it has none such, `image_too_large` as soon as more than `max_bytes` (0: any) is pulled, or `image_pull_stopped`
+        that it has none such, `image_too_large` as soon as more than `max_bytes` (0: any) is pulled, or `staging_stopped`
         where `stop` said so."""
 
     def find_image(self, image: str) -> ImageFacts | None:

@@ -107,6 +107,7 @@ class StageRun:
     prefill: Path | None = None
     owns_volume: bool = True
     idle: bool = False
+    unwanted: Callable[[], bool] | None = None  # asked twice a second; True ends it as `cancelled`
     log: StageLog | None = None
     log_sent_bytes: int = 0
     started_monotonic: float | None = None
@@ -222,7 +223,7 @@ class StageRun:
     def _start_watch(self, started: float, on_kill: Callable[[str], None]) -> Watch:
         grows = None if self.volume.quota else self._overgrown
         watch = Watch(lambda: self.engine.kill(self.container), deadline=started + self.spec.limits.wall_s,
-                      overgrown=grows, on_kill=on_kill)  # fmt: skip
+                      overgrown=grows, unwanted=self.unwanted, on_kill=on_kill)  # fmt: skip
         self._watch = watch
         if self._cancelled:
             watch.cancel(self._cancelled)

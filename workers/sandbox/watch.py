@@ -27,20 +27,21 @@ class Watch(threading.Thread):
         Ends the container; called again every half second until `ended` is called, since an engine may be busy.
     deadline : float
         `time.monotonic()` of the wall limit.
-    overgrown : callable
-        Asked twice a second; True ends the container as `output_limit`.
+    overgrown, unwanted : callable
+        Asked twice a second; True ends the container as `output_limit`, or as `cancelled`.
     on_kill : callable
         Told the reason before the first kill, so that it can be kept for a successor.
     """
 
     def __init__(
         self, kill: Callable[[], None], *, deadline: float, overgrown: Callable[[], bool] | None = None,
-        on_kill: Callable[[str], None] = lambda reason: None,
+        unwanted: Callable[[], bool] | None = None, on_kill: Callable[[str], None] = lambda reason: None,
     ) -> None:  # fmt: skip
         super().__init__(name="watch", daemon=True)
         self._kill = kill
         self._deadline = deadline
         self._overgrown = overgrown
+        self._unwanted = unwanted
         self._on_kill = on_kill
         self._changed = threading.Condition()
         self._ended = False
@@ -75,13 +76,15 @@ class Watch(threading.Thread):
 
     def _next_look(self) -> float:
         left = max(0.0, self._deadline - time.monotonic())
-        return min(left, CHECK_S) if self._overgrown else min(left, threading.TIMEOUT_MAX)
+        return min(left, CHECK_S) if self._overgrown or self._unwanted else min(left, threading.TIMEOUT_MAX)
 
     def _look(self) -> None:
         if self._ended or self.killed_by is not None:
             return
         if time.monotonic() >= self._deadline:
             self.killed_by = "time_limit"
+        elif self._unwanted is not None and self._unwanted():
+            self.killed_by = "cancelled"
         elif self._outgrown():
             self.killed_by = "output_limit"
 

@@ -151,12 +151,16 @@ class Bench:
 
     def prepared(self, job: dict[str, Any], *, slot: int = 0) -> RunExecution:
         """An execution whose containers are created and not started."""
+        execution = self.claimed(job, slot=slot)
+        execution.prepare()
+        return execution
+
+    def claimed(self, job: dict[str, Any], *, slot: int = 0) -> RunExecution:
+        """An execution for which nothing is made yet."""
         parsed = parse_job(job)
         folder = RunFolder(self.worker.runs, lease_key(parsed.lease_id))
         folder.create(parsed, gpu_uuid=None, slot=slot)
-        execution = RunExecution(self.worker, parsed, folder)
-        execution.prepare()
-        return execution
+        return RunExecution(self.worker, parsed, folder)
 
     def run(self, job: dict[str, Any]) -> Outcome:
         """Run a job to its end and clean up; asserts that nothing is left on the host."""

@@ -16,9 +16,18 @@ UNKNOWN = b'{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknow
 
 
 def wheel_of(
-    name: str, version: str = "1.0", *, tag: str = "py3-none-any", requires: str = "", padding: int = 0
+    name: str,
+    version: str = "1.0",
+    *,
+    tag: str = "py3-none-any",
+    requires: str = "",
+    padding: int = 0,
+    modules: int = 0,
 ) -> tuple[str, bytes]:
-    """A small right wheel, and its file name. `padding` are bytes of a data file that do not compress."""
+    """A small right wheel, and its file name.
+
+    `padding` are bytes of a data file that do not compress; pip takes a while for many `modules`.
+    """
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": f"VALUE = {version!r}\n".encode(),
@@ -26,6 +35,7 @@ def wheel_of(
         + (f"Requires-Dist: {requires}\n".encode() if requires else b""),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n".encode(),
     }
+    files |= {f"{name}_more/module{number}.py": b"VALUE = 1\n" for number in range(modules)}
     if padding:
         files[f"{name}_data.bin"] = hashlib.shake_128(name.encode()).digest(padding)
     record = "".join(

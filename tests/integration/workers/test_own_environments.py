@@ -6,6 +6,7 @@ import io
 import json
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -16,9 +17,14 @@ import pytest
 from tests.integration.workers import mirrors
 from tests.integration.workers.harness import SCORER, SECRET, Bench
 from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from tests.integration.workers.site import wait_for
+from workers.agent.context import LABEL_WORKER
 from workers.agent.environments import mirror as mirror_module
 from workers.agent.environments.images import OwnImages
+from workers.agent.host.slots import Slot
+from workers.agent.runs.handling import HeldRuns, RunHandling
 from workers.protocol.files.image_archive import ArchiveLimits, check_archive, describe_archive
+from workers.protocol.jobs import parse_job
 
 pytestmark = pytest.mark.timeout(240)
 BASE = "debian:bookworm-slim"
@@ -109,6 +115,30 @@ def test_an_image_of_a_team_is_loaded_once_and_goes_by_age_but_not_while_a_run_n
     assert len(loads) == 1
     assert old.trim() == 1
     assert engine.find_image(image) is None
+
+
+def test_a_cancelled_run_does_not_wait_until_its_image_is_loaded(
+    bench: Bench, archive: Path, own_images: OwnImages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = in_own_image(bench, archive)
+    execution = bench.claimed(job)
+    load, taken = type(bench.worker.engine).load_image, []
+
+    def cancelled_meanwhile(self: Any, chunks: Iterator[bytes]) -> None:
+        def until_cancelled() -> Iterator[bytes]:
+            for chunk in chunks:
+                taken.append(len(chunk))
+                yield chunk
+                execution.cancel("cancelled")
+
+        load(self, until_cancelled())
+
+    monkeypatch.setattr(type(bench.worker.engine), "load_image", cancelled_meanwhile)
+    execution.prepare()
+    outcome = bench.see_through(execution)
+    assert outcome.result["outcome"] == "cancelled", outcome.result
+    assert len(taken) == 1
+    assert bench.worker.engine.find_image(job["stages"][0]["image"]) is None
 
 
 def test_an_image_that_the_host_had_before_is_never_removed(bench: Bench, own_images: OwnImages) -> None:
@@ -213,6 +243,44 @@ def test_packages_are_built_once_for_a_list_and_the_budget_is_not_charged(bench:
     assert ingestion["wall_s"] < outcome.result["timings"]["staging_s"] + 20
     again = bench.run(with_packages(bench, lock, address))  # the mirror is gone: nothing asks it
     assert again.result["scores"] == {"score": 3.5}, again.result
+
+
+def test_a_cancelled_run_does_not_wait_until_its_packages_are_installed(bench: Bench) -> None:
+    name, wheel = wheel_of("small", "4.0", modules=20_000)
+    with serving(index_of({name: wheel})) as address:
+        execution = bench.claimed(with_packages(bench, lock_line("small", wheel, "4.0"), address))
+        preparing = threading.Thread(target=execution.prepare)
+        preparing.start()
+        wait_for(lambda: any("environment-install" in one for one in containers_of(bench)), what="pip runs")
+        execution.cancel("cancelled")
+        cancelled_at = time.monotonic()
+        preparing.join(60)
+    assert not preparing.is_alive()
+    assert time.monotonic() - cancelled_at < 5
+    assert bench.see_through(execution).result["outcome"] == "cancelled"
+
+
+def test_a_worker_that_stops_gives_back_what_it_has_not_staged(
+    bench: Bench, archive: Path, own_images: OwnImages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    for name in ("release", "complete"):
+        monkeypatch.setattr(bench.worker.client, name, lambda *_, call=name, **__: said.append(call))
+    stopping = threading.Event()
+    monkeypatch.setattr(bench.worker, "stopping", stopping)
+    stopping.set()
+    handling = RunHandling(
+        Slot(bench.worker, 0, None, ()), parse_job(in_own_image(bench, archive)), HeldRuns(), stopping.set
+    )
+    assert not handling.prepare()
+    assert said == ["release"]
+    bench.assert_nothing_left()
+
+
+def containers_of(bench: Bench) -> list[str]:
+    """Names of the worker's containers that run."""
+    rows = bench.docker.containers(filters={"label": f"{LABEL_WORKER}={bench.worker.key}"})
+    return [name for row in rows for name in row["Names"]]
 
 
 SMALL_NAME, SMALL = wheel_of("small", "2.0")

@@ -24,7 +24,7 @@ from workers.engines.base import Engine
 from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount, StageSpec
 from workers.engines.users import Runner
-from workers.errors import SandboxError
+from workers.errors import STOPPED, SandboxError
 from workers.protocol.files.locks import FILE_NAME, LockInvalid, read_lock
 from workers.protocol.limits import GIB, MIB, Limits
 from workers.sandbox.limits import granted
@@ -204,9 +204,11 @@ class _Container:
             group=f"{site.group}{self._name}", cpuset=site.cores, runtime=site.runtime, image_facts=self._order.image_facts,
             runner=site.runner, env={"PYTHONPATH": f"{INPUTS}/tools", "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
         )  # fmt: skip
-        self._run = StageRun(self._name, site.engine, spec, self._volume)
+        self._run = StageRun(self._name, site.engine, spec, self._volume, unwanted=site.stop)
         self._run.prepare()
         evidence = self._run.execute()
+        if evidence.killed_by == "cancelled":
+            raise SandboxError(STOPPED, "an environment was not made to its end")
         path = site.folder / f"{self._name}.log"
         self._run.write_log(path)
         said = path.read_text(errors="replace")[-LOG_TAIL:] if path.exists() else ""

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import requests
 
-from workers.errors import SandboxError
+from workers.errors import STOPPED, SandboxError
 
 JSON: Final = "application/vnd.pypi.simple.v1+json"
 ACCEPT: Final = f"{JSON}, text/html;q=0.2"
@@ -126,7 +126,7 @@ class Mirror:
                 if time.monotonic() > self._until:
                     raise _unreachable("it was too slow: the time for an environment was over")
                 if self._stop():
-                    raise SandboxError("worker_stopping", "the worker was stopped while an environment was made")
+                    raise SandboxError(STOPPED, "an environment was not made to its end")
                 yield chunk
         except requests.RequestException as error:
             raise _unreachable(str(error)[:200]) from error

@@ -68,16 +68,20 @@ class RunExecution:
             self._create()
             self.folder.set_phase("executing")
         except SandboxError as error:
-            self.verdict = infrastructure(error)
+            self.verdict = CANCELLED if self._cancelled else infrastructure(error)
         except Unrunnable as error:
             self.verdict = error.verdict
         except OSError as error:
             self.verdict = infrastructure(SandboxError("worker_disk", f"the worker's folder: {error}"))
 
     def _stage(self) -> None:
-        stager = Stager(self.worker, self.job, self.folder, self.renewed_urls.get)
+        stager = Stager(self.worker, self.job, self.folder, self.renewed_urls.get, self._is_over)
         self.staged = stager.staged
         stager.stage()
+
+    def _is_over(self) -> bool:
+        """Whether nobody waits for the run any more, or its worker stops."""
+        return self._cancelled is not None or self.worker.stopping.is_set()
 
     def _create(self) -> None:
         """Make volumes, then containers: those of the two steps at the same time, as they share none."""

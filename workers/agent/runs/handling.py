@@ -16,7 +16,7 @@ from workers.agent.runs.logs import about
 from workers.agent.runs.state import RunFolder, lease_key
 from workers.agent.site.client import LeaseLost, SiteError, SiteUnreachable
 from workers.agent.site.heartbeat import Heartbeat
-from workers.errors import SandboxError
+from workers.errors import STOPPED, SandboxError
 from workers.protocol.calls import Release
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Verdict
@@ -91,12 +91,16 @@ class RunHandling:
         self.heartbeat.start()
 
     def prepare(self) -> bool:
-        """Stage files and create containers; on failure the run is finished here, and False is returned."""
+        """Stage files and create containers; on failure the run is finished or given back here, and False is returned."""
         self._held.ahead(self.folder.lease, True)
         self._guarded(self._prepare)
-        if self.execution.verdict is None:
+        verdict = self.execution.verdict
+        if verdict is None:
             return True
-        self.finish()
+        if verdict.code == STOPPED:  # this worker stops, and another one can begin anew
+            self.release()
+        else:
+            self.finish()
         return False
 
     def _prepare(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount as HostMount
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner, slot_uid
-from workers.errors import SandboxError
+from workers.errors import STOPPED, SandboxError
 from workers.protocol.files.image_archive import ImageArchiveInvalid, describe_archive, loadable
 from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage
 from workers.protocol.limits import Limits
@@ -48,6 +48,14 @@ class Unrunnable(Exception):
         self.verdict = verdict
 
 
+def unless_stopped(chunks: Iterator[bytes], stop: Callable[[], bool]) -> Iterator[bytes]:
+    """The chunks; `SandboxError` between two of them once `stop` says so."""
+    for chunk in chunks:
+        if stop():
+            raise SandboxError(STOPPED, "an image was not loaded to its end")
+        yield chunk
+
+
 @dataclass
 class Staged:
     """What was made for a job, and what it cost."""
@@ -62,13 +70,22 @@ class Staged:
 
 
 class Stager:
-    """Stages one job. `renewed` gives a fresh address for a digest when the signed one has expired."""
+    """Stages one job. `renewed` gives a fresh address for a digest when the signed one has expired; once `stop` says so,
+    what takes long ends."""
 
-    def __init__(self, worker: Worker, job: Job, folder: RunFolder, renewed: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        job: Job,
+        folder: RunFolder,
+        renewed: Callable[[str], str | None],
+        stop: Callable[[], bool],
+    ) -> None:
         self._worker = worker
         self._job = job
         self._folder = folder
         self._renewed = renewed
+        self._stop = stop
         self.staged = Staged()
 
     def stage(self) -> None:
@@ -104,7 +121,7 @@ class Stager:
         """The stage's image, on this host. What a team brought is the team's to answer for."""
         worker = self._worker
         if not stage.is_image_of_team:
-            return worker.engine.ensure_image(stage.image, stage.pull, worker.stopping.is_set)
+            return worker.engine.ensure_image(stage.image, stage.pull, self._stop)
         bring = partial(self._load, stage.own_image) if stage.own_image else partial(self._pull, stage)
         try:
             facts = worker.own_images.acquire(stage.image, bring, max_bytes=stage.image_max_bytes)
@@ -118,9 +135,7 @@ class Stager:
         return facts
 
     def _pull(self, stage: Stage) -> None:
-        self._worker.engine.ensure_image(
-            stage.image, PullPolicy.MISSING, self._worker.stopping.is_set, stage.image_max_bytes
-        )
+        self._worker.engine.ensure_image(stage.image, PullPolicy.MISSING, self._stop, stage.image_max_bytes)
 
     def _load(self, own: OwnImage) -> None:
         """Hand the engine the archive's layers under no name: the archive's own would take the place of the host's images."""
@@ -134,7 +149,7 @@ class Stager:
                 raise Unrunnable(failed("environment_error", error.code, str(error))) from error
             if image.image_id != own.image_id:
                 raise SandboxError("image_changed", f"the archive holds {image.image_id}, not {own.image_id}")
-            self._worker.engine.load_image(loadable(path, image))
+            self._worker.engine.load_image(unless_stopped(loadable(path, image), self._stop))
 
     def _stage(self, stage: Stage) -> StageRun:
         worker = self._worker
@@ -277,7 +292,7 @@ class Stager:
         return BuildSite(
             engine=worker.engine, folder=self._folder.path, name=f"podium-{worker.key}-{lease}", group=f"{worker.key}{lease}",
             labels=self._labels(stage.name), runner=self._runner, runtime=worker.runtime, quota=worker.quota,
-            cores=",".join(map(str, self._folder.cores)), stop=worker.stopping.is_set,
+            cores=",".join(map(str, self._folder.cores)), stop=self._stop,
         )  # fmt: skip
 
     def _fetch(self, file: FileRef, target: Path) -> None:
@@ -294,7 +309,9 @@ class Stager:
 
     def _download(self, file: FileRef, url: str, target: Path) -> None:
         client, patience_s = self._worker.client, self._worker.patience_s
-        client.download(url, target, sha256=file.sha256, size_bytes=file.size_bytes, patience_s=patience_s)
+        client.download(
+            url, target, sha256=file.sha256, size_bytes=file.size_bytes, patience_s=patience_s, stop=self._stop
+        )
 
     @staticmethod
     def _command(stage: Stage, sources: dict[str, Path], notes: list[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import ProtocolError
 
 from workers import __version__
-from workers.errors import SandboxError
+from workers.errors import STOPPED, SandboxError
 from workers.protocol.calls import Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import M, Message, MessageInvalid, read_message
 from workers.protocol.results import Complete
@@ -139,22 +139,25 @@ class SiteClient:
 
         self._insist(patience_s, put)
 
-    def download(self, url: str, target: Path, *, sha256: str, size_bytes: int, patience_s: float) -> None:
+    def download(
+        self, url: str, target: Path, *, sha256: str, size_bytes: int, patience_s: float,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
         """Fetch one input file into `target`.
 
         Raises
         ------
         SandboxError
-            `digest_mismatch` or `download_failed`.
+            `digest_mismatch`, `download_failed`, or `staging_stopped` where `stop` said so.
         SiteError
             The site refused, for instance because the signed address has expired (`403`).
         """
         try:
-            self._insist(patience_s, lambda: self._fetch(url, target, sha256, size_bytes))
+            self._insist(patience_s, lambda: self._fetch(url, target, sha256, size_bytes, stop))
         except SiteUnreachable as error:
             raise SandboxError("download_failed", f"an input file could not be fetched: {error}") from error
 
-    def _fetch(self, url: str, target: Path, sha256: str, size_bytes: int) -> None:
+    def _fetch(self, url: str, target: Path, sha256: str, size_bytes: int, stop: Callable[[], bool]) -> None:
         digest = hashlib.sha256()
         written = 0
         with contextlib.closing(self._call("GET", url, None, stream=True)) as answer, target.open("wb") as sink:
@@ -163,6 +166,8 @@ class SiteClient:
                     written += len(chunk)
                     if written > size_bytes:
                         break
+                    if stop():
+                        raise SandboxError(STOPPED, "an input file was not fetched to its end")
                     digest.update(chunk)
                     sink.write(chunk)
             except requests.RequestException as error:

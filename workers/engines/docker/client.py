@@ -24,7 +24,7 @@ from workers.engines.docker.config import container_config
 from workers.engines.docker.seccomp import seccomp_profile
 from workers.engines.images import ImageFacts, unsuitable
 from workers.engines.spec import StageSpec
-from workers.errors import SandboxError
+from workers.errors import STOPPED, SandboxError
 from workers.protocol.jobs import PullPolicy
 
 CALL_TIMEOUT_S = 60
@@ -175,7 +175,7 @@ class DockerEngine:
                 if max_bytes and sum(layers.values()) > max_bytes:
                     raise SandboxError("image_too_large", f"{image} has more than the {max_bytes:,} bytes that it may")
                 if stop() or time.monotonic() - started > PULL_TIMEOUT_S:
-                    raise SandboxError("image_pull_stopped", f"{image} was not pulled to its end")
+                    raise SandboxError(STOPPED, f"{image} was not pulled to its end")
         except APIError as error:
             raise _pull_failed(image, error.explanation or error, error.status_code) from error
         except (DockerException, requests.RequestException, OSError) as error:
