@@ -21,14 +21,15 @@ def digest_of(path: Path) -> tuple[str, int]:
         return hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size
 
 
-def store_path(path: Path, *, link: bool = False) -> StoredFile:
+def store_path(path: Path, *, link: bool = False, sha256: str = "") -> StoredFile:
     """Store a finished file on disk; the source is left where it is.
 
-    `link` says that the source will never be written to again, so that on one file system no copy is needed.
+    `link` says that the source will never be written to again, so that on one file system no copy is needed. `sha256` is
+    the file's digest where the caller has just read it.
     The object is there in full, and on the disk, before the row exists, so every row finds its object, also after a crash or
     a power cut in between. Raises `StoreFull`.
     """
-    sha256, size_bytes = digest_of(path)
+    sha256, size_bytes = (sha256, path.stat().st_size) if sha256 else digest_of(path)
     store = object_store()
     store.put(sha256, path, may_link=link)
     while True:

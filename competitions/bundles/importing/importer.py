@@ -112,6 +112,7 @@ def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progre
     for number, name in enumerate(wanted):
         progress(f"Storing {number + 1} of {len(wanted)}: {name}")
         path, file_name = files.zipped(name, scratch)
-        is_new = not StoredFile.objects.filter(sha256=digest_of(path)[0]).exists()
-        stored[name] = Part(store_path(path), file_name, is_new)
+        sha256, _ = digest_of(path)
+        is_new = not StoredFile.objects.filter(sha256=sha256).exists()
+        stored[name] = Part(store_path(path, sha256=sha256), file_name, is_new)
     return stored

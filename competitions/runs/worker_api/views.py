@@ -4,7 +4,6 @@ Plain Django views: a compute worker is no user, so nothing of users' authentica
 """
 
 import functools
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -25,7 +24,7 @@ from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
 from competitions.resources.signing import read_file_token
-from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
+from competitions.resources.storage import CHUNK_BYTES, digest_of, spooled, store_path
 from competitions.runs import dispatch
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import append_logs
@@ -277,13 +276,12 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
     limit_bytes = allowed_bytes + 16 * 1024 * 1024
     with spooled(_read_body(request, limit_bytes)) as path:
         announced = request.headers.get("X-Content-SHA256", "")
-        with path.open("rb") as spool:
-            actual = hashlib.file_digest(spool, "sha256").hexdigest()
+        actual, _ = digest_of(path)
         if announced != actual:
             raise DigestMismatch(
                 f"The body's SHA-256 is {actual}, announced was {announced or 'nothing'}. Send it again."
             )
-        stored = store_path(path, link=True)
+        stored = store_path(path, link=True, sha256=actual)
     with transaction.atomic():
         dispatch.require_lease(**lease)
         RunOutput.objects.bulk_create(
