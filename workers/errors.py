@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 STOPPED = "staging_stopped"  # the code of what nobody waits for any more
 
 
@@ -22,3 +24,11 @@ class OutputRefused(Exception):
         self.reason = reason
         self.code = code
         self.detail = detail
+
+
+def unless_stopped(chunks: Iterable[bytes], stop: Callable[[], bool], what: str) -> Iterator[bytes]:
+    """The chunks. Raises `SandboxError` between two of them once `stop` says so; `what` was not brought to its end."""
+    for chunk in chunks:
+        if stop():
+            raise SandboxError(STOPPED, what)
+        yield chunk

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import requests
 
-from workers.errors import STOPPED, SandboxError
+from workers.errors import SandboxError, unless_stopped
 
 JSON: Final = "application/vnd.pypi.simple.v1+json"
 ACCEPT: Final = f"{JSON}, text/html;q=0.2"
@@ -119,14 +119,14 @@ class Mirror:
     def _chunks(self, answer: requests.Response, limit: int) -> Any:
         count = 0
         try:
-            for chunk in answer.iter_content(CHUNK_BYTES):
+            for chunk in unless_stopped(
+                answer.iter_content(CHUNK_BYTES), self._stop, "an environment was not made to its end"
+            ):
                 count += len(chunk)
                 if count > limit:
                     raise TooLarge
                 if time.monotonic() > self._until:
                     raise _unreachable("it was too slow: the time for an environment was over")
-                if self._stop():
-                    raise SandboxError(STOPPED, "an environment was not made to its end")
                 yield chunk
         except requests.RequestException as error:
             raise _unreachable(str(error)[:200]) from error

@@ -47,7 +47,7 @@ class RunExecution:
         self.job = job
         self.folder = folder
         self.state = Activity.PREPARING
-        self.state_changed = threading.Event()  # the site hears of it at once
+        self.state_changed = threading.Event()  # the site hears of it, unless the run is over at once
         self.renewed_urls: dict[str, str] = {}
         self.scores: dict[str, float] = {}
         self.verdict: Verdict | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount as HostMount
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner, slot_uid
-from workers.errors import STOPPED, SandboxError
+from workers.errors import SandboxError, unless_stopped
 from workers.protocol.files.image_archive import ImageArchiveInvalid, describe_archive, loadable
 from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage
 from workers.protocol.limits import Limits
@@ -46,14 +46,6 @@ class Unrunnable(Exception):
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.detail)
         self.verdict = verdict
-
-
-def unless_stopped(chunks: Iterator[bytes], stop: Callable[[], bool]) -> Iterator[bytes]:
-    """The chunks; `SandboxError` between two of them once `stop` says so."""
-    for chunk in chunks:
-        if stop():
-            raise SandboxError(STOPPED, "an image was not loaded to its end")
-        yield chunk
 
 
 @dataclass
@@ -149,7 +141,8 @@ class Stager:
                 raise Unrunnable(failed("environment_error", error.code, str(error))) from error
             if image.image_id != own.image_id:
                 raise SandboxError("image_changed", f"the archive holds {image.image_id}, not {own.image_id}")
-            self._worker.engine.load_image(unless_stopped(loadable(path, image), self._stop))
+            chunks = unless_stopped(loadable(path, image), self._stop, "an image was not loaded to its end")
+            self._worker.engine.load_image(chunks)
 
     def _stage(self, stage: Stage) -> StageRun:
         worker = self._worker

@@ -17,7 +17,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import ProtocolError
 
 from workers import __version__
-from workers.errors import STOPPED, SandboxError
+from workers.engines.base import never
+from workers.errors import SandboxError, unless_stopped
 from workers.protocol.calls import Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import M, Message, MessageInvalid, read_message
 from workers.protocol.results import Complete
@@ -141,7 +142,7 @@ class SiteClient:
 
     def download(
         self, url: str, target: Path, *, sha256: str, size_bytes: int, patience_s: float,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] = never,
     ) -> None:  # fmt: skip
         """Fetch one input file into `target`.
 
@@ -162,12 +163,12 @@ class SiteClient:
         written = 0
         with contextlib.closing(self._call("GET", url, None, stream=True)) as answer, target.open("wb") as sink:
             try:
-                for chunk in answer.iter_content(CHUNK_BYTES):
+                for chunk in unless_stopped(
+                    answer.iter_content(CHUNK_BYTES), stop, "an input file was not fetched to its end"
+                ):
                     written += len(chunk)
                     if written > size_bytes:
                         break
-                    if stop():
-                        raise SandboxError(STOPPED, "an input file was not fetched to its end")
                     digest.update(chunk)
                     sink.write(chunk)
             except requests.RequestException as error:

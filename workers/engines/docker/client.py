@@ -174,8 +174,10 @@ class DockerEngine:
                 )
                 if max_bytes and sum(layers.values()) > max_bytes:
                     raise SandboxError("image_too_large", f"{image} has more than the {max_bytes:,} bytes that it may")
-                if stop() or time.monotonic() - started > PULL_TIMEOUT_S:
+                if stop():
                     raise SandboxError(STOPPED, f"{image} was not pulled to its end")
+                if time.monotonic() - started > PULL_TIMEOUT_S:
+                    raise _pull_failed(image, f"it took longer than {PULL_TIMEOUT_S} s")
         except APIError as error:
             raise _pull_failed(image, error.explanation or error, error.status_code) from error
         except (DockerException, requests.RequestException, OSError) as error:
