@@ -23,6 +23,7 @@ from workers.agent.environments import mirror as mirror_module
 from workers.agent.environments.images import OwnImages
 from workers.agent.host.slots import Slot
 from workers.agent.runs.handling import HeldRuns, RunHandling
+from workers.engines.docker import client as docker_client
 from workers.protocol.files.image_archive import ArchiveLimits, check_archive, describe_archive
 from workers.protocol.jobs import parse_job
 
@@ -202,6 +203,18 @@ def test_an_image_is_pulled_by_digest_from_a_registry_and_one_that_is_not_there_
     assert outcome.result["scores"] == {"score": 42.5}, outcome.result
     assert outcome.result["stages"][0]["image_digest"] == digest
     assert (missing.reason, missing.code) == ("environment_error", "image_unknown")
+
+
+def test_a_pull_that_takes_too_long_is_a_failure_of_this_host_and_not_given_back(
+    bench: Bench, archive: Path, own_images: OwnImages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker_client, "PULL_TIMEOUT_S", -1)
+    digest, pages, types = registry_pages(archive)
+    with serving(pages, types) as address:
+        image = f"{address.removeprefix('http://')}/lab/model@{digest}"
+        first = code_stage(bench, SHELL_PROGRAM, shell=True) | {"is_image_of_team": True, "pull": "missing"}
+        outcome = bench.run(job_of(bench, first | {"image": image}))
+    assert (outcome.reason, outcome.code) == ("infrastructure", "image_pull_failed"), outcome.result
 
 
 def test_weights_are_seen_read_only_by_the_program_and_not_by_the_scorer(bench: Bench) -> None:
