@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
-
-if TYPE_CHECKING:
-    from podium.client import Client
 
 FINAL: Final = ("finished", "failed", "cancelled")
 Kind = Literal["prediction", "code", "dataset"]
@@ -185,6 +182,19 @@ class Verdict(_Answer):
     advice: str
 
 
+class Waiter(Protocol):
+    """The part of `Client` that submissions use."""
+
+    def wait(
+        self,
+        number: int,
+        *,
+        timeout_s: float | None = None,
+        on_change: Callable[[Submission], None] | None = None,
+        check: bool = True,
+    ) -> Submission: ...
+
+
 class Submission(_Answer):
     """A submission as it was when it was asked for. `scores` are as the board shows them, None while there are none or they are sealed."""
 
@@ -206,7 +216,7 @@ class Submission(_Answer):
     counts_on: list[str]
     selected_on: list[str]
     runs: list[Run]
-    _client: Client | None = PrivateAttr(default=None)
+    _client: Waiter | None = PrivateAttr(default=None)
 
     @property
     def is_final(self) -> bool:

@@ -38,7 +38,7 @@ class Notice:
     event: str
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)  # most callers have begun one
 def notify(
     *,
     people: QuerySet[User],

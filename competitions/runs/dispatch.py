@@ -4,6 +4,7 @@ The lease id fences: whoever speaks with an old one gets `LeaseLost` and changes
 """
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from competitions.runs.models import Attempt, Run, RunOutput
 from competitions.runs.planning import plan_anew
 from competitions.runs.queue.matching import fitting_runs, may_take
 from competitions.runs.queue.ranking import next_teams, turn_taken
-from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
+from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in, smoke_passed
 from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
@@ -35,6 +36,7 @@ from workers.protocol.smoke import NO_MIRROR
 
 log = structlog.get_logger(__name__)
 FOR_A_JOB: Final = ("submission__phase__competition", "submission__file", "task")
+NO_OUTPUTS: Final[Mapping[str, str]] = {}
 REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
 
 
@@ -194,7 +196,10 @@ def require_lease(*, run_id: str, attempt: int, lease_id: str) -> None:
 
 def held_run(*, run_id: str, attempt: int, lease_id: str) -> Run:
     """The run, locked, if this lease still holds it; else `LeaseLost`. Call inside a transaction."""
-    return _held(_locked(run_id), attempt=attempt, lease_id=lease_id)
+    run = _locked(run_id)
+    if run is None or not _is_held(run, attempt=attempt, lease_id=lease_id):
+        raise LeaseLost
+    return run
 
 
 def _locked(run_id: str) -> Run | None:
@@ -202,10 +207,8 @@ def _locked(run_id: str) -> Run | None:
     return runs.filter(pk=run_id).first()
 
 
-def _held(run: Run | None, *, attempt: int, lease_id: str) -> Run:
-    if run is None or (run.attempt, str(run.lease_id)) != (attempt, lease_id) or run.state not in HELD:
-        raise LeaseLost
-    return run
+def _is_held(run: Run, *, attempt: int, lease_id: str) -> bool:
+    return (run.attempt, str(run.lease_id)) == (attempt, lease_id) and run.state in HELD
 
 
 @transaction.atomic
@@ -248,28 +251,51 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
 
 
 @transaction.atomic
-def run_complete(*, run_id: str, attempt: int, lease_id: str, result: Result, now: datetime) -> State:
-    """Take an attempt's answer; sent again, the same reply. Raises `LeaseLost` for an attempt that is over.
+def run_complete(
+    *, run_id: str, attempt: int, lease_id: str, result: Result, now: datetime, outputs: Mapping[str, str] = NO_OUTPUTS
+) -> State:
+    """Take an attempt's answer; sent again, the same reply. `outputs`: the digests by name that the answer says it has sent.
 
-    Infrastructure failures put the run back for another worker, until `MAX_ATTEMPTS`; all else ends it.
+    Infrastructure failures put the run back for another worker, until `MAX_ATTEMPTS`; all else ends it. Raises `LeaseLost` for an
+    attempt that is over, or `InvalidResult` while an output is missing.
     """
     run = _locked(run_id)  # an answer that is sent twice at once takes turns
-    answered = Attempt.objects.filter(run_id=run_id, lease_id=lease_id, is_answered=True).first()
-    if answered is not None:
-        return State(answered.outcome)
-    run = _held(run, attempt=attempt, lease_id=lease_id)
+    if run is None or not _is_held(run, attempt=attempt, lease_id=lease_id):
+        return _answered_before(run_id, lease_id)
+    arrived = _output_digests(run)
+    _require_outputs(arrived, outputs)
     keep_usage(run, result.usage)
     result = disclosed_result(run, result)
     if result.reason == Reason.INFRASTRUCTURE:
         return infrastructure_failed(run, result, actor=actor_of(run), now=now)
-    return _ingested(run, result, now) if result.target == State.QUEUED else _ended(run, result, now)
+    ended = _ingested if result.target == State.QUEUED else _ended
+    return ended(run, result, arrived, now)
 
 
-def _ended(run: Run, result: Result, now: datetime) -> State:
+def _answered_before(run_id: str, lease_id: str) -> State:
+    """What became of an attempt whose answer has been taken. Raises `LeaseLost` where none has."""
+    answered = Attempt.objects.filter(run_id=run_id, lease_id=lease_id, is_answered=True).first()
+    if answered is None:
+        raise LeaseLost
+    return State(answered.outcome)
+
+
+def _require_outputs(arrived: Mapping[str, str], announced: Mapping[str, str]) -> None:
+    """Every output that the answer names has arrived with the digest that it names."""
+    for name, digest in announced.items():
+        if arrived.get(name) != digest:
+            raise InvalidResult(
+                f"The output {name[:60]!r} has not arrived with the digest {digest[:64]}. Send it first."
+            )
+
+
+def _ended(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
     """The run's end by the participant's, the organizer's or nobody's fault."""
     _worker_succeeded(run)
     record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
-    receipt = run.receipt | result.receipt | {"outputs": _output_digests(run)}
+    if run.is_smoke and result.target == State.FINISHED:
+        smoke_passed(run, now)  # before its submission follows: with these it goes on
+    receipt = run.receipt | result.receipt | {"outputs": outputs}
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=result.target, actor=actor_of(run), now=now,
         note=result.detail, reason=result.reason, code=result.code, detail=result.detail, scores=result.scores,
@@ -285,7 +311,7 @@ def _worker_succeeded(run: Run) -> None:
         ComputeWorker.objects.filter(pk=run.worker.pk).update(infrastructure_failures=0)
 
 
-def _ingested(run: Run, result: Result, now: datetime) -> State:
+def _ingested(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
     """Ingestion is done, by a worker that does nothing else: the run waits for one that scores.
 
     Raises `InvalidResult` when this was not asked for, or the predictions have not arrived: then nothing changes.
@@ -293,7 +319,6 @@ def _ingested(run: Run, result: Result, now: datetime) -> State:
     is_asked = (
         run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION and run.ingested_attempt is None
     )
-    outputs = _output_digests(run)
     if not is_asked or "predictions.zip" not in outputs:
         raise InvalidResult("'outcome' is 'ingested', but this run has no predictions or was to be scored, too.")
     _worker_succeeded(run)

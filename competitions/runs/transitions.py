@@ -10,7 +10,6 @@ from django.db.models import prefetch_related_objects
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.queue.ranking import enter_queue
-from competitions.runs.queue.smoke import smoke_passed
 from competitions.submissions.models import Submission
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
@@ -66,8 +65,6 @@ def run_move(
         )
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run_id), now=now)
-        if target == State.FINISHED:
-            smoke_passed(run_id, now)
         _submission_follow(run_id, now, is_ended=target in FINAL)
         return True
 

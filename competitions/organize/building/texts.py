@@ -1,25 +1,23 @@
 """Pages that are written for the organizer: templates filled in with what was answered so far."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.template.loader import render_to_string
 
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.steps.questions import question_answered
+from competitions.organize.steps.table import metric_facts
 
 PAGES: Final = ("overview", "data", "evaluation", "rules")
 
 
-def default_texts(draft: "CompetitionDraft") -> dict[str, str]:
+def default_texts(draft: CompetitionDraft) -> dict[str, str]:
     """Markdown by page. What was not answered yet is left out."""
     context: dict[str, Any] = {"draft": draft, "start": draft.start, **_answered(draft)}
     return {name: render_to_string(f"organize/texts/{name}.md", context).strip() + "\n" for name in PAGES}
 
 
-def _answered(draft: "CompetitionDraft") -> dict[str, Any]:
-    from competitions.organize.steps.paths import answered  # its forms ask for these texts
-    from competitions.organize.steps.table import metric_facts
-
+def _answered(draft: CompetitionDraft) -> dict[str, Any]:
     names = ("about", "schedule", "columns", "metric", "split", "dataset", "program")
-    found: dict[str, Any] = {name: answered(draft, name) for name in names}
+    found: dict[str, Any] = {name: question_answered(draft, name) for name in names}
     return found | ({"metric_title": metric_facts(found["metric"])["title"]} if found["metric"] else {})

@@ -13,7 +13,7 @@ from competitions.organize.building.table import write_table
 from competitions.organize.building.texts import default_texts
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import CannotBeBuilt
-from competitions.organize.steps.common import TEXTS
+from competitions.organize.steps.pages import TEXTS
 from competitions.organize.steps.paths import answered, path_of, require_complete
 from competitions.organize.tables.program import bounds, work_on_tables
 from competitions.resources.storage import local_copy

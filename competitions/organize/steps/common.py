@@ -1,19 +1,14 @@
-"""Steps that every competition has: its name, its dates and limits, its pages."""
+"""Steps that every competition has: its name, its dates and limits."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django import forms
 from django.utils import timezone
 
 from competitions.catalog.models import MOST_TAGS
 from competitions.catalog.tags import TagsInvalid, clean_tags
-from competitions.organize.building.texts import default_texts
 from competitions.organize.steps.step import Step, StepForm
-
-if TYPE_CHECKING:
-    from competitions.organize.models import CompetitionDraft
 
 MOMENT: Final = "%Y-%m-%dT%H:%M"
 OPEN_FOR: Final = timedelta(weeks=8)
@@ -91,37 +86,6 @@ class ScheduleForm(StepForm):
         return cleaned
 
 
-class PagesForm(StepForm):
-    """Texts that are written already; what nobody changes follows the other answers."""
-
-    overview_text = forms.CharField(
-        label="Overview", widget=forms.Textarea(attrs={"rows": 10}), help_text="Markdown, as all of these."
-    )
-    data_text = forms.CharField(label="Data", widget=forms.Textarea(attrs={"rows": 8}))
-    evaluation_text = forms.CharField(label="Evaluation", widget=forms.Textarea(attrs={"rows": 8}))
-    rules_text = forms.CharField(
-        label="Rules", widget=forms.Textarea(attrs={"rows": 10}), help_text="Everybody accepts them to take part."
-    )
-
-    def __init__(self, draft: "CompetitionDraft", data: Mapping[str, Any] | None = None) -> None:
-        self.defaults = {f"{name}_text": text for name, text in default_texts(draft).items()}
-        super().__init__(draft, None if data is None else self.defaults | {name: data[name] for name in data})
-
-    def prepare(self) -> None:
-        for name, text in self.defaults.items():
-            self.fields[name].initial = text
-
-    def kept(self, answers: dict[str, list[str]]) -> dict[str, list[str]]:
-        return {
-            name: texts for name, texts in answers.items() if _plain(texts[0]) != _plain(self.defaults.get(name, ""))
-        }
-
-
-def _plain(text: str) -> str:
-    """Browsers send CRLF for LF, and drop white space at the end."""
-    return text.replace("\r\n", "\n").rstrip()
-
-
 ABOUT: Final = Step(
     "about", "Title", "What is it called?", AboutForm, preview="organize/previews/about.html",
     intro="This is what people see first, in the list of competitions and above every page.",
@@ -129,8 +93,4 @@ ABOUT: Final = Step(
 SCHEDULE: Final = Step(
     "schedule", "Dates and limits", "When does it run, and how much may teams send?", ScheduleForm,
     preview="organize/previews/schedule.html", intro="The defaults suit a course or a small challenge.",
-)  # fmt: skip
-TEXTS: Final = Step(
-    "pages", "Pages and rules", "What should people read?", PagesForm, preview="organize/previews/pages.html",
-    intro="These pages are written from your answers. Change what you like; what you leave alone follows your answers.",
 )  # fmt: skip

@@ -1,29 +1,18 @@
 """The steps of each way to begin, in order, and how far a draft has come."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from django.urls import reverse
 
 from competitions.organize.models import CompetitionDraft, DraftFile
 from competitions.organize.refusals import DraftIncomplete
-from competitions.organize.steps.code import FILES, PROGRAM
-from competitions.organize.steps.common import ABOUT, SCHEDULE, TEXTS
-from competitions.organize.steps.dataset import DATASET, LABELS, LSC_DATASET, LSC_LABELS
-from competitions.organize.steps.step import FileSlot, Step, bound
-from competitions.organize.steps.table import COLUMNS, DATA, METRIC, SPLIT
-
-Start = CompetitionDraft.Start
-PATHS: Final[Mapping[str, tuple[Step, ...]]] = {
-    Start.TABLE: (DATA, COLUMNS, METRIC, SPLIT, ABOUT, SCHEDULE, TEXTS),
-    Start.CODE: (PROGRAM, FILES, ABOUT, SCHEDULE, TEXTS),
-    Start.DATASET: (DATASET, LABELS, ABOUT, SCHEDULE, TEXTS),
-    Start.LSC: (LSC_DATASET, LSC_LABELS, ABOUT, SCHEDULE, TEXTS),
-}
+from competitions.organize.steps.pages import TEXTS
+from competitions.organize.steps.questions import QUESTIONS
+from competitions.organize.steps.step import FileSlot, Step, values_of
 
 
 def path_of(draft: CompetitionDraft) -> tuple[Step, ...]:
-    return PATHS[draft.start]
+    return (*QUESTIONS[draft.start], TEXTS)
 
 
 def step_of(draft: CompetitionDraft, slug: str) -> Step | None:
@@ -38,10 +27,7 @@ def answered(draft: CompetitionDraft, slug: str) -> dict[str, Any] | None:
     """The values of a step as its form reads them; None while they are missing or not right."""
     step = step_of(draft, slug)
     answers = draft.answers.get(slug, {} if slug == TEXTS.slug else None)
-    if step is None or answers is None:
-        return None
-    form = bound(step.form, draft, answers)
-    return form.cleaned_data if form.is_valid() else None
+    return None if step is None or answers is None else values_of(step, draft, answers)
 
 
 def is_done(draft: CompetitionDraft, step: Step) -> bool:

@@ -68,3 +68,9 @@ def bound(form: type[StepForm], draft: "CompetitionDraft", answers: Mapping[str,
     for name, texts in answers.items():
         data.setlist(name, list(texts))
     return form(draft, data)
+
+
+def values_of(step: Step, draft: "CompetitionDraft", answers: Mapping[str, Sequence[str]]) -> dict[str, Any] | None:
+    """These answers as the step's form reads them; None where they are not right."""
+    form = bound(step.form, draft, answers)
+    return form.cleaned_data if form.is_valid() else None

@@ -124,8 +124,7 @@ def turn_taken(run: Run, *, now: datetime) -> None:
     else:
         line.update(served_at=now)  # locks the rows as well; see `enter_queue`
     waiting = Run.objects.filter(queue=run.queue, team=run.team_id, priority=run.priority, state=State.QUEUED)
-    if not waiting.exists():
-        of_priority.update(waiting_since=None)
+    of_priority.exclude(Exists(waiting)).update(waiting_since=None)  # locked by now, so it sees what was queued before
 
 
 def turns_repair(*, now: datetime) -> int:

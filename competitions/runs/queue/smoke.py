@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 from competitions.catalog.models import Phase, Task
 from competitions.runs.models import Run
@@ -21,17 +20,14 @@ def smoke_task_of(submission: Submission) -> Task | None:
     return submission.phase.smoke_task if is_first else None
 
 
-def smoke_passed(run_id: UUID, now: datetime) -> None:
-    """Queue the other runs of the submission whose smoke run this was; nothing for any other run.
+def smoke_passed(run: Run, now: datetime) -> None:
+    """Queue the other runs of the submission whose smoke run this was. The run is locked, and its submission is not yet.
 
-    Called once the run has finished, in the same transaction and before its submission is locked. A submission that was to be
-    cancelled, or that wanted its smoke run alone, goes no further.
+    A submission that was to be cancelled, or that wanted its smoke run alone, goes no further.
     """
-    # Without joins: this is asked of every run that finishes, and hardly any was a smoke run.
-    run = Run.objects.filter(pk=run_id, is_smoke=True, cancel_requested_at=None, submission__is_smoke=False).first()
-    if run is None:
-        return
     submission = run.submission
+    if run.cancel_requested_at is not None or submission.is_smoke:
+        return
     phase: Phase = submission.phase
     have = set(submission.runs.values_list("task", flat=True))
     tasks = [task for task in tasks_for(phase, submission.kind) if task.pk not in have]

@@ -5,7 +5,7 @@ Plain Django views: a compute worker is no user, so nothing of users' authentica
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -37,7 +37,7 @@ from core.problems import refusal_response
 from core.refusals import Refusal
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered
 from workers.protocol.messages import M, Message
-from workers.protocol.results import Complete, Output
+from workers.protocol.results import Complete
 from workers.protocol.versions import SPOKEN_BY_THE_SITE
 
 log = structlog.get_logger(__name__)
@@ -296,8 +296,8 @@ def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     answer = message_of(request, Complete)
     result = read_result(answer, columns=_columns_asked(run_id))
-    _require_outputs(run_id, lease["attempt"], answer.outputs)
-    state = dispatch.run_complete(**lease, result=result, now=timezone.now())
+    outputs = {name: output.sha256 for name, output in answer.outputs.items()}
+    state = dispatch.run_complete(**lease, result=result, outputs=outputs, now=timezone.now())
     return JsonResponse({"state": state})
 
 
@@ -307,16 +307,6 @@ def _columns_asked(run_id: UUID) -> list[str]:
         raise LeaseLost
     known: list[str] | None = found[0]
     return known or jobs.column_keys(score_columns(Phase.objects.get(submissions__runs=run_id)))
-
-
-def _require_outputs(run_id: UUID, attempt: int, announced: Mapping[str, Output]) -> None:
-    """Every output that the answer names has arrived with the digest that it names."""
-    arrived = dict(RunOutput.objects.filter(run=run_id, attempt=attempt).values_list("name", "file_id"))
-    for name, output in announced.items():
-        if arrived.get(name) != output.sha256:
-            raise InvalidResult(
-                f"The output {name[:60]!r} has not arrived with the digest {output.sha256[:64]}. Send it first."
-            )
 
 
 @worker_view("POST")

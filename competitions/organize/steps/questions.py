@@ -1,0 +1,26 @@
+"""What each way to begin asks, in order, before the pages are written from the answers."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from competitions.organize.models import CompetitionDraft
+from competitions.organize.steps.code import FILES, PROGRAM
+from competitions.organize.steps.common import ABOUT, SCHEDULE
+from competitions.organize.steps.dataset import DATASET, LABELS, LSC_DATASET, LSC_LABELS
+from competitions.organize.steps.step import Step, values_of
+from competitions.organize.steps.table import COLUMNS, DATA, METRIC, SPLIT
+
+Start = CompetitionDraft.Start
+QUESTIONS: Final[Mapping[str, tuple[Step, ...]]] = {
+    Start.TABLE: (DATA, COLUMNS, METRIC, SPLIT, ABOUT, SCHEDULE),
+    Start.CODE: (PROGRAM, FILES, ABOUT, SCHEDULE),
+    Start.DATASET: (DATASET, LABELS, ABOUT, SCHEDULE),
+    Start.LSC: (LSC_DATASET, LSC_LABELS, ABOUT, SCHEDULE),
+}
+
+
+def question_answered(draft: CompetitionDraft, slug: str) -> dict[str, Any] | None:
+    """The values of a question as its form reads them; None while they are missing or not right."""
+    step = next((step for step in QUESTIONS[draft.start] if step.slug == slug), None)
+    answers = draft.answers.get(slug)
+    return None if step is None or answers is None else values_of(step, draft, answers)
