@@ -7,7 +7,7 @@ R the administrator (root).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -390,46 +390,55 @@ def url_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:
 
 def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """What stands in this one address otherwise than in most."""
-    site, arguments = permissions.site, permissions.arguments
-    kit = site.phase.starting_kit
-    if name.startswith("organize:") and name.removeprefix("organize:") in DRAFT_PAGES:
-        return {"key": arguments["draft"], "slug": "program"}
-    if ":merge-" in name:
-        return {"key": arguments["merge"]}
-    if name in ("web:environment-remove", "api:environment-file"):
-        return {"key": arguments["environment_file"]}
     if name.startswith("web:winners-"):
-        return {"key": arguments["place"]}
-    named: dict[str, dict[str, Any]] = {
-        **{name: {"pk": site.competition.pk} for name in BY_COMPETITION},
-        **{name: {"pk": site.phase.pk} for name in BY_PHASE},
-        **{name: {"key": arguments["upload"]} for name in ("api:upload", "codabench:upload-completed")},
-        **{name: {"pk": arguments.get("entry", 0)} for name in ("web:entry", "web:entry-details")},
-        **{name: {"key": kit.key if kit else None} for name in ("codabench:dataset", "dataset-download")},
-        **{f"organize:{name}": {"pk": arguments["page"], "action": "up"} for name in ("page", "page-act")},
-        **{f"organize:{name}": {"pk": site.phase.pk} for name in ("phase", "phase-delete", "board-new")},
-        "web:link-revoke": {"key": arguments["link"]},
-        "web:link": {"token": arguments["link_token"]},
-        "organize:file": {"owner": "phase", "pk": site.phase.pk, "name": "starting_kit"},
-        **{f"organize:{name}": {"pk": site.phase.leaderboard.pk} for name in ("board", "board-delete")},
-        **{f"organize:{name}": {"pk": site.phase.tasks.get().pk} for name in ("task", "task-delete")},
-        "web:page": {"page_slug": "how-to"},
-        "codabench:board": {"pk": site.phase.leaderboard.pk},
-        "codabench:participant": {"pk": site.competition.registrations.earliest("pk").pk},
-        "codabench:queue": {"pk": site.queue.pk},
-        "codabench:task": {"pk": site.phase.tasks.get().pk},
-        "web:download": {"name": "starting_kit"},
-        "web:legal": {"name": "imprint"},
-        "api:file": {"name": "starting_kit"},
-        "web:image": {"name": "plot.png"},
-        **{name: {"key": arguments["webhook"]} for name in ("web:webhook", "web:webhook-act")},
-        "web:calendar": {"token": calendar_url(site.member()).rpartition("/")[2].removesuffix(".ics")},
-        "web:notification": {"pk": arguments["notification"]},
-        "web:notifications-stop": {"token": OptOut(site.member().pk).token},
-        "web:public-team": {"key": site.team.key},
-        "accounts:token-revoke": {"pk": 0},
-    }
-    return named.get(name, {})
+        return {"key": permissions.arguments["place"]}
+    if ":merge-" in name:
+        return {"key": permissions.arguments["merge"]}
+    return next((arguments(permissions) for names, arguments in OTHERWISE.items() if name in names), {})
+
+
+def key_of_kit(permissions: PermissionSite) -> dict[str, Any]:
+    kit = permissions.site.phase.starting_kit
+    return {"key": kit.key if kit else None}
+
+
+def in_workspace(*names: str) -> tuple[str, ...]:
+    return tuple(f"organize:{name}" for name in names)
+
+
+# Names of addresses, and what makes their arguments: each asks the database, so only the one that is wanted is made.
+OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
+    in_workspace(*DRAFT_PAGES): lambda world: {"key": world.arguments["draft"], "slug": "program"},
+    in_workspace("page", "page-act"): lambda world: {"pk": world.arguments["page"], "action": "up"},
+    in_workspace("phase", "phase-delete", "board-new"): lambda world: {"pk": world.site.phase.pk},
+    in_workspace("file"): lambda world: {"owner": "phase", "pk": world.site.phase.pk, "name": "starting_kit"},
+    in_workspace("board", "board-delete"): lambda world: {"pk": world.site.phase.leaderboard.pk},
+    in_workspace("task", "task-delete"): lambda world: {"pk": world.site.phase.tasks.get().pk},
+    BY_COMPETITION: lambda world: {"pk": world.site.competition.pk},
+    BY_PHASE: lambda world: {"pk": world.site.phase.pk},
+    ("web:environment-remove", "api:environment-file"): lambda world: {"key": world.arguments["environment_file"]},
+    ("api:upload", "codabench:upload-completed"): lambda world: {"key": world.arguments["upload"]},
+    ("web:entry", "web:entry-details"): lambda world: {"pk": world.arguments.get("entry", 0)},
+    ("codabench:dataset", "dataset-download"): key_of_kit,
+    ("web:link-revoke",): lambda world: {"key": world.arguments["link"]},
+    ("web:link",): lambda world: {"token": world.arguments["link_token"]},
+    ("web:page",): lambda world: {"page_slug": "how-to"},
+    ("codabench:board",): lambda world: {"pk": world.site.phase.leaderboard.pk},
+    ("codabench:participant",): lambda world: {"pk": world.site.competition.registrations.earliest("pk").pk},
+    ("codabench:queue",): lambda world: {"pk": world.site.queue.pk},
+    ("codabench:task",): lambda world: {"pk": world.site.phase.tasks.get().pk},
+    ("web:download", "api:file"): lambda world: {"name": "starting_kit"},
+    ("web:legal",): lambda world: {"name": "imprint"},
+    ("web:image",): lambda world: {"name": "plot.png"},
+    ("web:webhook", "web:webhook-act"): lambda world: {"key": world.arguments["webhook"]},
+    ("web:calendar",): lambda world: {
+        "token": calendar_url(world.site.member()).rpartition("/")[2].removesuffix(".ics")
+    },
+    ("web:notification",): lambda world: {"pk": world.arguments["notification"]},
+    ("web:notifications-stop",): lambda world: {"token": OptOut(world.site.member().pk).token},
+    ("web:public-team",): lambda world: {"key": world.site.team.key},
+    ("accounts:token-revoke",): lambda world: {"pk": 0},
+}
 
 
 def body_of(response: Any) -> str:
