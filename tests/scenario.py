@@ -136,7 +136,7 @@ class Scenario:
             content, name = content or prediction_bytes(), name or FILE_NAME.replace("test-dev", where.slug)
         upload = self.upload(content, name, user=user, at=moment)
         made = submission_create(user=user, phase=where, upload=upload, kind=kind, now=moment, idempotency_key=key)
-        run_background(at=moment)
+        run_background(at=moment, only=CHECK_JOB)
         made.refresh_from_db()
         return made
 
