@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from competitions.runs.worker_api import results
-from competitions.runs.worker_api.results import Result
+from competitions.runs.leases import results
+from competitions.runs.leases.results import Result
 from workers.protocol.calls import LogPiece
 from workers.protocol.messages import read_message
 from workers.protocol.results import Complete

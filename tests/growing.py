@@ -10,6 +10,7 @@ from competitions.leaderboards.growing.joining import datasets_join
 from competitions.leaderboards.growing.missing_runs import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_create
@@ -68,7 +69,7 @@ def work(site: Scenario, scores: Scores, default: float = 0.5, *, limit: int = 1
             if isinstance(said, str)
             else {"outcome": "finished", "scores": {"mae": said}}
         )
-        dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+        reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
         done.append(run)
     return done
 

@@ -24,6 +24,7 @@ from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.file_checks.check_requests import CHECK_JOB
 from competitions.submissions.models import Submission
@@ -168,7 +169,7 @@ class Scenario:
         """Claim until it is this submission's turn, and answer with this body of `complete`."""
         run = self.claim(worker, at=max(self.now, submission.created_at))
         assert run.submission_id == submission.pk, "another submission was first in the queue"
-        dispatch.run_complete(
+        reports.run_complete(
             **lease(run), result=read_result(body, columns=sorted({"mae", *body.get("scores", {})})), now=self.now
         )
         submission.refresh_from_db()

@@ -112,6 +112,7 @@ class Place:
         """Let a worker take the submission, so long after it came, and answer with this."""
         from competitions.compute.models import ComputeWorker
         from competitions.runs import dispatch
+        from competitions.runs.leases import reports
         from competitions.runs.models import Run
         from tests.answers import read_result
 
@@ -124,7 +125,7 @@ class Place:
         run = dispatch.run_claim(worker=worker, free_gpus=0, now=at)
         assert isinstance(run, Run), "nothing was handed out"
         assert run.submission_id == submission.pk, "another submission was first in the queue"
-        dispatch.run_complete(
+        reports.run_complete(
             run_id=str(run.pk), attempt=run.attempt, lease_id=str(run.lease_id),
             result=read_result(body, columns=[key for key, *_ in COLUMNS]), now=at + timedelta(seconds=40),
         )  # fmt: skip

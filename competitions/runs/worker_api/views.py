@@ -26,12 +26,14 @@ from competitions.resources.models import StoredFile
 from competitions.resources.signing import read_file_token
 from competitions.resources.storage import CHUNK_BYTES, digest_of, spooled, store_path
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
+from competitions.runs.leases.lease import require_lease
+from competitions.runs.leases.results import InvalidResult, read_result, understood
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import append_logs
 from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
-from competitions.runs.worker_api.results import InvalidResult, read_result, understood
 from competitions.submissions.states import HELD, State
 from core.problems import refusal_response
 from core.refusals import Refusal
@@ -226,7 +228,7 @@ def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     beat = message_of(request, Heartbeat)
     progress = {"progress": as_json(beat.progress)} if beat.progress else {}
     with transaction.atomic():
-        run = dispatch.run_heartbeat(
+        run = reports.run_heartbeat(
             **lease, state=State(beat.state), meters=beat.meters.known() | progress, now=timezone.now()
         )
         append_logs(run, beat.logs)
@@ -283,7 +285,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
             )
         stored = store_path(path, link=True, sha256=actual)
     with transaction.atomic():
-        dispatch.require_lease(**lease)
+        require_lease(**lease)
         RunOutput.objects.bulk_create(
             [RunOutput(run_id=run_id, attempt=lease["attempt"], name=name, file=stored)],
             update_conflicts=True, unique_fields=["run", "attempt", "name"], update_fields=["file"],
@@ -297,7 +299,7 @@ def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     answer = message_of(request, Complete)
     result = read_result(answer, columns=_columns_asked(run_id))
     outputs = {name: output.sha256 for name, output in answer.outputs.items()}
-    state = dispatch.run_complete(**lease, result=result, outputs=outputs, now=timezone.now())
+    state = reports.run_complete(**lease, result=result, outputs=outputs, now=timezone.now())
     return JsonResponse({"state": state})
 
 
@@ -312,4 +314,4 @@ def _columns_asked(run_id: UUID) -> list[str]:
 @worker_view("POST")
 def release(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
-    return JsonResponse({"state": dispatch.run_release(**lease, note="", now=timezone.now())})
+    return JsonResponse({"state": reports.run_release(**lease, note="", now=timezone.now())})

@@ -175,12 +175,12 @@ def test_a_failed_submission_says_whose_fault_it_is_and_what_to_do(site: Scenari
     site.answer(made, {"outcome": "failed", "reason": Reason.INFRASTRUCTURE, "detail": "The disk is full."})
     for hours in (1, 2):
         run = site.claim(at=site.now + timedelta(hours=hours))
-        from competitions.runs import dispatch
+        from competitions.runs.leases import reports
         from tests.answers import read_result
         from tests.scenario import lease
 
         body = {"outcome": "failed", "reason": Reason.INFRASTRUCTURE, "detail": "The disk is full."}
-        dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+        reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
     verdict = robot.call("get", reverse("api:submission", args=[made.pk])).json()["verdict"]
     assert (verdict["reason"], verdict["blame"]) == ("infrastructure", "platform")
     assert "our fault" in verdict["advice"]

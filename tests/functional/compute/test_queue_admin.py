@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import expected_start, queue_positions
 from competitions.submissions.models import Submission
@@ -156,7 +156,7 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
         site.submit()
         run = site.claim(worker)
         body = {"outcome": "finished", "scores": {"mae": 0.5}}
-        dispatch.run_complete(
+        reports.run_complete(
             **lease(run), result=read_result(body, columns=["mae"]), now=site.now + timedelta(seconds=seconds)
         )
     for _ in range(5):

@@ -18,7 +18,7 @@ from django.urls import reverse
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, SealedKey, SealedUse
 from competitions.leaderboards.models import Cell, Commitment, Entry, Milestone, RankChange, Score
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunLog
 from core.guarded_admin import GuardedAdmin
 from tests.answers import read_result
@@ -45,7 +45,7 @@ def scored(site: Scenario, values: dict[str, float], **submitted: Any) -> None:
     site.submit(**submitted)
     run = site.claim()
     result = read_result({"outcome": "finished", "scores": values}, columns=list(values))
-    dispatch.run_complete(**lease(run), result=result, now=site.now)
+    reports.run_complete(**lease(run), result=result, now=site.now)
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"{values}")
 
 

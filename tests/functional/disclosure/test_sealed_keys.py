@@ -13,7 +13,7 @@ from competitions.catalog.models import Column, Leaderboard, Phase, SealedKey
 from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.leaderboards.services import board_rebuild
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.runs.refusals import TaskSealed
 from competitions.runs.reruns import submission_repeat
@@ -38,7 +38,7 @@ def final(site: Scenario) -> Leaderboard:
 
 def complete(site: Scenario, run: Run) -> None:
     body = {"outcome": "finished", "scores": {"mae": 0.25, "private": SECRET}}
-    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
 
 
 def open_column(site: Scenario, board: Leaderboard | None = None, **fields: Any) -> None:

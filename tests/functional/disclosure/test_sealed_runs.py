@@ -11,7 +11,7 @@ from django.urls import reverse
 from competitions.catalog.models import Column, CompetitionOrganizer, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.resources.storage import store_bytes
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunLog, RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
@@ -30,12 +30,12 @@ def ended(site: Scenario, phase: Phase, *, kind: Kind = Kind.PREDICTION, **more:
     """A submission whose containers left all that a worker reports."""
     made = site.submit(phase=phase, kind=kind)
     run = site.claim()
-    dispatch.run_heartbeat(**lease(run), state=State.SCORING, meters=dict(USED), now=site.now)
+    reports.run_heartbeat(**lease(run), state=State.SCORING, meters=dict(USED), now=site.now)
     stages = [SCORING] if kind == Kind.PREDICTION else [INGESTION, SCORING]
     body = {
         "outcome": "finished", "scores": {"mae": 0.5}, "stages": stages, "notes": [NOTE], "timings": {"collect_s": 77.313},
     }  # fmt: skip
-    dispatch.run_complete(**lease(run), result=read_result(body | more, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(body | more, columns=["mae"]), now=site.now)
     return made
 
 
@@ -69,7 +69,7 @@ def test_the_meters_of_a_container_that_only_scores_are_sealed(site: Scenario) -
 def test_the_meters_of_a_scoring_container_are_sealed_while_it_runs(site: Scenario) -> None:
     site.submit(phase=site.sealed)
     run = site.claim()
-    held = dispatch.run_heartbeat(**lease(run), state=State.SCORING, meters=dict(USED), now=site.now)
+    held = reports.run_heartbeat(**lease(run), state=State.SCORING, meters=dict(USED), now=site.now)
     assert Run.objects.get(pk=held.pk).meters == {}
 
 

@@ -15,7 +15,7 @@ from competitions.leaderboards.models import Commitment, Entry
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.notifications.models import Notification
 from competitions.resources.storage import store_bytes
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunLog, RunOutput
 from competitions.submissions.models import Submission
 from scoring.errors import CODES
@@ -67,7 +67,7 @@ def scored_on_a_sealed_portion(site: Scenario) -> Submission:
     made = site.submit()
     run = site.claim()
     body = {"outcome": "finished", "scores": {"mae": 0.25, "private": SECRET}}
-    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
     return with_outputs(made)
 
 

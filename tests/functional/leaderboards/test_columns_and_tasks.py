@@ -19,7 +19,7 @@ from competitions.leaderboards.ranking.values import column_values
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
@@ -60,7 +60,7 @@ def scored(site: Scenario, *by_task: Scores, team: Team | None = None, wall_s: f
         run = site.claim()
         stages = [{"name": "scoring", "wall_s": wall_s, "memory_peak_bytes": wall_s * 100}]
         body = {"outcome": "finished", "scores": scores, "stages": stages}
-        dispatch.run_complete(**lease(run), result=read_result(body, columns=list(scores)), now=site.now)
+        reports.run_complete(**lease(run), result=read_result(body, columns=list(scores)), now=site.now)
     made.refresh_from_db()
     return made
 
@@ -75,7 +75,7 @@ def test_a_row_appears_when_every_task_is_scored_and_keeps_each_tasks_score(site
     for number, acc in enumerate((0.5, 0.7)):
         run = site.claim()
         body = {"outcome": "finished", "scores": {"acc": acc, "f1": 0.1}}
-        dispatch.run_complete(**lease(run), result=read_result(body, columns=["acc", "f1"]), now=site.now)
+        reports.run_complete(**lease(run), result=read_result(body, columns=["acc", "f1"]), now=site.now)
         assert Entry.objects.count() == number
     runs = list(made.runs.all())
     assert values_of(made) == pytest.approx(

@@ -207,12 +207,12 @@ def test_a_score_that_was_received_earlier_but_scored_later_stands_at_its_own_ti
     early = site.submit(at=site.now)
     run = site.claim()
     site.score(site.submit(at=site.now + timedelta(hours=1)), 0.3)
-    from competitions.runs import dispatch
+    from competitions.runs.leases import reports
     from tests.answers import read_result
     from tests.scenario import lease
 
     result = read_result({"outcome": "finished", "scores": {"mae": 0.4}}, columns=["mae"])
-    dispatch.run_complete(**lease(run), result=result, now=site.now)
+    reports.run_complete(**lease(run), result=result, now=site.now)
     best = [one.score.submission_id for one in reading.best_over_time(site.phase.leaderboard)]
     assert best[0] == early.pk
     assert len(best) == 2

@@ -14,7 +14,7 @@ from competitions.leaderboards.models import Entry, Pick
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES, PICKED, Rule
 from competitions.leaderboards.services import board_freeze, board_rebuild
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
 from tests.answers import read_result
@@ -109,7 +109,6 @@ def portions(site: Scenario, **fields: object) -> tuple[Leaderboard, Leaderboard
 
 
 def both(site: Scenario, public: float, private: float, hour: int = 0) -> Submission:
-    from competitions.runs import dispatch
     from tests.answers import read_result
     from tests.scenario import lease
 
@@ -117,7 +116,7 @@ def both(site: Scenario, public: float, private: float, hour: int = 0) -> Submis
     run = site.claim(at=made.created_at)
     assert run.receipt["columns"] == ["mae", "private"]
     body = {"outcome": "finished", "scores": {"mae": public, "private": private}}
-    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
     made.refresh_from_db()
     return made
 
@@ -231,7 +230,7 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
     sent = site.submit()
     run = site.claim()
     result = read_result({"outcome": "finished", "scores": {"mae": 0.5, "secret": 77.25}}, columns=["mae", "secret"])
-    dispatch.run_complete(**lease(run), result=result, now=site.now)
+    reports.run_complete(**lease(run), result=result, now=site.now)
     assert hidden.entries.count() == 1
     slug = site.competition.slug
     pages = [

@@ -13,7 +13,7 @@ from django.urls import reverse
 from competitions.catalog.models import Check, Task
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import RunOutput
 from competitions.submissions.access import submissions_of
 from competitions.submissions.models import Submission
@@ -65,7 +65,7 @@ def taken_to_its_end(site: Scenario, made: Made, held_out_score: float) -> None:
         RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(content))
         score = held_out_score if run.task.check_kind == Check.HELD_OUT else 0.1
         body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": 60.0}]}
-        dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+        reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
     assert reconcile(now=site.now)["winners_compared"] == 1
 
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.resources.storage import store_bytes
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
@@ -80,7 +80,7 @@ def verified(
             run=run, attempt=1, name="predictions.zip", file=store_bytes(zip_of({f"out/{OFFICIAL}": predictions}))
         )
     body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": wall_s}]}
-    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
     assert reconcile(now=site.now)["winners_compared"] == 1
     return Place.objects.get(pk=place.pk)
 
@@ -232,7 +232,7 @@ def test_a_verification_run_over_budget_is_told_and_cannot_be_confirmed(site: Sc
     place = verification_start(key=handed_in(site, lane).key, by=site.organizer, now=site.now)
     detail = "The program ran for 14,401 s; the limit is 14,400 s."
     body = {"outcome": "failed", "reason": "time_limit", "detail": detail}
-    dispatch.run_complete(**lease(site.claim()), result=read_result(body, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(site.claim()), result=read_result(body, columns=["mae"]), now=site.now)
     reconcile(now=site.now)
     with pytest.raises(refusals.OutsideTolerance, match="over the time limit: The program ran for 14,401 s"):
         services.place_confirm(key=place.key, actor="test", now=site.now)
@@ -243,7 +243,7 @@ def test_a_verification_run_over_budget_is_told_and_cannot_be_confirmed(site: Sc
 def test_a_fault_of_the_organizers_puts_the_place_back_to_be_run_again(site: Scenario, lane: Lane) -> None:
     place = verification_start(key=handed_in(site, lane).key, by=site.organizer, now=site.now)
     body = {"outcome": "failed", "reason": "scoring_error"}
-    dispatch.run_complete(**lease(site.claim()), result=read_result(body, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(site.claim()), result=read_result(body, columns=["mae"]), now=site.now)
     reconcile(now=site.now)
     assert Place.objects.get().state == State.HARDWARE
     again = verification_start(key=place.key, by=site.organizer, now=site.now)
@@ -303,7 +303,7 @@ def test_the_team_and_the_organizers_go_the_whole_way_on_the_pages(site: Scenari
     made = zip_of({OFFICIAL: prediction_bytes(value=1.0)})
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(made))
     body = {"outcome": "finished", "scores": {"mae": 0.1}}
-    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
     reconcile(now=site.now)
     assert "Equal rows" in organizer.get(page).content.decode()
     assert step(organizer, "extend", due_at="soon") == 422

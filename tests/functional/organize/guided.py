@@ -13,6 +13,7 @@ from django.test import Client
 from competitions.compute.models import ComputeWorker
 from competitions.organize.models import CompetitionDraft
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from tests.admin_forms import fields_of
 from tests.answers import read_result
@@ -79,7 +80,7 @@ class Guided:
         run = dispatch.run_claim(worker=worker, free_gpus=0, now=self.site.now)
         assert run is not None, "no trial was handed out"
         body = {"outcome": "finished", "scores": scores}
-        dispatch.run_complete(**lease(run), result=read_result(body, columns=sorted(scores)), now=self.site.now)
+        reports.run_complete(**lease(run), result=read_result(body, columns=sorted(scores)), now=self.site.now)
         return run
 
     def finish(self, **about: Any) -> None:

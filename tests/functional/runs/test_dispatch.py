@@ -8,12 +8,13 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
+from competitions.runs.leases.expiry import expire_leases
+from competitions.runs.leases.results import InvalidResult, Result
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.refusals import AlreadyEnded, LeaseLost, StillRunning
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.transitions import NEXT, IllegalMove, run_move
-from competitions.runs.upkeep import expire_leases
-from competitions.runs.worker_api.results import InvalidResult, Result
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, REASONS, Blame, Kind, Reason, State
 from core.reconciler import reconcile
@@ -39,7 +40,7 @@ def result(body: dict[str, Any]) -> Result:
 
 
 def beat(site: Scenario, run: Run, state: State, *, seconds: float = 1) -> Run:
-    return dispatch.run_heartbeat(**lease(run), state=state, meters={}, now=site.now + timedelta(seconds=seconds))
+    return reports.run_heartbeat(**lease(run), state=state, meters={}, now=site.now + timedelta(seconds=seconds))
 
 
 def expired(site: Scenario) -> Any:
@@ -51,7 +52,7 @@ def test_a_run_goes_through_its_states_and_keeps_its_history(site: Scenario) -> 
     run = site.claim()
     for state in (State.PREPARING, State.INGESTING, State.SCORING):
         beat(site, run, state)
-    dispatch.run_complete(**lease(run), result=result(FINISHED), now=site.now)
+    reports.run_complete(**lease(run), result=result(FINISHED), now=site.now)
     made.refresh_from_db()
     assert made.status == State.FINISHED
     targets = list(RunEvent.objects.filter(run=run).values_list("target", flat=True))
@@ -88,8 +89,8 @@ def test_final_states_have_no_way_out(site: Scenario) -> None:
 def test_the_same_answer_twice_gets_the_same_reply_and_one_score(site: Scenario) -> None:
     site.submit()
     run = site.claim()
-    first = dispatch.run_complete(**lease(run), result=result(FINISHED), now=site.now)
-    assert dispatch.run_complete(**lease(run), result=result(FINISHED), now=site.now) == first == State.FINISHED
+    first = reports.run_complete(**lease(run), result=result(FINISHED), now=site.now)
+    assert reports.run_complete(**lease(run), result=result(FINISHED), now=site.now) == first == State.FINISHED
     assert RunEvent.objects.filter(target=State.FINISHED).count() == 1
 
 
@@ -100,12 +101,10 @@ def test_a_lost_worker_costs_an_attempt_and_no_quota_and_its_late_answer_changes
     new = site.claim(at=expired(site))
     assert (new.pk, new.attempt) == (old.pk, 2)
     with pytest.raises(LeaseLost):
-        dispatch.run_complete(
-            **lease(old), result=result({"outcome": "finished", "scores": {"mae": 9.0}}), now=site.now
-        )
+        reports.run_complete(**lease(old), result=result({"outcome": "finished", "scores": {"mae": 9.0}}), now=site.now)
     with pytest.raises(LeaseLost):
         beat(site, old, State.SCORING)
-    dispatch.run_complete(**lease(new), result=result(FINISHED), now=expired(site))
+    reports.run_complete(**lease(new), result=result(FINISHED), now=expired(site))
     made.refresh_from_db()
     assert (made.status, made.scores.get().values) == (State.FINISHED, {"mae": 0.25})
 
@@ -125,7 +124,7 @@ def test_the_platforms_faults_are_tried_three_times_then_reported_and_never_char
         run = site.claim(at=site.now + timedelta(hours=attempt))
         assert run.attempt == attempt
         body = failed(Reason.INFRASTRUCTURE)
-        dispatch.run_complete(**lease(run), result=result(body), now=site.now + timedelta(hours=attempt))
+        reports.run_complete(**lease(run), result=result(body), now=site.now + timedelta(hours=attempt))
     made.refresh_from_db()
     assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.INFRASTRUCTURE, False)
     assert Run.objects.get().attempts.count() == 3
@@ -135,7 +134,7 @@ def test_the_second_attempt_comes_at_once_and_the_third_after_a_minute(site: Sce
     site.submit()
     for wait_s in (0, 60):
         run = site.claim(at=site.now + timedelta(minutes=5))
-        dispatch.run_complete(**lease(run), result=result(failed(Reason.INFRASTRUCTURE)), now=site.now)
+        reports.run_complete(**lease(run), result=result(failed(Reason.INFRASTRUCTURE)), now=site.now)
         assert Run.objects.get().not_before == site.now + timedelta(seconds=wait_s)
 
 
@@ -152,7 +151,7 @@ def test_a_worker_with_faults_in_three_runs_in_a_row_is_quarantined_and_a_succes
         Run.objects.exclude(pk=run.pk).update(not_before=site.now + timedelta(days=1))  # out of the way
         claimed = site.claim(worker)
         assert claimed.pk == run.pk
-        dispatch.run_complete(**lease(claimed), result=result(body), now=site.now)
+        reports.run_complete(**lease(claimed), result=result(body), now=site.now)
         worker.refresh_from_db()
         assert (worker.quarantined_at is not None) == (number == 5)
 
@@ -162,7 +161,7 @@ def test_one_bad_run_does_not_quarantine_the_only_worker(site: Scenario) -> None
     site.submit()
     for hours in (0, 1, 2):
         run = site.claim(worker, at=site.now + timedelta(hours=hours))
-        dispatch.run_complete(**lease(run), result=result(failed(Reason.INFRASTRUCTURE)), now=site.now)
+        reports.run_complete(**lease(run), result=result(failed(Reason.INFRASTRUCTURE)), now=site.now)
     worker.refresh_from_db()
     assert (worker.quarantined_at, worker.infrastructure_failures) == (None, 1)
 
@@ -171,14 +170,14 @@ def test_a_cancelled_run_that_is_released_is_cancelled(site: Scenario) -> None:
     made = site.submit()
     run = site.claim()
     submission_cancel(submission=made, actor="test", now=site.now)
-    assert dispatch.run_release(**lease(run), note="", now=site.now) == State.CANCELLED
+    assert reports.run_release(**lease(run), note="", now=site.now) == State.CANCELLED
 
 
 def test_an_answer_without_meters_keeps_those_of_the_last_heartbeat(site: Scenario) -> None:
     site.submit(kind=Kind.CODE)
     run = site.claim()
-    dispatch.run_heartbeat(**lease(run), state=State.INGESTING, meters={"wall_s": 3.0}, now=site.now)
-    dispatch.run_complete(**lease(run), result=result(FINISHED), now=site.now)
+    reports.run_heartbeat(**lease(run), state=State.INGESTING, meters={"wall_s": 3.0}, now=site.now)
+    reports.run_complete(**lease(run), result=result(FINISHED), now=site.now)
     assert Run.objects.get().meters == {"wall_s": 3.0}
 
 
@@ -213,7 +212,7 @@ def test_what_runs_is_cancelled_by_its_worker_and_costs_quota(site: Scenario) ->
     beat(site, run, State.INGESTING)
     submission_cancel(submission=made, actor="test", now=site.now)
     assert beat(site, run, State.INGESTING).cancel_requested_at is not None
-    dispatch.run_complete(**lease(run), result=result({"outcome": "cancelled"}), now=site.now)
+    reports.run_complete(**lease(run), result=result({"outcome": "cancelled"}), now=site.now)
     made.refresh_from_db()
     assert (made.status, made.is_charged) == (State.CANCELLED, True)
 
@@ -230,7 +229,7 @@ def test_a_cancelled_run_whose_worker_is_lost_is_not_queued_again(site: Scenario
 def test_a_released_run_keeps_its_attempt_and_its_place(site: Scenario) -> None:
     site.submit()
     run = site.claim()
-    dispatch.run_release(**lease(run), note="", now=site.now)
+    reports.run_release(**lease(run), note="", now=site.now)
     again = site.claim()
     assert (again.attempt, again.queued_at) == (1, run.queued_at)
 

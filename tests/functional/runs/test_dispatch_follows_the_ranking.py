@@ -16,6 +16,7 @@ from hypothesis.extra.django import TestCase
 from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.submissions.states import State
@@ -68,7 +69,7 @@ def claim_at(worker: ComputeWorker, at: datetime) -> Run | None:
 
 def end(run: Run, at: datetime) -> None:
     result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
-    dispatch.run_complete(**lease(run), result=result, now=at)
+    reports.run_complete(**lease(run), result=result, now=at)
 
 
 def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(site: Scenario) -> None:

@@ -11,10 +11,11 @@ from django.db.models import QuerySet
 
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
+from competitions.runs.leases.expiry import expire_leases
 from competitions.runs.models import Run
 from competitions.runs.queue import matching
 from competitions.runs.services import submission_rerun
-from competitions.runs.upkeep import expire_leases
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
@@ -39,7 +40,7 @@ def answer(run: Run, at: datetime, reason: Reason | None = None) -> None:
     body: dict[str, Any] = {"outcome": "finished", "scores": {"mae": 0.5}}
     if reason is not None:
         body = {"outcome": "failed", "reason": reason, "code": "engine_lost", "detail": "The engine went away."}
-    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=at)
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=at)
 
 
 def test_one_submission_of_a_second_team_is_next_after_a_hundred_of_the_first(site: Scenario) -> None:
@@ -76,7 +77,7 @@ def test_a_run_that_failed_here_goes_to_another_worker_first(site: Scenario) -> 
     site.submit()
     claim(there, site.now)  # it is heard of; somebody else's run is not needed for that
     run = Run.objects.get()
-    dispatch.run_release(**lease(run), note="", now=site.now)
+    reports.run_release(**lease(run), note="", now=site.now)
     run = claim(here, site.now)  # type: ignore[assignment]  # there is one
     answer(run, site.now, Reason.INFRASTRUCTURE)
     assert claim(here, site.now + timedelta(seconds=1)) is None
@@ -132,7 +133,7 @@ def test_a_gpu_run_does_not_wait_for_a_worker_without_one(site: Scenario, gpus: 
 
 
 def lost_while_running(run: Run, at: datetime) -> None:
-    dispatch.run_heartbeat(**lease(run), state=State.SCORING, meters={}, now=at)
+    reports.run_heartbeat(**lease(run), state=State.SCORING, meters={}, now=at)
     assert expire_leases(now=at + timedelta(seconds=settings.LEASE_S)) == 1
 
 

@@ -9,7 +9,8 @@ from uuid import uuid4
 import pytest
 from django.conf import LazySettings
 
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
+from competitions.runs.leases.lease import held_run, require_lease
 from competitions.runs.models import Attempt, Run, RunEvent
 from competitions.runs.refusals import LeaseLost
 from competitions.submissions.states import State
@@ -25,15 +26,15 @@ def say(call: str, site: Scenario, named: dict[str, Any], state: State = State.P
     now = site.now + timedelta(seconds=30)
     match call:
         case "require":
-            return dispatch.require_lease(**named)
+            return require_lease(**named)
         case "held":
-            return dispatch.held_run(**named)
+            return held_run(**named)
         case "heartbeat":
-            return dispatch.run_heartbeat(**named, state=state, meters={}, now=now)
+            return reports.run_heartbeat(**named, state=state, meters={}, now=now)
         case "release":
-            return dispatch.run_release(**named, note="", now=now)
+            return reports.run_release(**named, note="", now=now)
     result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
-    return dispatch.run_complete(**named, result=result, now=now)
+    return reports.run_complete(**named, result=result, now=now)
 
 
 def held(site: Scenario) -> Run:
@@ -72,7 +73,7 @@ def test_a_heartbeat_renews_the_lease_from_now(site: Scenario, settings: LazySet
     told = say("heartbeat", site, lease(run))
     expected = site.now + timedelta(seconds=30 + 77)
     assert told.lease_expires_at == Run.objects.get(pk=run.pk).lease_expires_at == expected
-    again = dispatch.run_heartbeat(**lease(run), state=State.PREPARING, meters={}, now=site.now + timedelta(seconds=40))
+    again = reports.run_heartbeat(**lease(run), state=State.PREPARING, meters={}, now=site.now + timedelta(seconds=40))
     assert again.lease_expires_at == Run.objects.get(pk=run.pk).lease_expires_at == expected + timedelta(seconds=10)
 
 

@@ -14,7 +14,7 @@ from competitions.catalog.models import Phase, Task
 from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.models import Score
 from competitions.resources.models import StoredFile
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.runs.queue.smoke import TASK_HIDDEN
 from competitions.runs.records.logs import append_logs
@@ -64,7 +64,7 @@ def used(site: Scenario, phase: Phase) -> int:
 
 def answer(site: Scenario, body: dict[str, Any]) -> Run:
     run = site.claim()
-    dispatch.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
     return Run.objects.get(pk=run.pk)
 
 
@@ -173,7 +173,7 @@ def test_a_cancelled_submission_goes_no_further_than_its_smoke_run(site: Scenari
     made = code(site)
     run = site.claim()
     submission_cancel(submission=made, actor="user:a", now=site.now)
-    dispatch.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
     made.refresh_from_db()
     assert (made.status, made.is_charged, made.runs.count()) == (State.CANCELLED, False, 1)
 
@@ -193,7 +193,7 @@ def test_five_minutes_are_the_limit_and_the_phase_may_give_less(site: Scenario, 
     code(site)
     run = site.claim()
     assert [stage.limits.wall_s for stage in job_for(run).stages] == [300, 20]
-    dispatch.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
     assert [stage.limits.wall_s for stage in job_for(site.claim()).stages] == [14_400, 20]
 
 
@@ -205,7 +205,7 @@ def test_a_smoke_run_is_given_no_hidden_file(site: Scenario, phase: Phase) -> No
     smoke = site.claim()
     assert smoke.is_smoke
     assert not digests(smoke) & hidden_files(site)
-    dispatch.run_complete(**lease(smoke), result=read_result(PASSED, columns=["mae"]), now=site.now)
+    reports.run_complete(**lease(smoke), result=read_result(PASSED, columns=["mae"]), now=site.now)
     assert digests(site.claim()) & hidden_files(site), "the control: other runs are given them"
 
 
@@ -277,7 +277,7 @@ def test_the_team_reads_the_whole_log_of_a_smoke_run_while_scores_are_sealed(sit
         append_logs(
             run, [LogPiece(stream=stream, seq=0, text=text) for stream in (LogStream.INGESTION, LogStream.SCORING)]
         )
-        dispatch.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
+        reports.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
     assert {what: text for what, text in seen(site.member(), made).items() if text} == {
         "smoke ingestion": "of the mini split", "smoke scoring": "of the mini split",
     }  # fmt: skip

@@ -20,7 +20,7 @@ from competitions.factsheets.models import Question
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
-from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.submissions.fact_sheets import FactSheetClosed, NotYourFactSheet, fact_sheet_edit
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
@@ -297,7 +297,7 @@ def test_results_over_seeds_are_one_entry_with_mean_and_deviation(site: Scenario
     made = site.submit()
     scores = {"acc": 0.7174, "acc_std": 0.0029}
     body = {"outcome": "finished", "scores": scores}
-    dispatch.run_complete(**lease(site.claim()), result=read_result(body, columns=list(scores)), now=site.now)
+    reports.run_complete(**lease(site.claim()), result=read_result(body, columns=list(scores)), now=site.now)
     board_rebuild(board)
     page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
     assert "0.7174 ± 0.0029" in page

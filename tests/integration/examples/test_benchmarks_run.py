@@ -22,6 +22,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.stores import object_store
 from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.worker_api import jobs
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
@@ -105,7 +106,7 @@ class Site:
         while run := dispatch.run_claim(worker=self.worker, free_gpus=0, now=self.now):
             outcome = self.bench.run(_local(jobs.job_for(run).model_dump(mode="json")))
             result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(score_columns(self.phase)))
-            dispatch.run_complete(**lease(run), result=result, now=self.now)
+            reports.run_complete(**lease(run), result=result, now=self.now)
             outcomes.append(outcome)
         submission.refresh_from_db()
         assert submission.status == State.FINISHED, [one.result["detail"] or one.log for one in outcomes]

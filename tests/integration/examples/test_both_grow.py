@@ -14,6 +14,7 @@ from competitions.leaderboards.growing.joining import datasets_join
 from competitions.leaderboards.growing.missing_runs import boards_fill, datasets_begin_to_count
 from competitions.leaderboards.models import Entry
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.runs.worker_api import jobs
 from competitions.submissions.models import Dataset, Submission
@@ -61,7 +62,7 @@ def run_all(site: Site) -> list[str]:
     while run := dispatch.run_claim(worker=site.worker, free_gpus=0, now=site.now):
         outcome = site.bench.run(_local(jobs.job_for(run).model_dump(mode="json")))
         result = read_result(outcome.result | {"outputs": {}}, columns=jobs.column_keys(score_columns(site.phase)))
-        dispatch.run_complete(**lease(run), result=result, now=site.now)
+        reports.run_complete(**lease(run), result=result, now=site.now)
         logs.append(f"{outcome.result['detail']} {outcome.log}")
     return logs
 

@@ -104,11 +104,11 @@ def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: Scenario, t
     backup(tmp_path / "site.tar", now=site.now)
     empty_the_site()
     restore(tmp_path / "site.tar")
-    from competitions.runs import dispatch
+    from competitions.runs.leases import reports
     from tests.answers import read_result
 
     result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
-    assert dispatch.run_complete(**lease(held), result=result, now=site.now) == State.FINISHED
+    assert reports.run_complete(**lease(held), result=result, now=site.now) == State.FINISHED
     assert site.claim(at=site.now + timedelta(seconds=1)).submission.phase == site.sealed
     new = site.submit()
     assert new.pk > held.submission_id, "new rows get free keys"

@@ -32,6 +32,7 @@ from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
+from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
@@ -158,7 +159,7 @@ def test_an_answer_sent_by_five_threads_counts_once(site: Scenario) -> None:
     result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
 
     def complete(number: int) -> str:
-        return dispatch.run_complete(**lease(run), result=result, now=timezone.now())
+        return reports.run_complete(**lease(run), result=result, now=timezone.now())
 
     assert at_once(5, complete) == Counter({State.FINISHED: 5})
     assert Entry.objects.get().submissions == 1
@@ -173,7 +174,7 @@ def test_cancel_and_finish_at_once_end_in_one_final_state(site: Scenario) -> Non
         def act(number: int, made: Submission = made, run: Run = run, result: Any = result) -> Any:
             if number:
                 return submission_cancel(submission=made, actor="test", now=timezone.now())
-            return dispatch.run_complete(**lease(run), result=result, now=timezone.now())
+            return reports.run_complete(**lease(run), result=result, now=timezone.now())
 
         at_once(2, act)
         made.refresh_from_db()
@@ -191,7 +192,7 @@ def test_scores_that_arrive_at_once_leave_the_best_on_the_board(site: Scenario) 
 
     def complete(number: int) -> None:
         result = read_result({"outcome": "finished", "scores": {"mae": values[number]}}, columns=["mae"])
-        dispatch.run_complete(**lease(runs[number]), result=result, now=timezone.now())
+        reports.run_complete(**lease(runs[number]), result=result, now=timezone.now())
 
     at_once(len(values), complete)
     entry = Entry.objects.get()

@@ -6,9 +6,9 @@ from typing import Any, Final
 import structlog
 from django.conf import settings
 
+from competitions.runs.leases.results import Result
 from competitions.runs.models import Attempt, Run
 from competitions.runs.transitions import run_move
-from competitions.runs.worker_api.results import Result
 from competitions.submissions.states import Reason, State
 
 log = structlog.get_logger(__name__)

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from competitions.disclosure.outcomes import Outcome, disclosed_meters, disclosed_outcome
+from competitions.runs.leases.results import Result
 from competitions.runs.models import Run, RunLog
-from competitions.runs.worker_api.results import Result
 from competitions.submissions.states import State
 
 LAST_PIECE: Final = 2**31 - 1  # behind all that a worker numbers

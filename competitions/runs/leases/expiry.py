@@ -1,20 +1,16 @@
-"""What the reconciler does for runs: leases that ran out, queues that nobody woke."""
+"""Leases that ran out: for the reconciler."""
 
 from datetime import datetime
 from functools import partial
-from itertools import takewhile
 from typing import Final
 from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 
-from competitions.compute.models import Queue
-from competitions.compute.wakeups import wake
+from competitions.runs.leases.retries import attempt_lost
 from competitions.runs.models import Run
-from competitions.runs.retries import attempt_lost
-from competitions.submissions.states import HELD, State
+from competitions.submissions.states import HELD
 from core.reconciler import guarded
 
 log = structlog.get_logger(__name__)
@@ -52,13 +48,3 @@ def _expire(run_id: UUID, *, now: datetime) -> bool:
         now=now,
     )
     return True
-
-
-def wake_waiting_queues(*, now: datetime) -> int:
-    """Wake the workers of every queue that has something to hand out: the wake-up of its submission may have been lost.
-
-    A broker that does not take one wake-up is asked no further: each would wait for its time-out, and hold up the round.
-    """
-    waiting = Run.objects.filter(queue=OuterRef("pk"), state=State.QUEUED, not_before__lte=now)
-    queues = Queue.objects.filter(Exists(waiting), is_paused=False)
-    return sum(1 for _ in takewhile(lambda queue: wake(queue.wakeup_queue), queues))

@@ -1,0 +1,147 @@
+"""What a worker says of a run that it holds: a heartbeat, that it gives it back, how the attempt ended."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+
+from competitions.compute.models import ComputeWorker
+from competitions.runs.leases.disclosed_results import disclosed_heartbeat, disclosed_result
+from competitions.runs.leases.lease import held_run, is_held, lease_end, locked_run
+from competitions.runs.leases.results import InvalidResult, Result
+from competitions.runs.leases.retries import infrastructure_failed, record_attempt
+from competitions.runs.models import Attempt, Run, RunOutput
+from competitions.runs.queue.smoke import smoke_passed
+from competitions.runs.records.usage import keep_usage
+from competitions.runs.refusals import LeaseLost
+from competitions.runs.transitions import run_move
+from competitions.submissions.states import HELD, Reason, State
+from workers.protocol.plan import Needs
+
+NO_OUTPUTS: Final[Mapping[str, str]] = {}
+
+
+@transaction.atomic
+def run_heartbeat(
+    *, run_id: str, attempt: int, lease_id: str, state: State, meters: dict[str, Any], now: datetime
+) -> Run:
+    """Renew the lease, take the reported state and meters; returns the run, whose cancel flag the worker must obey."""
+    run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
+    changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
+    if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
+        changes["meters"] = disclosed_heartbeat(run, state, meters)
+    run.lease_expires_at = changes["lease_expires_at"]
+    if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
+        if state in (State.INGESTING, State.SCORING):
+            changes["started_at"] = now
+        run_move(
+            run_id=run.pk, attempt=run.attempt, source=State(run.state), target=state,
+            actor=actor_of(run), now=now, **changes,
+        )  # fmt: skip
+        run.state = state
+    else:  # a late or repeated report moves nothing back
+        Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
+    return run
+
+
+def actor_of(run: Run) -> str:
+    return f"worker:{run.worker.name if run.worker else 'unknown'}"
+
+
+@transaction.atomic
+def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: datetime) -> State:
+    """Take back a run whose containers never started: it keeps its place and its attempt number, unless it was cancelled."""
+    run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
+    target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=actor_of(run), now=now,
+        note=note or "released by the worker", worker=None,
+    )  # fmt: skip
+    return target
+
+
+@transaction.atomic
+def run_complete(
+    *, run_id: str, attempt: int, lease_id: str, result: Result, now: datetime, outputs: Mapping[str, str] = NO_OUTPUTS
+) -> State:
+    """Take an attempt's answer; sent again, the same reply. `outputs`: the digests by name that the answer says it has sent.
+
+    Infrastructure failures put the run back for another worker, until `MAX_ATTEMPTS`; all else ends it. Raises `LeaseLost` for an
+    attempt that is over, or `InvalidResult` while an output is missing.
+    """
+    run = locked_run(run_id)  # an answer that is sent twice at once takes turns
+    if run is None or not is_held(run, attempt=attempt, lease_id=lease_id):
+        return _answered_before(run_id, lease_id)
+    arrived = _output_digests(run)
+    _require_outputs(arrived, outputs)
+    keep_usage(run, result.usage)
+    result = disclosed_result(run, result)
+    if result.reason == Reason.INFRASTRUCTURE:
+        return infrastructure_failed(run, result, actor=actor_of(run), now=now)
+    ended = _ingested if result.target == State.QUEUED else _ended
+    return ended(run, result, arrived, now)
+
+
+def _answered_before(run_id: str, lease_id: str) -> State:
+    """What became of an attempt whose answer has been taken. Raises `LeaseLost` where none has."""
+    answered = Attempt.objects.filter(run_id=run_id, lease_id=lease_id, is_answered=True).first()
+    if answered is None:
+        raise LeaseLost
+    return State(answered.outcome)
+
+
+def _require_outputs(arrived: Mapping[str, str], announced: Mapping[str, str]) -> None:
+    """Every output that the answer names has arrived with the digest that it names."""
+    for name, digest in announced.items():
+        if arrived.get(name) != digest:
+            raise InvalidResult(
+                f"The output {name[:60]!r} has not arrived with the digest {digest[:64]}. Send it first."
+            )
+
+
+def _ended(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
+    """The run's end by the participant's, the organizer's or nobody's fault."""
+    _worker_succeeded(run)
+    record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
+    if run.is_smoke and result.target == State.FINISHED:
+        smoke_passed(run, now)  # before its submission follows: with these it goes on
+    receipt = run.receipt | result.receipt | {"outputs": outputs}
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=result.target, actor=actor_of(run), now=now,
+        note=result.detail, reason=result.reason, code=result.code, detail=result.detail, scores=result.scores,
+        receipt=receipt, meters=run.meters if run.ingested_attempt else result.meters or run.meters,
+        started_at=run.started_at or (now if result.stages else None),
+    )  # fmt: skip
+    return result.target
+
+
+def _worker_succeeded(run: Run) -> None:
+    """Its failures are no longer in a row."""
+    if run.worker is not None and run.worker.infrastructure_failures:
+        ComputeWorker.objects.filter(pk=run.worker.pk).update(infrastructure_failures=0)
+
+
+def _ingested(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
+    """Ingestion is done, by a worker that does nothing else: the run waits for one that scores.
+
+    Raises `InvalidResult` when this was not asked for, or the predictions have not arrived: then nothing changes.
+    """
+    is_asked = (
+        run.worker is not None and run.worker.role == ComputeWorker.Role.INGESTION and run.ingested_attempt is None
+    )
+    if not is_asked or "predictions.zip" not in outputs:
+        raise InvalidResult("'outcome' is 'ingested', but this run has no predictions or was to be scored, too.")
+    _worker_succeeded(run)
+    record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
+    run_move(
+        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.QUEUED, actor=actor_of(run), now=now,
+        note="ingested; scoring is next", ingested_attempt=run.attempt, needs=Needs.SCORING,
+        meters=result.meters, worker=None, started_at=None,
+        receipt=run.receipt | {"ingestion": result.receipt | {"outputs": outputs}}, next_attempt=True,
+    )  # fmt: skip
+    return State.QUEUED
+
+
+def _output_digests(run: Run) -> dict[str, str]:
+    return dict(RunOutput.objects.filter(run=run, attempt=run.attempt).values_list("name", "file_id"))
