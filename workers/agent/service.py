@@ -42,6 +42,7 @@ from workers.sandbox.output_volume import loop_mounts_work
 log = structlog.get_logger(__name__)
 
 STOP_GRACE_S = 10.0
+SIGNAL_ROUND_S = 0.5
 REGISTER_PAUSE_S = 2.0
 PREDECESSOR_WAIT_S = 20.0
 
@@ -147,10 +148,17 @@ class Service:
         for thread in [*adopters, *lanes]:
             thread.start()
         log.info("worker_ready", worker=self._worker.name, count=len(self._slots))
-        while not self._worker.stopping.wait(self._config.sweep_s):
-            self._list_images()
-            sweep(self._worker, self._held.snapshot)
+        self._sweep_until_stopped()
         self._wind_down(lanes)
+
+    def _sweep_until_stopped(self) -> None:
+        """Wait in short rounds: the kernel may give a signal to another thread, and Python handles it when this one wakes."""
+        due = time.monotonic() + self._config.sweep_s
+        while not self._worker.stopping.wait(SIGNAL_ROUND_S):
+            if time.monotonic() >= due:
+                self._list_images()
+                sweep(self._worker, self._held.snapshot)
+                due = time.monotonic() + self._config.sweep_s
 
     def _list_images(self) -> None:
         """Have the site know which images are here, so that it says before a run when one is on no host."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import time
 import uuid
@@ -194,6 +195,17 @@ def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_throug
     assert waiting.state == State.QUEUED
     first.start()
     assert {run.state for run in ended([*runs, waiting])} == {State.FINISHED}
+
+
+def test_a_signal_that_another_thread_receives_ends_a_worker_too(start_worker: Start) -> None:
+    """The kernel chooses the thread; one that starts a program just then may be it."""
+    worker = start_worker()
+    assert worker.process is not None
+    pid = worker.process.pid
+    other = max(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir())
+    assert other != pid
+    assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0
+    assert worker.process.wait(10) == 0
 
 
 def test_a_run_that_waits_behind_a_long_one_is_given_back_so_that_another_worker_can_take_it(
