@@ -21,7 +21,7 @@ from types import FrameType
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # In the order in which they begin. Faults come first, beside what is niced: leases of seconds want a machine that is not busy.
-SUITES = ("faults", "lint", "unit", "functional", "integration", "browser", "hostile")
+SUITES = ("faults", "lint", "unit", "functional", "integration", "browser", "deployment", "hostile")
 NICED = ("lint", "unit", "functional", "images")  # they compute; what waits for real parts goes first
 SAY_EVERY_S = 60.0
 PATIENCE_S = 60.0  # for what was interrupted to stop its servers and containers
@@ -74,7 +74,7 @@ class Suites:
 
     def run(self) -> int:
         """See all suites through; 0 when each of them passed."""
-        if "integration" in self.due and self.at_once > 1:
+        if "deployment" in self.due and self.at_once > 1:
             self.images = self.start("images", self.logs / "images.log")
         said = time.monotonic()
         while self.due or self.running:

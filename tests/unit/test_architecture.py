@@ -1,4 +1,4 @@
-"""What the page of the architecture names is there, and each of a newcomer's changes stays small."""
+"""What the docs name is there, and each of a newcomer's changes stays small."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = sorted((REPOSITORY / "docs").glob("*.md"))
 PAGE = (REPOSITORY / "docs" / "architecture.md").read_text()
 CHANGES = dict(re.findall(r"^\| (an? [a-z ]+) \| (`.+) \|$", PAGE, re.MULTILINE))
 MOST_FILES = 6
@@ -24,11 +25,12 @@ def test_the_files_of_a_change_exist_and_are_few(change: str) -> None:
     assert len(named) <= MOST_FILES
 
 
-@pytest.mark.parametrize(
-    "path", sorted(set(re.findall(r"`((?:competitions|platform|workers|scoring|client|tests)/[\w/.]*)`", PAGE)))
-)
-def test_a_path_of_the_page_exists(path: str) -> None:
-    assert (REPOSITORY / path).exists()
+@pytest.mark.parametrize("page", [*PAGES, REPOSITORY / "README.md"], ids=lambda page: page.name)
+def test_the_paths_of_a_page_exist(page: Path) -> None:
+    named = re.findall(
+        r"`((?:competitions|platform|workers|scoring|client|examples|scripts|tests)/[\w/.]*)`", page.read_text()
+    )
+    assert [path for path in named if not (REPOSITORY / path).exists()] == []
 
 
 def test_no_folder_holds_two_subjects() -> None:
