@@ -4,29 +4,20 @@ Losing, repeating or reordering messages changes nothing but latency. So nothing
 no results, no late acknowledgement, no message that is held for as long as a run lasts.
 """
 
-from pathlib import Path
 from typing import Any
 
 from celery import Celery
 from django.conf import settings
 
+from workers.protocol.broker import SCHEME, TRANSPORT, folder_options, is_folder
+
 
 def broker_config(url: str) -> dict[str, Any]:
     """Celery's settings for a broker URL. `filesystem:///path` keeps the messages as files in that folder."""
-    if url.startswith("filesystem://"):
-        folder = Path(url.removeprefix("filesystem://"))
-        for name in ("messages", "control"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        messages = str(folder / "messages")
-        return {
-            "broker_url": "filesystem://",
-            "broker_transport_options": {
-                "data_folder_in": messages,
-                "data_folder_out": messages,
-                "control_folder": str(folder / "control"),
-                "polling_interval": 0.1,  # seconds; a participant waits for the check of a file
-            },
-        }
+    if is_folder(url):
+        # A participant waits for the check of a file, so the folder is looked at often.
+        options = folder_options(url, poll_s=0.1)
+        return {"broker_url": SCHEME, "broker_transport": TRANSPORT, "broker_transport_options": options}
     # A broker that is away or frozen must not hold up a web request: one try, then the reconciler sends it again.
     once = {"socket_timeout": 3, "socket_connect_timeout": 3, "max_retries": 1, "interval_start": 0, "interval_step": 0}
     return {"broker_url": url, "broker_transport_options": once, "redis_socket_timeout": 3}

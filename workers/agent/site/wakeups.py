@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import structlog
 from kombu import Connection, Consumer, Exchange, Queue
+
+from workers.protocol.broker import SCHEME, TRANSPORT, folder_options, is_folder
 
 log = structlog.get_logger(__name__)
 
@@ -38,19 +39,10 @@ class Wakeups:
 
 def connection_to(broker: str) -> Connection:
     """A connection by address; `filesystem:///folder` is the embedded site's broker, its messages are files."""
-    if not broker.startswith("filesystem://"):
-        timeouts = {"socket_timeout": SOCKET_TIMEOUT_S, "socket_connect_timeout": SOCKET_TIMEOUT_S}
-        return Connection(broker, transport_options=timeouts, connect_timeout=SOCKET_TIMEOUT_S)
-    folder = Path(broker.removeprefix("filesystem://"))
-    for name in ("messages", "control"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    options = {
-        "data_folder_in": str(folder / "messages"),
-        "data_folder_out": str(folder / "messages"),
-        "control_folder": str(folder / "control"),
-        "polling_interval": FILE_POLL_S,
-    }
-    return Connection("filesystem://", transport_options=options)
+    if is_folder(broker):
+        return Connection(SCHEME, transport=TRANSPORT, transport_options=folder_options(broker, poll_s=FILE_POLL_S))
+    timeouts = {"socket_timeout": SOCKET_TIMEOUT_S, "socket_connect_timeout": SOCKET_TIMEOUT_S}
+    return Connection(broker, transport_options=timeouts, connect_timeout=SOCKET_TIMEOUT_S)
 
 
 class WakeupListener(threading.Thread):
