@@ -86,7 +86,7 @@ def use_broker(url: str) -> None:
 
     app.close()
     app.__dict__.pop("amqp", None)  # it keeps a pool of producers
-    app.conf.update(**broker_config(url))
+    app.conf.update({"broker_transport": None} | broker_config(url))
 
 
 def use_database(url: str) -> None:

@@ -1,16 +1,15 @@
 """Short mails to people, put into the outbox after the commit. The page says the same, so a mail that never comes loses nothing."""
 
 from collections.abc import Iterable
-from functools import partial
 from smtplib import SMTPException
 
 import structlog
 from django.conf import settings
 from django.core.mail import get_connection, send_mail
 from django.core.mail.backends.base import BaseEmailBackend
-from django.db import transaction
 
 from accounts.models import User
+from core.after_commit import after_commit
 
 log = structlog.get_logger(__name__)
 
@@ -20,7 +19,7 @@ def mail_after_commit(*, to: User, subject: str, text: str, path: str) -> None:
     if to.is_robot or not to.email:
         return
     body = f"{text}\n\n{settings.SITE_URL}{path}\n"
-    transaction.on_commit(partial(_send, subject, body, to.email))
+    after_commit(_send, subject, body, to.email)
 
 
 def mail_to_all(*, people: Iterable[User], subject: str, text: str, path: str) -> int:

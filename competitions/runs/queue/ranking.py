@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from itertools import count, groupby
 from typing import Final
 
@@ -25,6 +24,7 @@ from competitions.compute.models import Queue
 from competitions.compute.wakeups import wake
 from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, TeamTurn
 from competitions.submissions.states import HELD, State
+from core.after_commit import after_commit
 
 CANDIDATES: Final = 20  # idle teams that one claim looks at; other claims may hold the first ones' runs
 
@@ -112,7 +112,7 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
                 ignore_conflicts=True,
             )  # fmt: skip
     for name in {name for _, name, _, _ in lines}:
-        transaction.on_commit(partial(wake, Queue(name=name).wakeup_queue))
+        after_commit(wake, Queue(name=name).wakeup_queue)
 
 
 def turn_taken(run: Run, *, now: datetime) -> None:

@@ -6,17 +6,16 @@ A message names a kind and a row, and nothing else. It may be lost, come twice o
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 
 import structlog
 from celery.exceptions import OperationalError as CeleryOperationalError
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from core.after_commit import after_commit
 from core.background.rows import unclaimed
 from core.celery import app
 
@@ -70,9 +69,7 @@ def send(name: str, pk: int) -> bool:
 
 def send_after_commit(name: str, pk: int) -> None:
     """Send the row when the transaction that made it is committed."""
-    transaction.on_commit(
-        partial(send, name, pk), robust=True
-    )  # what was committed stands, whatever becomes of its message
+    after_commit(send, name, pk)
 
 
 def resend(*, now: datetime) -> int:

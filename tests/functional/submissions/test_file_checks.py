@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import time_machine
 from django.urls import reverse
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from competitions.catalog.models import Phase
 from competitions.leaderboards.sealing.commitments import unscored
@@ -131,6 +132,25 @@ def test_what_a_killed_process_had_claimed_is_sent_again_and_done_by_another(
         assert messages == [pk, pk]
         run_background()
     assert fresh(made).status == State.QUEUED
+
+
+def test_a_submission_stands_whatever_becomes_of_its_message(
+    site: Scenario,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("a fault of a kind that nobody thought of")
+
+    monkeypatch.setattr(app, "send_task", broken)
+    with django_capture_on_commit_callbacks(execute=True):
+        made = sent(site)
+    assert "a fault of a kind that nobody thought of" in caplog.text
+    messages: list[int] = []
+    monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.append(args[1]))
+    assert jobs.resend(now=site.now + timedelta(minutes=10)) == 1
+    assert messages == [made.file_check.pk]
 
 
 def test_a_check_that_kills_its_process_again_and_again_is_given_up_as_our_fault(site: Scenario, settings: Any) -> None:
