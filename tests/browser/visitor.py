@@ -9,6 +9,7 @@ from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.browser.seeding import PASSWORD
 
@@ -21,6 +22,8 @@ OF_COLOURS = (
     "color-contrast",
     "link-in-text-block",
 )  # axe's rules that the dark scheme can break where the light one holds
+# An engine beside the browser attaches containers to networks, and Chromium then breaks off what it is loading.
+NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 SERIOUS = ("serious", "critical")
 # Django's own markup: rows of its tabular inlines are labelled by their column's heading alone, icons by a label without role.
 OF_DJANGO = {"label-title-only", "aria-prohibited-attr"}
@@ -34,8 +37,7 @@ class Visitor:
     url: str
     page: Page = field(init=False)
     faults: list[str] = field(default_factory=list)
-    # An engine beside the browser attaches containers to networks, and Chromium then breaks off what it is loading.
-    expected: list[str] = field(default_factory=lambda: ["net::ERR_NETWORK_CHANGED"])
+    expected: list[str] = field(default_factory=lambda: [NETWORK_CHANGED])
 
     def __post_init__(self) -> None:
         self.context.set_default_timeout(15_000)
@@ -64,6 +66,14 @@ class Visitor:
 
     def visit(self, path: str) -> Page:
         """Open a page of the site."""
+        for pause_ms in (200, 1000, 3000):
+            try:
+                self.page.goto(self.url + path)
+                return self.page
+            except PlaywrightError as error:
+                if NETWORK_CHANGED not in error.message:
+                    raise
+                self.page.wait_for_timeout(pause_ms)
         self.page.goto(self.url + path)
         return self.page
 
