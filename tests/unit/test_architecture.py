@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,11 @@ def test_no_folder_holds_two_subjects() -> None:
             if len(modules) > 17 and folder.name != "migrations":
                 crowded[str(folder.relative_to(REPOSITORY))] = len(modules)
     assert crowded == {}
+
+
+def test_what_mutants_are_made_of_and_tested_by_is_there() -> None:
+    """A module or test that was renamed would leave the core unwatched, and nobody would see it."""
+    mutants = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["mutmut"]
+    assert [pattern for pattern in mutants["only_mutate"] if not list(REPOSITORY.glob(pattern))] == []
+    tests = [selected.partition("::") for selected in mutants["pytest_add_cli_args_test_selection"]]
+    assert [path for path, _, name in tests if f"def {name}" not in (REPOSITORY / path).read_text()] == []
