@@ -121,6 +121,11 @@ def run_locally(job: Job, *, engine: str = "", environments: Path | None = None,
                 worker.pool.shutdown()
 
 
+def has_gpu() -> bool:
+    """Whether a run here can have a GPU."""
+    return bool(find_gpus().devices())
+
+
 def _worker(data_dir: Path, address: str, gpus: GpuSource, devices: list[Gpu], built: StagingCache) -> Worker:
     for folder in (data_dir, data_dir / "runs"):
         folder.mkdir(mode=0o700)

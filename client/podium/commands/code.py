@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
+import platformdirs
 import typer
 
 from podium.commands.local import part, tool
@@ -15,6 +16,7 @@ from podium.folders import Folder
 from podium.models import Push
 from podium.output import say, transfer_bar, write_json, write_table
 from podium.pushing import Pull, apply, compare, difference_lines
+from podium.rehearsal import Own
 
 app = typer.Typer(help="Competitions as code: a folder in git.", no_args_is_help=True)
 BUNDLES: Final = "competitions.bundles.cli"
@@ -58,13 +60,28 @@ def run(
     file: Annotated[Path | None, typer.Option(help="A submission; else the phase's sample submission.")] = None,
     phase: Annotated[str, typer.Option(help="The phase's name in its address; else the first.")] = "",
     image: Annotated[str, typer.Option(help="Another image than the competition's.")] = "",
+    weights: Annotated[Path | None, typer.Option(help="A team's file of weights, for its code.")] = None,
+    own_image: Annotated[
+        str,
+        typer.Option(help="A team's image, for its code: an archive of `docker save`, or registry/repository@sha256:…"),
+    ] = "",
+    mirror: Annotated[
+        str, typer.Option(help="A package index to install the code's requirements.txt from; else the public one.")
+    ] = "",
 ) -> None:
     """Score a submission on this machine, in the containers of a compute worker, and show the scores and what the programs print."""
     jobs, local = part("competitions.bundles.local_jobs", extra="worker"), part("workers.local", extra="worker")
+    own = Own(weights, own_image, mirror)
+    own.require()
+    brought = jobs.Own(weights, own.archive, "" if own.archive else own_image, mirror)
     with TemporaryDirectory() as scratch:
         try:
-            planned = jobs.local_jobs(folder.resolve(), Path(scratch), file=file, phase=phase, image=image)
-            ended = [(task, local.run_locally(job)) for task, job in planned]
+            planned = jobs.local_jobs(folder.resolve(), Path(scratch), file=file, phase=phase, image=image, own=brought)
+            if any(job.gpus for _, job in planned) and not local.has_gpu():
+                say("The phase gives its code a GPU, and this machine has none: it runs without one here.")
+                planned = [(task, job.model_copy(update={"gpus": 0})) for task, job in planned]
+            built = Path(platformdirs.user_cache_dir("podium")) / "environments"  # once for all tasks
+            ended = [(task, local.run_locally(job, environments=built, any_mirror=True)) for task, job in planned]
         except ValueError as error:
             raise InvalidInput(str(error), code="cannot_run") from error
     for task, finished in ended:

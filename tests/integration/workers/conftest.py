@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from tests.integration.workers.harness import Bench, make_worker
+from tests.integration.workers.harness import BASE, TEAM_IMAGE, Bench, make_worker
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +24,24 @@ def _static_folder() -> None:
     from django.conf import settings
 
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def archive(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `docker save` writes of an image that the host no longer has: Debian with a file of its own, and root as its user."""
+    docker = bench.docker
+    container = docker.create_container(BASE, command="true", user="root")["Id"]
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as packed:
+        member = tarfile.TarInfo("opt/model.txt")
+        member.size = 5
+        packed.addfile(member, io.BytesIO(b"42.5\n"))
+    docker.put_archive(container, "/", content.getvalue())
+    docker.commit(container, repository=TEAM_IMAGE.partition(":")[0], tag="1")
+    path = tmp_path_factory.mktemp("archive") / "image.tar"
+    with path.open("wb") as sink:
+        for chunk in docker.get_image(TEAM_IMAGE):
+            sink.write(chunk)
+    docker.remove_container(container)
+    docker.remove_image(TEAM_IMAGE)
+    return path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tarfile
 import threading
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.integration.workers import mirrors
-from tests.integration.workers.harness import SCORER, SECRET, Bench
+from tests.integration.workers.harness import BASE, SCORER, SECRET, TEAM_IMAGE, Bench
 from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
 from tests.integration.workers.site import wait_for
 from workers.agent.context import LABEL_WORKER
@@ -28,30 +27,7 @@ from workers.protocol.files.image_archive import ArchiveLimits, check_archive, d
 from workers.protocol.jobs import parse_job
 
 pytestmark = pytest.mark.timeout(240)
-BASE = "debian:bookworm-slim"
-NAME = "podium/brought-by-a-team:1"
 SHELL_PROGRAM = "read value < /opt/model.txt; id -u > /app/output/uid.txt; echo $value > /app/output/answer.txt\n"
-
-
-@pytest.fixture(scope="module")
-def archive(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `docker save` writes of an image that the host no longer has: Debian with a file of its own, and root as its user."""
-    docker = bench.docker
-    container = docker.create_container(BASE, command="true", user="root")["Id"]
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as packed:
-        member = tarfile.TarInfo("opt/model.txt")
-        member.size = 5
-        packed.addfile(member, io.BytesIO(b"42.5\n"))
-    docker.put_archive(container, "/", content.getvalue())
-    docker.commit(container, repository="podium/brought-by-a-team", tag="1")
-    path = tmp_path_factory.mktemp("archive") / "image.tar"
-    with path.open("wb") as sink:
-        for chunk in docker.get_image(NAME):
-            sink.write(chunk)
-    docker.remove_container(container)
-    docker.remove_image(NAME)
-    return path
 
 
 @pytest.fixture
@@ -92,7 +68,7 @@ def test_code_runs_in_the_image_of_its_team_as_an_ordinary_user_and_the_image_ge
     stages = {stage["name"]: stage for stage in outcome.result["stages"]}
     assert stages["ingestion"]["image_digest"] == job["stages"][0]["image"]
     assert stages["scoring"]["image"] == bench.stage("scoring", [])["image"]
-    assert NAME not in bench.worker.engine.image_names()
+    assert TEAM_IMAGE not in bench.worker.engine.image_names()
 
 
 def test_an_image_of_a_team_is_loaded_once_and_goes_by_age_but_not_while_a_run_needs_it(
