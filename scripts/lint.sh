@@ -28,9 +28,9 @@ check "deployment check" env DATABASE_URL=postgres://nobody@localhost/none PODIU
     PODIUM_SITE_URL=https://example.org PODIUM_ALLOWED_HOSTS=example.org PODIUM_HSTS_PRELOAD=true \
     PODIUM_SECRET_KEY="$("$bin/python" -c 'import secrets; print(secrets.token_urlsafe(48))')" \
     "$bin/python" manage.py check --deploy --fail-level WARNING
-check "known vulnerabilities" "$bin/python" scripts/audit_dependencies.py
-check words "$bin/python" scripts/words.py
-check functions "$bin/python" scripts/function_lengths.py competitions platform client workers scoring examples scripts tests
+check "known vulnerabilities" "$bin/python" scripts/checks/audit_dependencies.py
+check words "$bin/python" scripts/checks/words.py
+check functions "$bin/python" scripts/checks/function_lengths.py competitions platform client workers scoring examples scripts tests
 check "shell syntax" bash -n scripts/*.sh workers/*.sh .ci/run
 
 [ ${#failed[@]} -eq 0 ] || { echo "lint: failed: ${failed[*]}"; exit 1; }

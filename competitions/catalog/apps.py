@@ -6,7 +6,7 @@ class CatalogConfig(AppConfig):
     verbose_name = "Competitions"
 
     def ready(self) -> None:
-        from competitions.catalog.announcements import announce_due
+        from competitions.catalog.texts.announcements import announce_due
         from competitions.catalog.texts.images import IMAGE
         from core.background import jobs
         from core.reconciler import reconciler_step

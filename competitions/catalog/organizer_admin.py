@@ -16,7 +16,7 @@ from competitions.catalog.models import Competition, Phase, Series, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
 from core.guarded_admin import GuardedAdmin
-from core.numbers import is_number
+from core.text import is_number
 
 if TYPE_CHECKING:
     from django.forms import ModelChoiceField

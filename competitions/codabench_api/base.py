@@ -21,8 +21,8 @@ from competitions.catalog.questions import FALSE, TRUE
 from competitions.codabench_api import shapes
 from competitions.submissions.access import submissions_of
 from competitions.submissions.models import Submission
-from core.numbers import is_number
 from core.refusals import Refusal
+from core.text import is_number
 
 PAGE_PARAMETERS = ("page", "page_size")
 

@@ -23,8 +23,8 @@ from competitions.codabench_api.shapes import dataset_row
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
-from core.numbers import is_number
 from core.refusals import NotAllowed, Refusal
+from core.text import is_number
 
 BUNDLE: Final = "competition_bundle"
 BROKEN_OFF: Final = (

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from competitions.codabench_api import boards, bulk, datasets, organizing, refused, uploads, views
+from competitions.codabench_api import datasets, refused, uploads, views
+from competitions.codabench_api.organizers import boards, bulk, organizing
 
 app_name = "codabench"
 urlpatterns = [

@@ -21,10 +21,10 @@ from audit.middleware import address_of
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
-from competitions.codabench_api.bulk import ResultsAreKept
-from competitions.codabench_api.editing import NotDeleted, competition_change, competition_make
 from competitions.codabench_api.enrolment import enrol, may_submit
 from competitions.codabench_api.files import address, read_address
+from competitions.codabench_api.organizers.bulk import ResultsAreKept
+from competitions.codabench_api.organizers.editing import NotDeleted, competition_change, competition_make
 from competitions.codabench_api.refused import ManagedInAdmin
 from competitions.codabench_api.sign_in import sign_in
 from competitions.disclosure.outputs import DETAILED_RESULTS, may_download
@@ -41,8 +41,8 @@ from competitions.submissions.access import open_to_robot, repeats_by, submissio
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, State
-from core.numbers import is_number
 from core.refusals import NotAllowed
+from core.text import is_number
 
 COMPETITION_FILTERS = ("search", "type")
 

@@ -26,8 +26,8 @@ from competitions.resources.versions import (
     uses_of,
 )
 from core.guarded_admin import GuardedAdmin
-from core.numbers import is_number
 from core.refusals import InvalidFile
+from core.text import is_number
 
 EDITED: Final = ["name", "is_public", "shared_with", "upload"]
 SHOWN: Final = ["kind", "file_name", "file", "owner", "key", "replaces"]

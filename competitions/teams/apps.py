@@ -6,7 +6,7 @@ class TeamsConfig(AppConfig):
     verbose_name = "Teams"
 
     def ready(self) -> None:
-        from competitions.catalog.announcements import announcement_published, announcement_withdrawn
+        from competitions.catalog.texts.announcements import announcement_published, announcement_withdrawn
         from competitions.teams.notices import announcement_forget, announcement_notify
 
         announcement_published.connect(announcement_notify, dispatch_uid="teams.announcement_notify")

@@ -20,7 +20,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
             "There is nothing here, or it is not yours to see. The addresses of the API are listed at /api/v1/docs/."
         )
         return problem_response(404, "not_found", detail)
-    return render(request, "web/404.html", status=404)
+    return render(request, "web/errors/404.html", status=404)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -29,28 +29,28 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     status, code, detail = (413, "too_large", TOO_LARGE) if is_too_big else (400, "bad_request", NOT_UNDERSTOOD)
     if request.path.startswith("/api/"):
         return problem_response(status, code, detail)
-    return render(request, f"web/{status}.html", status=status)
+    return render(request, f"web/errors/{status}.html", status=status)
 
 
 def too_many_requests(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Called by the library that counts sign-ins, sign-ups and mails."""
-    return render(request, "web/429.html", status=429)
+    return render(request, "web/errors/429.html", status=429)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return render(request, "web/403.html", status=403)
+    return render(request, "web/errors/403.html", status=403)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form without its secret: the page was open while its reader signed in anew, or the browser keeps no cookies."""
-    return render(request, "web/403_csrf.html", status=403)
+    return render(request, "web/errors/403_csrf.html", status=403)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """503 while the database is away, which mends itself; else 500. Django calls this while it handles the exception."""
     if is_database_away(sys.exception()):
         return _unavailable(request)
-    return render(request, "web/500.html", status=500)
+    return render(request, "web/errors/500.html", status=500)
 
 
 def _unavailable(request: HttpRequest) -> HttpResponse:
@@ -58,6 +58,6 @@ def _unavailable(request: HttpRequest) -> HttpResponse:
     if request.path.startswith("/api/"):
         answer = problem_response(503, "unavailable", UNAVAILABLE)
     else:
-        answer = render(request, "web/503.html", status=503)
+        answer = render(request, "web/errors/503.html", status=503)
     answer.headers["Retry-After"] = str(RETRY_AFTER_S)
     return answer

@@ -27,7 +27,7 @@ class RefusalMiddleware:
         if request.method == "POST" and page:
             return back_to_form(request, error, page)
         context = {"refusal": error, "back": page}
-        return render(request, "web/refusal.html", context, status=error.http_status)
+        return render(request, "web/errors/refusal.html", context, status=error.http_status)
 
 
 def toast_of(refusal: Refusal) -> HttpResponse:

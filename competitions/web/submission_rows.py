@@ -133,5 +133,5 @@ def drawn(rows: list[SubmissionRow]) -> SafeString:
 
 
 def _draw(rows: list[SubmissionRow]) -> SafeString:
-    template = get_template("web/_submission_row.html")
+    template = get_template("web/submissions/_row.html")
     return format_html_join("", "{}", ((template.render({"row": row}),) for row in rows))

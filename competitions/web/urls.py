@@ -7,21 +7,17 @@ from competitions.web.feeds.calendars import competition_calendar, personal_cale
 from competitions.web.views import (
     branding,
     competitions,
-    entries,
     environments,
-    finals,
-    leaderboard,
     links,
     me,
     notifications,
     organize,
-    reveal,
-    submission,
-    submissions,
     teams,
     webhooks,
     winners,
 )
+from competitions.web.views.boards import entries, leaderboard, reveal
+from competitions.web.views.submissions import finals, submission, submissions
 
 app_name = "web"
 urlpatterns = [

@@ -15,8 +15,8 @@ from django.db.models import JSONField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from core.numbers import is_number
 from core.refusals import Refusal
+from core.text import is_number
 
 COMPARED_BY: Final = ("exact", "isnull", "gte", "lt")  # what the admin's own filters put into an address
 

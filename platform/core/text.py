@@ -1,6 +1,15 @@
-"""Text that people and databases can take."""
+"""Text that people, programs and databases can take, and whole numbers in it."""
 
 
 def printable(text: str) -> str:
     """The text with blanks for what cannot be shown; NUL and lone surrogates, which a database refuses, are among it."""
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def is_number(text: str) -> bool:
+    """True for 1 to 18 ASCII digits: a number that `int` reads and every database column holds.
+
+    >>> [is_number(text) for text in ("17", "", "-1", "1.0", "²", "9" * 19)]
+    [True, False, False, False, False, False]
+    """
+    return text.isascii() and text.isdecimal() and len(text) <= 18

@@ -20,7 +20,8 @@ from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import services
-from tests.browser.seeding import WEBHOOK, WINNER
+from tests.browser.seeding.features import WEBHOOK
+from tests.browser.seeding.finals import WINNER
 from tests.browser.site import BrowserSite, create_database
 from tests.browser.visitor import Visitor
 

@@ -10,7 +10,7 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisitor
-from tests.browser.seeding import PASSWORD
+from tests.browser.seeding.place import PASSWORD
 from tests.browser.site import BrowserSite
 from tests.browser.visitor import Visitor
 

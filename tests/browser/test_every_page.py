@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, ViewportSize, expect
 
 from tests.browser.conftest import NewVisitor
 from tests.browser.gallery import GAP, PAGES
-from tests.browser.seeding import PASSWORD, prediction
+from tests.browser.seeding.place import PASSWORD, prediction
 from tests.browser.visitor import OF_COLOURS, Visitor
 
 WHO = sorted({who for who, _ in PAGES.values()})

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewVisitor
-from tests.browser.seeding import LONG_FILE
+from tests.browser.seeding.place import LONG_FILE
 from tests.browser.visitor import Visitor
 
 MANY = 10_000

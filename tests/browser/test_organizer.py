@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import NewVisitor
-from tests.browser.seeding import METADATA, SCORER, labels, npz, prediction
+from tests.browser.seeding.place import METADATA, SCORER, labels, npz, prediction
 from tests.browser.visitor import Visitor
 from tests.bundle_files import LEGACY, changed, packed, write
 from tests.images import png_of

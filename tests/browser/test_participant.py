@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewVisitor
-from tests.browser.seeding import LONG_TEAM, prediction
+from tests.browser.seeding.place import LONG_TEAM, prediction
 from tests.browser.site import BrowserSite
 from tests.browser.visitor import Visitor
 from tests.scenario import zip_of

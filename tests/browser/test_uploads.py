@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import NewVisitor
-from tests.browser.seeding import prediction
+from tests.browser.seeding.place import prediction
 from tests.browser.visitor import Visitor
 
 PART_BYTES = 8 * 1024 * 1024

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response
 from playwright.sync_api import Error as PlaywrightError
 
-from tests.browser.seeding import PASSWORD
+from tests.browser.seeding.place import PASSWORD
 
 # A violation of the policy is an event before it is a line on the console; some are events alone.
 REPORT_CSP = """

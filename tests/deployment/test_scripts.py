@@ -64,7 +64,7 @@ def test_every_package_that_the_extras_name_has_a_pinned_version() -> None:
 @pytest.mark.parametrize(("text", "status"), [(LONG, 1), ("def f():\n    return 1\n", 0)], ids=["too long", "short"])
 def test_functions_that_grow_too_long_are_named(tmp_path: Path, text: str, status: int) -> None:
     (tmp_path / "module.py").write_text(text)
-    done = run(sys.executable, "scripts/function_lengths.py", str(tmp_path))
+    done = run(sys.executable, "scripts/checks/function_lengths.py", str(tmp_path))
     assert done.returncode == status
     assert ("module.py:1 f" in done.stdout) == bool(status)
 

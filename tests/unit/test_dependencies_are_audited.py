@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.audit_dependencies import main
+from scripts.checks.audit_dependencies import main
 
 CONSTRAINTS = "# pinned\ndjango==4.2.0\nrequests==2.32.3  # fine\n"
 

@@ -36,7 +36,7 @@ from workers.errors import SandboxError
 from workers.protocol.calls import Register, Registered, Role
 from workers.protocol.hosts import SelfTest, SlotFacts
 from workers.protocol.images import MAX_IMAGES
-from workers.protocol.versions import PROTOCOL_VERSION
+from workers.protocol.messages import PROTOCOL_VERSION
 from workers.sandbox.output_volume import loop_mounts_work
 
 log = structlog.get_logger(__name__)

@@ -18,8 +18,8 @@ from competitions.api.views.base import ApiView
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_abort, upload_append, upload_begin
-from core.numbers import is_number
 from core.refusals import Refusal
+from core.text import is_number
 
 OFFSET = OpenApiParameter(
     "Upload-Offset", int, OpenApiParameter.HEADER, required=True, description="Bytes received so far."

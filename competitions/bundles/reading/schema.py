@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from competitions.bundles.reading.dates import read_instant
 from competitions.bundles.reading.faults import Where
 from competitions.resources.images import NAME as IMAGE_NAME
-from core.numbers import is_number
+from core.text import is_number
 from workers.protocol.images import parse_image
 
 

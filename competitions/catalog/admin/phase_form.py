@@ -13,7 +13,7 @@ from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.phase_rules import faults_of_change
 from competitions.catalog.presets import PRESETS
-from core.numbers import is_number
+from core.text import is_number
 
 
 class PhaseForm(forms.ModelForm[Phase]):

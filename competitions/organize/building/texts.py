@@ -14,7 +14,7 @@ PAGES: Final = ("overview", "data", "evaluation", "rules")
 def default_texts(draft: CompetitionDraft) -> dict[str, str]:
     """Markdown by page. What was not answered yet is left out."""
     context: dict[str, Any] = {"draft": draft, "start": draft.start, **_answered(draft)}
-    return {name: render_to_string(f"organize/texts/{name}.md", context).strip() + "\n" for name in PAGES}
+    return {name: render_to_string(f"organize/guided/texts/{name}.md", context).strip() + "\n" for name in PAGES}
 
 
 def _answered(draft: CompetitionDraft) -> dict[str, Any]:

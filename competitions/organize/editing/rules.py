@@ -53,7 +53,7 @@ class RulesForm(ChangeForm):
 def template_of(competition: Competition) -> str:
     """Rules to begin with."""
     context = {"schedule": {"max_team_size": competition.max_team_size}}
-    return render_to_string("organize/texts/rules.md", context).strip() + "\n"
+    return render_to_string("organize/guided/texts/rules.md", context).strip() + "\n"
 
 
 def difference(before: str, after: str) -> Iterator[tuple[str, str]]:

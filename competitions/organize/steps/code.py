@@ -46,11 +46,11 @@ class ProgramForm(StepForm):
 
 
 PROGRAM: Final = Step(
-    "program", "Budget and image", "What may the code use?", ProgramForm, preview="organize/previews/program.html",
+    "program", "Budget and image", "What may the code use?", ProgramForm, preview="organize/guided/previews/program.html",
     intro="Each submission runs in a container without a network, and is stopped at these limits.",
 )  # fmt: skip
 FILES: Final = Step(
-    "files", "Programs and data", "What does the code get, and what scores it?", preview="organize/previews/files.html",
+    "files", "Programs and data", "What does the code get, and what scores it?", preview="organize/guided/previews/files.html",
     intro="Zips. Leave out what you do not have yet: the example, in which a model learns and predicts labels, stands in for it.",
     slots=(
         FileSlot("input_data", "Input data", "What the code reads. No answers in it.", ZIPS, is_required=False),

@@ -331,7 +331,7 @@ def parts_of(draft: "CompetitionDraft", values: dict[str, Any]) -> list[tuple[st
 
 
 DATA: Final = Step(
-    "data", "Data", "Which file holds the answers?", preview="organize/previews/solution.html",
+    "data", "Data", "Which file holds the answers?", preview="organize/guided/previews/solution.html",
     intro="Upload the solution. Teams never see it; they get the ids, and the files that you add here for them.",
     slots=(
         SOLUTION,
@@ -340,15 +340,15 @@ DATA: Final = Step(
     ),
 )  # fmt: skip
 COLUMNS: Final = Step(
-    "columns", "Columns", "What are the columns?", ColumnsForm, preview="organize/previews/columns.html", template="columns",
+    "columns", "Columns", "What are the columns?", ColumnsForm, preview="organize/guided/previews/columns.html", template="columns",
     intro="They were recognised. Check that the id and the target are right.",
 )  # fmt: skip
 METRIC: Final = Step(
-    "metric", "Metric", "How are predictions scored?", MetricForm, preview="organize/previews/metric.html", template="metric",
+    "metric", "Metric", "How are predictions scored?", MetricForm, preview="organize/guided/previews/metric.html", template="metric",
     intro="The metrics that suit your target come first.",
     slots=(FileSlot("metric", "Your own metric", "A Python file with a function score.", (".py",), is_required=False),),
 )  # fmt: skip
 SPLIT: Final = Step(
-    "split", "Public and private", "Which part is public?", SplitForm, preview="organize/previews/split.html", template="split",
+    "split", "Public and private", "Which part is public?", SplitForm, preview="organize/guided/previews/split.html", template="split",
     intro="Scores of the public part are shown at once. Those of the private part stay sealed until the end, and decide.",
 )  # fmt: skip

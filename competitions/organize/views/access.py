@@ -9,7 +9,7 @@ from django.utils import timezone
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
-from competitions.web.views.submissions import NoFile
+from competitions.web.views.submissions.submissions import NoFile
 from competitions.web.views.teams import person
 
 

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from competitions.catalog.announcements import announcement_withdraw
 from competitions.catalog.models import Announcement, Competition
+from competitions.catalog.texts.announcements import announcement_withdraw
 from competitions.organize.models import OrganizersMail
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace.announcements import AnnouncementForm
@@ -30,7 +30,7 @@ def announcements(request: HttpRequest, slug: str) -> HttpResponse:
     competition = competition_of(request, slug)
     rows = Announcement.objects.filter(competition=competition)
     context = {"competition": competition, "tab": "announcements", "announcements": rows, "now": timezone.now()}
-    return render(request, "organize/announcements.html", context)
+    return render(request, "organize/messages/announcements.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -54,7 +54,10 @@ def announcement(request: HttpRequest, slug: str, number: int | None = None) -> 
     if request.method == "POST" and form.is_valid():
         context |= {"preview": form.cleaned_data, "visit": visit(request, slug)}
     return render(
-        request, "organize/announcement.html", context, status=200 if form.is_valid() or not form.is_bound else 422
+        request,
+        "organize/messages/announcement.html",
+        context,
+        status=200 if form.is_valid() or not form.is_bound else 422,
     )
 
 
@@ -80,7 +83,7 @@ def mail(request: HttpRequest, slug: str) -> HttpResponse:
         "limit": MAILS_A_DAY,
         "mails": OrganizersMail.objects.filter(competition=competition).select_related("author", "phase")[:SHOWN_MAILS],
     }
-    return render(request, "organize/mail.html", context, status=422 if form.errors else 200)
+    return render(request, "organize/messages/mail.html", context, status=422 if form.errors else 200)
 
 
 def _send(request: HttpRequest, competition: Competition, form: MailForm) -> HttpResponse:
@@ -104,4 +107,4 @@ def _send(request: HttpRequest, competition: Competition, form: MailForm) -> Htt
         "audience": dict(OrganizersMail.Audience.choices)[values["audience"]],
         "key": uuid.uuid4(),
     }
-    return render(request, "organize/mail_confirm.html", context)
+    return render(request, "organize/messages/mail_confirm.html", context)

@@ -22,7 +22,9 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
     """Every board with its columns, by phase."""
     competition = competition_of(request, slug)
     phases = competition.phases.prefetch_related("leaderboards__columns", "leaderboards__phase").order_by("index", "pk")
-    return render(request, "organize/boards.html", {"competition": competition, "tab": "boards", "phases": phases})
+    return render(
+        request, "organize/editing/boards.html", {"competition": competition, "tab": "boards", "phases": phases}
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -72,4 +74,6 @@ def _page(request: HttpRequest, make: Any, title: str, phase: Phase) -> HttpResp
         assert isinstance(form, BoardForm)
         return {"phase": phase, "columns": form.columns, "board": form.instance if form.instance.pk else None}
 
-    return change_page(request, make, tab="boards", title=title, template="organize/board.html", context=context)
+    return change_page(
+        request, make, tab="boards", title=title, template="organize/editing/board.html", context=context
+    )

@@ -22,7 +22,7 @@ def change_page(
     tab: str,
     title: str,
     back: str = "",
-    template: str = "organize/change.html",
+    template: str = "organize/editing/change.html",
     context: Callable[[ChangeForm], Mapping[str, Any]] = lambda form: {},
 ) -> HttpResponse:
     """Save what was posted and go back to the list, `back` or that of the tab; else show the form, with what stands against it.
@@ -49,7 +49,7 @@ def delete_page(
         messages.success(request, f"You deleted {deletion.what}.")
         return redirect(back, competition.slug)
     context = {"competition": competition, "tab": tab, "deletion": deletion, "back": back}
-    return render(request, "organize/delete.html", context)
+    return render(request, "organize/editing/delete.html", context)
 
 
 def _saves(request: HttpRequest) -> bool:
@@ -72,7 +72,7 @@ def wants_preview(request: HttpRequest) -> bool:
 
 def show_preview(request: HttpRequest, competition: Competition, text: Page | RulesVersion) -> HttpResponse:
     """The text as people will read it, served alone."""
-    return render(request, "organize/_text.html", {"shown": text, "visit": visit(request, competition.slug)})
+    return render(request, "organize/pages/_text.html", {"shown": text, "visit": visit(request, competition.slug)})
 
 
 def format_of(request: HttpRequest) -> Format:

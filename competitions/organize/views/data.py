@@ -50,7 +50,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
         "outdated": outdated,
         "outdated_first": (outdated or [])[:PAGE_SIZE],
     }
-    return render(request, "organize/data.html", context)
+    return render(request, "organize/editing/data.html", context)
 
 
 def _head(slot: Slot) -> Any:
@@ -95,7 +95,7 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
     phases = list(before.phases.filter(competition=competition).order_by("index", "pk")) if before else []
     has_others = tasks_of(competition).exists()
     return change_page(
-        request, make, tab="data", title=title, template="organize/task.html",
+        request, make, tab="data", title=title, template="organize/editing/task.html",
         context=lambda form: {"task": before, "phases": phases, "has_others": has_others},
     )  # fmt: skip
 
@@ -128,7 +128,7 @@ def _confirm_page(request: HttpRequest, competition: Competition, slot: Slot) ->
         "sentences": consequences(slot, competition),
         "confirmation": confirmation_of(slot, competition),
     }
-    return render(request, "organize/file.html", context)
+    return render(request, "organize/editing/file.html", context)
 
 
 def _replace(request: HttpRequest, competition: Competition, slot: Slot, confirmed: str) -> HttpResponse:

@@ -39,7 +39,7 @@ def pages(request: HttpRequest, slug: str) -> HttpResponse:
         "by_tab": by_tab,
         "has_pages": any(found for _, found in by_tab),
     }
-    return render(request, "organize/pages.html", context)
+    return render(request, "organize/pages/pages.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,7 +60,7 @@ def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
         return {"page": before, "shown": shown, "visit": visit(request, slug), "images": competition.images.all()}
 
     title = f"Page “{before.title}”" if before else "New page"
-    return change_page(request, make, tab="pages", title=title, template="organize/page.html", context=context)
+    return change_page(request, make, tab="pages", title=title, template="organize/pages/page.html", context=context)
 
 
 @require_POST
@@ -89,7 +89,7 @@ def images(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, f"“{name}” was uploaded. It can be shown in a few seconds.")
         return redirect("organize:images", slug)
     context = {"competition": competition, "tab": "images", "form": form} | _images_of(competition)
-    return render(request, "organize/images.html", context, status=422 if form.errors else 200)
+    return render(request, "organize/pages/images.html", context, status=422 if form.errors else 200)
 
 
 def _images_of(competition: Competition) -> dict[str, Any]:

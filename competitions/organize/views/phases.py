@@ -31,7 +31,7 @@ def phases(request: HttpRequest, slug: str) -> HttpResponse:
         "tab": "phases",
         "phases": list(zip(found, timeline(found, now), strict=True)),
     }
-    return render(request, "organize/phases.html", context)
+    return render(request, "organize/editing/phases.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -53,7 +53,9 @@ def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespons
         return {"phase": before, "made": before.submissions.count() if before else 0}
 
     title = f"Phase “{before.name}”" if before else "New phase"
-    return change_page(request, make, tab="phases", title=title, template="organize/phase.html", context=context)
+    return change_page(
+        request, make, tab="phases", title=title, template="organize/editing/phase.html", context=context
+    )
 
 
 @require_POST

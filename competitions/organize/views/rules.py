@@ -51,6 +51,6 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
         tab="rules",
         title=title,
         back="organize:overview",
-        template="organize/rules.html",
+        template="organize/pages/rules.html",
         context=context,
     )

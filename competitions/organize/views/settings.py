@@ -55,7 +55,7 @@ def _page(
         "warnings": [one for one in competition_warnings(competition) if one.code != "not_published"],
         "may_delete": not Submission.objects.filter(phase__competition=competition, team__is_baseline=False).exists(),
     }
-    return render(request, "organize/settings.html", context, status=status)
+    return render(request, "organize/workspace/settings.html", context, status=status)
 
 
 @require_POST

@@ -69,7 +69,7 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "following": following,
     }
-    return render(request, "organize/teams.html", context)
+    return render(request, "organize/teams/teams.html", context)
 
 
 def _asked(request: HttpRequest, competition: Competition) -> tuple[team_list.TeamFilter, team_list.BestColumn | None]:
@@ -125,7 +125,7 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
         "submissions": rows_of(list(sent.order_by("-pk")[:SHOWN_SUBMISSIONS]), _reader(request)),
         "history": team_list.team_history(shown),
     }
-    return render(request, "organize/team.html", context)
+    return render(request, "organize/teams/team.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -146,7 +146,7 @@ def registrations(request: HttpRequest, slug: str) -> HttpResponse:
         "actions": [(name, words) for name, (words, _) in registration_list.ACTIONS.items()],
         "following": following,
     }
-    return render(request, "organize/registrations.html", context)
+    return render(request, "organize/teams/registrations.html", context)
 
 
 def _decide(request: HttpRequest, competition: Competition) -> None:

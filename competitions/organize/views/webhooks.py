@@ -24,4 +24,4 @@ def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "webhooks": webhooks_of(competition=competition, team=None),
     }
-    return render(request, "organize/webhooks.html", context, status=422 if form.is_bound else 200)
+    return render(request, "organize/workspace/webhooks.html", context, status=422 if form.is_bound else 200)

@@ -34,7 +34,9 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     """What needs attention, numbers, and charts of the last weeks."""
     competition = competition_of(request, slug)
     context = overview_of(competition, reader_of(person(request), timezone.now()))
-    return render(request, "organize/overview.html", {"competition": competition, "tab": "overview"} | context)
+    return render(
+        request, "organize/workspace/overview.html", {"competition": competition, "tab": "overview"} | context
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -58,7 +60,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
         "following": asked.urlencode() if len(found) > PAGE_SIZE else "",
     }
-    return render(request, "organize/submissions.html", context)
+    return render(request, "organize/workspace/submissions.html", context)
 
 
 def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
@@ -77,7 +79,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
             "cost": cost_of(chosen),
             "chosen": chosen,
         }
-        return render(request, "organize/confirm.html", context)
+        return render(request, "organize/workspace/confirm.html", context)
     actor = f"organizer:{person(request).get_username()}"
     done, refused = act_on(chosen, action, reason=request.POST.get("reason", ""), actor=actor, now=timezone.now())
     for sentence in refused:

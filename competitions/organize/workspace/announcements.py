@@ -5,8 +5,8 @@ from typing import Any
 
 from django import forms
 
-from competitions.catalog.announcements import announcement_save
 from competitions.catalog.models import Announcement
+from competitions.catalog.texts.announcements import announcement_save
 from competitions.organize.steps.common import Moment
 from competitions.organize.workspace.editing import EditForm
 

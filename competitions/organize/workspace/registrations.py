@@ -14,7 +14,7 @@ from competitions.catalog.questions import shown_answer
 from competitions.organize.refusals import NothingChosen, ReasonMissing
 from competitions.teams.models import Membership, Registration, Team
 from competitions.teams.services import registration_decide
-from core.numbers import is_number
+from core.text import is_number
 
 PAGE_SIZE: Final = 50
 ACTIONS: Final[Mapping[str, tuple[str, str]]] = {"approve": ("Approve", "approved"), "deny": ("Deny", "denied")}

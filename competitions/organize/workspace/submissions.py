@@ -19,8 +19,8 @@ from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason, State
 from competitions.teams.models import Team
-from core.numbers import is_number
 from core.refusals import Refusal
+from core.text import is_number
 
 PAGE_SIZE: Final = 50
 MOST_TEAMS: Final = 200  # that a search by name may mean

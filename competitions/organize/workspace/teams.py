@@ -20,8 +20,8 @@ from competitions.organize.refusals import NothingChosen, ReasonMissing
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams.models import Membership, MergeProposal, OfferState, Team
-from core.numbers import is_number
 from core.spreadsheets import Echo, safe_cell
+from core.text import is_number
 
 PAGE_SIZE: Final = 50
 CHUNK: Final = 500  # teams that a download reads at once

@@ -38,9 +38,8 @@ from competitions.submissions.states import HELD, State
 from core.problems import refusal_response
 from core.refusals import Refusal
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered
-from workers.protocol.messages import M, Message
+from workers.protocol.messages import SPOKEN_BY_THE_SITE, M, Message
 from workers.protocol.results import Complete
-from workers.protocol.versions import SPOKEN_BY_THE_SITE
 
 log = structlog.get_logger(__name__)
 BODY_LIMIT_BYTES = 4 * 1024 * 1024

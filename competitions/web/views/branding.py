@@ -38,5 +38,5 @@ def legal(request: HttpRequest, name: str) -> HttpResponseBase:
     if source.startswith("https://"):
         return redirect(source)
     return render(
-        request, "web/legal.html", {"title": LEGAL_PAGES[name], "text": markdown(Path(source).read_text("utf-8"))}
+        request, "web/home/legal.html", {"title": LEGAL_PAGES[name], "text": markdown(Path(source).read_text("utf-8"))}
     )

@@ -35,14 +35,12 @@ from competitions.web.visit import Visit, visit
 PREVIEWED = 6  # files of the Data page whose first rows are looked at
 
 
-def render_tab(request: HttpRequest, visited: Visit, tab: str, context: dict[str, Any]) -> HttpResponse:
-    """A page of a competition, inside its banner and tabs."""
-    return render(request, f"web/{tab}.html", in_tab(visited, tab) | context)
-
-
-def in_tab(visited: Visit, tab: str) -> dict[str, Any]:
-    """What every template inside a competition's banner and tabs wants."""
-    return {"visit": visited, "competition": visited.competition, "tab": tab}
+def render_tab(
+    request: HttpRequest, visited: Visit, template: str, context: dict[str, Any], *, tab: str = ""
+) -> HttpResponse:
+    """A page of a competition, inside its banner and tabs; `tab` is the one that it belongs to."""
+    inside = {"visit": visited, "competition": visited.competition, "tab": tab}
+    return render(request, template, inside | context)
 
 
 def follows_link(request: HttpRequest, competition: Competition) -> bool:
@@ -77,7 +75,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "form": form,
         "is_search": any(form.data.get(name) for name in form.fields),
     }
-    return render(request, "web/index.html", context)
+    return render(request, "web/home/index.html", context)
 
 
 @require_safe
@@ -86,7 +84,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(Series, slug=slug)
     now = timezone.now()
     tracks = listed_for(request.user, now).filter(series=found).order_by("pk")
-    return render(request, "web/series.html", {"series": found, "cards": cards_of(tracks, now)})
+    return render(request, "web/home/series.html", {"series": found, "cards": cards_of(tracks, now)})
 
 
 @require_safe
@@ -96,7 +94,13 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     news = Announcement.objects.published(visited.now).filter(competition=visited.competition)[:5]
     warnings = competition_warnings(visited.competition) if visited.is_organizer else []
     steps = checklist(visited.competition, warnings) if warnings else []
-    return render_tab(request, visited, "overview", {"pages": pages, "announcements": news, "steps": steps})
+    return render_tab(
+        request,
+        visited,
+        "web/competition/overview.html",
+        {"pages": pages, "announcements": news, "steps": steps},
+        tab="overview",
+    )
 
 
 @require_safe
@@ -113,7 +117,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
         "may_have": may_have,
         "heads": [pair for pair in heads if pair[1] is not None],
     }
-    return render_tab(request, visited, "data", context)
+    return render_tab(request, visited, "web/competition/data.html", context, tab="data")
 
 
 @require_safe
@@ -121,7 +125,7 @@ def page(request: HttpRequest, slug: str, page_slug: str) -> HttpResponse:
     """A page with a tab of its own."""
     visited = visit(request, slug)
     found = get_object_or_404(visited.competition.pages, tab=Page.Tab.OWN, slug=page_slug)
-    return render_tab(request, visited, "page", {"page": found})
+    return render_tab(request, visited, "web/competition/page.html", {"page": found})
 
 
 @require_safe
@@ -195,7 +199,7 @@ def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInval
         "registration": registration,
         "is_closed": _is_closed(visited),
     }
-    response = render_tab(request, visited, "rules", context)
+    response = render_tab(request, visited, "web/competition/rules.html", context, tab="rules")
     response.status_code = refusal.http_status if refusal else 200
     return response
 

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -22,8 +22,8 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_append, upload_begin
 from competitions.web.forms import EnvironmentFileForm, cleaned
 from competitions.web.refused_forms import back_to_form, entered_values
-from competitions.web.views.competitions import in_tab
-from competitions.web.views.submissions import NoFile
+from competitions.web.views.competitions import render_tab
+from competitions.web.views.submissions.submissions import NoFile
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
 from core.refusals import Refusal
@@ -44,7 +44,7 @@ def environment(request: HttpRequest, slug: str) -> HttpResponse:
         "entered": entered_values(request),
         "room": environment_room(team_id) if team_id else None,
     }
-    return render(request, "web/environment.html", in_tab(visited, "team") | context)
+    return render_tab(request, visited, "web/teams/environment.html", context, tab="team")
 
 
 @require_POST

@@ -56,7 +56,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         raise refusals.LinkOver
     request.session[AFTER_SIGN_IN] = request.path
     if not isinstance(request.user, User):
-        return render(request, "web/join.html", {"link": link, "step": "account"})
+        return render(request, "web/competition/join.html", {"link": link, "step": "account"})
     if request.method == "POST":
         joined = links.link_accept(link=link, by=request.user, now=now)
         request.session.pop(AFTER_SIGN_IN, None)
@@ -64,5 +64,5 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         return redirect("web:team", joined.competition.slug)
     registration = services.registration_of(request.user, link.team.competition)
     if registration is None:
-        return render(request, "web/join.html", {"link": link, "step": "rules"})
-    return render(request, "web/join.html", {"link": link, "step": "join"})
+        return render(request, "web/competition/join.html", {"link": link, "step": "rules"})
+    return render(request, "web/competition/join.html", {"link": link, "step": "join"})

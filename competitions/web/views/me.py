@@ -15,4 +15,4 @@ from competitions.web.views.teams import person
 def me(request: HttpRequest) -> HttpResponse:
     """Competitions, deadlines, invitations, runs in progress, notifications and tokens of whoever asks."""
     found = me_of(person(request), timezone.now())
-    return render(request, "web/me.html", {"me": found, "home": found.waiting, "unread_count": found.unread})
+    return render(request, "web/me/me.html", {"me": found, "home": found.waiting, "unread_count": found.unread})

@@ -81,7 +81,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "older": shown[PAGE_ROWS - 1].pk if len(shown) > PAGE_ROWS else None,
         "has_unread": unread_count(person(request)) > 0,
     }
-    return render(request, "web/notifications.html", context)
+    return render(request, "web/me/notifications.html", context)
 
 
 @login_required
@@ -122,7 +122,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
         "competitions": mine.order_by("title"),
         "calendar": calendar_url(user),
     }
-    return render(request, "web/notification_preferences.html", context, status=422 if form.is_bound else 200)
+    return render(request, "web/me/preferences.html", context, status=422 if form.is_bound else 200)
 
 
 @csrf_exempt  # mail programs post here by themselves; the signature says whose mails, and nothing else can be done with it
@@ -137,7 +137,7 @@ def stop(request: HttpRequest, token: str) -> HttpResponse:
         "is_done": request.method == "POST",
         "choices": reverse("web:notification-preferences"),
     }
-    return render(request, "web/notifications_stop.html", context)
+    return render(request, "web/me/stop.html", context)
 
 
 def _wish(token: str) -> OptOut:

@@ -18,9 +18,9 @@ from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
 from competitions.resources.uploads import upload_whole
-from competitions.web.views.submissions import NoFile
+from competitions.web.views.submissions.submissions import NoFile
 from competitions.web.views.teams import person
-from core.numbers import is_number
+from core.text import is_number
 
 
 def _organizer(request: HttpRequest) -> User:
@@ -49,7 +49,7 @@ def bundles(request: HttpRequest) -> HttpResponse:
         "managed": Competition.objects.managed_by(user)[:100],
         "queues": _queues(user),
     }
-    return render(request, "web/bundles.html", context)
+    return render(request, "web/bundles/bundles.html", context)
 
 
 @require_POST
@@ -83,14 +83,14 @@ def _imports(user: User) -> QuerySet[BundleImport]:
 @require_safe
 @login_required
 def bundle_import_page(request: HttpRequest, pk: int) -> HttpResponse:
-    return render(request, "web/bundle_import.html", {"job": _job(request, pk)})
+    return render(request, "web/bundles/import.html", {"job": _job(request, pk)})
 
 
 @require_safe
 @login_required
 def bundle_status(request: HttpRequest, pk: int) -> HttpResponse:
     """How far it is, served alone; it asks again until it is over."""
-    return render(request, "web/_bundle_status.html", {"job": _job(request, pk)})
+    return render(request, "web/bundles/_import_status.html", {"job": _job(request, pk)})
 
 
 @require_POST
@@ -117,14 +117,14 @@ def _export(request: HttpRequest, pk: int) -> BundleExport:
 @login_required
 def bundle_export_page(request: HttpRequest, pk: int) -> HttpResponse:
     export = _export(request, pk)
-    return render(request, "web/bundle_export.html", {"export": export, "gaps": codabench_gaps(export.competition)})
+    return render(request, "web/bundles/export.html", {"export": export, "gaps": codabench_gaps(export.competition)})
 
 
 @require_safe
 @login_required
 def bundle_export_status(request: HttpRequest, pk: int) -> HttpResponse:
     """Whether it is ready, served alone; it asks again until it is over."""
-    return render(request, "web/_bundle_export_status.html", {"export": _export(request, pk)})
+    return render(request, "web/bundles/_export_status.html", {"export": _export(request, pk)})
 
 
 @require_safe

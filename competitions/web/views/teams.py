@@ -55,7 +55,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         "is_captain": bool(mine and mine.captain_id == request.user.pk),
         **(_merges(mine, visited) if mine else {}),
     }
-    return render_tab(request, visited, "team", context)
+    return render_tab(request, visited, "web/teams/team.html", context, tab="team")
 
 
 def _merges(team: Team, visited: Visit) -> dict[str, Any]:

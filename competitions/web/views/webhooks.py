@@ -85,7 +85,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         return added(request, form, visited.competition, team)
     context = {"form": form, "webhooks": webhooks_of(competition=visited.competition, team=team)}
-    response = render_tab(request, visited, "team_webhooks", context)
+    response = render_tab(request, visited, "web/teams/webhooks.html", context, tab="team")
     response.status_code = 422 if form.is_bound else 200
     return response
 
@@ -110,7 +110,7 @@ def webhook(request: HttpRequest, key: UUID) -> HttpResponse:
         "back": _back(found),
         "rows": found.messages.all()[:SHOWN_MESSAGES],
     }
-    return render(request, "web/webhook.html", context)
+    return render(request, "web/teams/webhook.html", context)
 
 
 @require_http_methods(["POST"])

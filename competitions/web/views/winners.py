@@ -51,7 +51,7 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
     if not visited.is_organizer:
         places = places.filter(state=State.CONFIRMED) | places.filter(team=visited.facts.team_id)
     context = {"phase": board.phase, "board": board, "lane": lane, "places": places}
-    return render_tab(request, visited, "winners", context)
+    return render_tab(request, visited, "web/winners/winners.html", context, tab="leaderboard")
 
 
 def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
@@ -84,7 +84,7 @@ def place(request: HttpRequest, key: UUID) -> HttpResponse:
         "events": found.events.all(),
         "charts": _charts(found.comparison),
     }
-    return render_tab(request, visited, "winners_place", context)
+    return render_tab(request, visited, "web/winners/place.html", context, tab="leaderboard")
 
 
 def _charts(comparison: dict[str, Any]) -> list[Chart]:

@@ -88,7 +88,7 @@ def test_results_that_are_too_large_for_a_request_say_where_they_are(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.score(site.submit(), 0.25)
-    monkeypatch.setattr("competitions.codabench_api.boards.MOST_ROWS", 0)
+    monkeypatch.setattr("competitions.codabench_api.organizers.boards.MOST_ROWS", 0)
     for path in (f"phases/{site.phase.pk}/get_leaderboard/", f"competitions/{site.competition.pk}/results.zip"):
         answer = Client().get(f"/api/{path}")
         assert (answer.status_code, answer.json()["code"]) == (409, "results_too_large")

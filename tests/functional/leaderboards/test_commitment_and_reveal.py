@@ -44,7 +44,7 @@ from competitions.notifications.models import Kind, Notification
 from competitions.resources.storage import open_stored
 from competitions.runs.models import Run
 from competitions.teams.services import team_rename
-from competitions.web.views import reveal
+from competitions.web.views.boards import reveal
 from core.reconciler import reconcile
 from podium.cli import main as podium
 from tests.permissions import client_of

@@ -9,8 +9,8 @@ import time_machine
 from django.core import mail
 
 from accounts.models import User
-from competitions.catalog.announcements import announcement_save, announcement_withdraw
 from competitions.catalog.models import Announcement
+from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
 from competitions.notifications.mails import digests_mail, notifications_mail
 from competitions.notifications.models import Delivery, Kind, Notification
 from competitions.notifications.services import KEPT, notifications_expire, notify, preferences_set

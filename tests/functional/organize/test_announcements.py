@@ -11,8 +11,8 @@ import time_machine
 from django.core import mail
 from django.test import Client
 
-from competitions.catalog.announcements import announce_due, announcement_published
 from competitions.catalog.models import Announcement
+from competitions.catalog.texts.announcements import announce_due, announcement_published
 from competitions.organize.models import OrganizersMail
 from competitions.organize.workspace import mails
 from competitions.organize.workspace.mails import mail_write

@@ -15,8 +15,8 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.announcements import announcement_save, announcement_withdraw
 from competitions.catalog.models import Announcement
+from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
 from competitions.notifications.models import Kind
 from competitions.teams.models import Team
 from competitions.webhooks.delivering import PAUSES

@@ -25,7 +25,7 @@ import requests
 from config.demo.processes import background_command
 from tests.bombs import zip_of_zeros
 from tests.services import REPOSITORY, accepts_connections, free_port
-from workers.protocol.versions import PROTOCOL_VERSION
+from workers.protocol.messages import PROTOCOL_VERSION
 
 UPLOADS, AT_ONCE, TEAMS = 50, 8, 5
 UNPACKED_MIB = 800

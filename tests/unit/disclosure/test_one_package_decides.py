@@ -46,7 +46,7 @@ MAY_READ_SETTINGS = {
     "competitions/organize/editing/phases.py": "configures them",
     "competitions/bundles/": "carries them in bundles",
     "competitions/codabench_api/shapes.py": "publishes one as Codabench does",
-    "competitions/codabench_api/editing.py": "configures them",
+    "competitions/codabench_api/organizers/editing.py": "configures them",
 }
 TEMPLATES_THAT_SAY_SEALED = {
     "_phase_card.html", "_phase_tabs.html", "board.html", "boards.html", "leaderboard.html", "phases.html",

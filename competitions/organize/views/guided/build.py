@@ -27,14 +27,14 @@ def _context(draft: CompetitionDraft) -> dict[str, object]:
 @login_required
 def trial(request: HttpRequest, key: UUID) -> HttpResponse:
     draft = draft_of(request, key)
-    return render(request, "organize/trial.html", _context(draft) | {"rail": rail_of(draft, "trial")})
+    return render(request, "organize/guided/trial.html", _context(draft) | {"rail": rail_of(draft, "trial")})
 
 
 @require_safe
 @login_required
 def status(request: HttpRequest, key: UUID) -> HttpResponse:
     """How far build and trial are, served alone; it asks again until both are over."""
-    return render(request, "organize/_build.html", _context(draft_of(request, key)))
+    return render(request, "organize/guided/_build.html", _context(draft_of(request, key)))
 
 
 @require_POST
@@ -53,7 +53,7 @@ def review(request: HttpRequest, key: UUID) -> HttpResponse:
     warnings = competition_warnings(draft.competition) if draft.competition else []
     steps = checklist(draft.competition, warnings) if draft.competition else []
     context = {"steps": [step for step in steps if step.title != "Published"], "rail": rail_of(draft, "review")}
-    return render(request, "organize/review.html", _context(draft) | context)
+    return render(request, "organize/guided/review.html", _context(draft) | context)
 
 
 @require_POST

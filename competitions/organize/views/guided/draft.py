@@ -20,8 +20,8 @@ from competitions.organize.steps.paths import first_open, is_done, path_of, slot
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
 from competitions.organize.views.access import draft_of, upload_of
 from competitions.organize.views.guided.rail import rail_of
-from core.numbers import is_number
 from core.refusals import Refusal
+from core.text import is_number
 
 OF_THE_PAGE: Final = ("csrfmiddlewaretoken", "version", "go")
 
@@ -101,7 +101,7 @@ def _page(
         "is_first": chosen is path_of(draft)[0],
         **_preview(draft, chosen, form),
     }
-    return render(request, f"organize/steps/{chosen.template}.html", context, status=status)
+    return render(request, f"organize/guided/steps/{chosen.template}.html", context, status=status)
 
 
 def _preview(draft: CompetitionDraft, chosen: Step, form: StepForm) -> Mapping[str, Any]:
@@ -115,7 +115,9 @@ def preview(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     draft = draft_of(request, key)
     chosen = _step(draft, slug)
     form = bound(chosen.form, draft, _sent(request))
-    return render(request, "organize/_preview.html", {"draft": draft, "step": chosen, **_preview(draft, chosen, form)})
+    return render(
+        request, "organize/guided/_preview.html", {"draft": draft, "step": chosen, **_preview(draft, chosen, form)}
+    )
 
 
 def _slot(draft: CompetitionDraft, role: str) -> FileSlot:
@@ -153,7 +155,7 @@ def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     """How far the reading of a file is, served alone; the page loads itself again once it is over."""
     draft = draft_of(request, key)
     slot, file = _slot(draft, role), drafts.file_of(draft, role)
-    response = render(request, "organize/_file.html", {"draft": draft, "slot": slot, "file": file})
+    response = render(request, "organize/guided/_file.html", {"draft": draft, "slot": slot, "file": file})
     if file is not None and file.state != file.State.WAITING:
         response.headers["HX-Refresh"] = "true"
     return response

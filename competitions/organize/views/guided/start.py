@@ -42,7 +42,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "drafts": CompetitionDraft.objects.filter(owner=user).select_related("competition"),
         "organized": Competition.objects.filter(organizers=user)[:100],
     }
-    return render(request, "organize/start.html", context)
+    return render(request, "organize/guided/start.html", context)
 
 
 @require_POST

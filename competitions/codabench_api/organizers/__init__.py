@@ -1,0 +1,1 @@
+"""The calls of those who organize a competition."""

@@ -1,0 +1,205 @@
+"""Codabench's calls on many submissions at once, and those whose answer is that Podium keeps what it has."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import ApiToken, Scope, User
+from competitions.bundles.models import BundleImport
+from competitions.catalog.models import Competition, Phase
+from competitions.catalog.rights import organizes
+from competitions.codabench_api.base import BadForm, RobotView
+from competitions.codabench_api.files import address
+from competitions.runs.refusals import MayNotRepeat, StillRunning
+from competitions.runs.reruns import may_repeat, submission_repeat
+from competitions.submissions.models import Submission
+from core.refusals import NotAllowed, Refusal
+from core.text import is_number
+
+MOST_AT_ONCE = 500
+
+
+class TooMany(Refusal):
+    code, http_status = "too_many", 409
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"These are {count:,} submissions, and at most {MOST_AT_ONCE} are taken at once. Name fewer of them as `pks`, or "
+            "choose them in the admin under Submissions, which shows the cost first."
+        )
+
+
+class ResultsAreKept(Refusal):
+    code, http_status = "results_are_kept", 409
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Submissions are not deleted: results stay reproducible. Cancel one that has not ended; its organizers can disqualify one, "
+            "and a team takes one off a board where the board's rule lets it (DELETE submission_leaderboard_connection)."
+        )
+
+
+class NotMadePublic(Refusal):
+    code, http_status = "not_made_public", 409
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Submissions are not made public. What everybody may read is on the leaderboard: its row, public answers of the fact sheet "
+            "(PATCH update_fact_sheet; a link to code is one), and detailed results where the competition shows them."
+        )
+
+
+class RunsByItself(Refusal):
+    code, http_status = "runs_by_itself", 409
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A submission is queued as soon as it is accepted, so there is none to start. To run one again: POST re_run_submission."
+        )
+
+
+class ActsOnGet(RobotView):
+    """Base of calls that Codabench's robots say with GET and that change something: a token alone carries them, so that no link
+    or picture on another page can make a signed-in browser say them."""
+
+    write_scope = Scope.SUBMIT
+
+    def get(self, request: Request, pk: int) -> Response:
+        if not isinstance(request.auth, ApiToken) or self.write_scope not in request.auth.scopes:
+            raise NotAllowed(f"Send POST, or an API token with the scope `{self.write_scope}`.")
+        return self.post(request, pk)
+
+    def post(self, request: Request, pk: int) -> Response:
+        raise NotImplementedError
+
+
+def repeated(submissions: Iterable[Submission], by: User) -> list[int]:
+    """Run each again as a new one that costs no quota; those that have not ended are left out. Returns the new numbers."""
+    made = []
+    for submission in submissions:
+        try:
+            made.append(submission_repeat(submission=submission, by=by, now=timezone.now()).pk)
+        except StillRunning:
+            continue
+    return made
+
+
+class RerunPhase(ActsOnGet):
+    """Run everything of a phase again that was sent in by its teams and has ended; for its organizers."""
+
+    def post(self, request: Request, pk: int) -> Response:
+        user = self.person()
+        phase = get_object_or_404(Phase.objects.visible_to(user).select_related("competition"), pk=pk)
+        if not organizes(user, phase):
+            raise MayNotRepeat
+        sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
+        if (count := sent.count()) > MOST_AT_ONCE:
+            raise TooMany(count)
+        made = repeated(sent.order_by("pk"), user)
+        return Response({"count": len(made), "submissions": made})
+
+
+class NamedSubmissions(RobotView):
+    """Base of calls that name submissions: a bare JSON list, or the field `pks`, once for each."""
+
+    write_scope = Scope.SUBMIT
+
+    def named(self) -> QuerySet[Submission]:
+        """Those that were named. Raises `BadForm`; 404 when one is not there for the asker, and then nothing is done."""
+        wanted = self._numbers()
+        if len(wanted) > MOST_AT_ONCE:
+            raise TooMany(len(wanted))
+        for number in wanted:
+            get_object_or_404(self.submissions(), pk=number)
+        return self.submissions().filter(pk__in=wanted).order_by("pk")
+
+    def _numbers(self) -> set[int]:
+        data: Any = self.request.data
+        if isinstance(data, Mapping):
+            data = data.getlist("pks") if hasattr(data, "getlist") else data.get("pks")
+        if not isinstance(data, list) or not data or not all(_is_pk(one) for one in data):
+            raise BadForm("Name the submissions by number: the field `pks` once for each, or a JSON list.")
+        return {int(one) for one in data}
+
+
+def _is_pk(said: object) -> bool:
+    return not isinstance(said, bool) and is_number(str(said))
+
+
+class RerunMany(NamedSubmissions):
+    """Run the named submissions again, each as a new one, or none of them; for organizers and service accounts."""
+
+    def post(self, request: Request) -> Response:
+        user, named = self.person(), self.named()
+        if not all(may_repeat(user, submission) for submission in named):
+            raise MayNotRepeat
+        made = repeated(named, user)
+        return Response({"count": len(made), "submissions": made})
+
+
+class DownloadMany(NamedSubmissions):
+    """Names and addresses of the named submissions' own files, as far as the asker may have them."""
+
+    write_scope = Scope.READ  # nothing is changed
+
+    def post(self, request: Request) -> Response:
+        self.person()
+        files = [
+            {
+                "name": f"{one.pk}_{one.file_name}",
+                "url": address(cast("HttpRequest", request), "codabench:file", one.pk),
+            }
+            for one in self.named()
+        ]
+        return Response(files)
+
+
+class KeptView(RobotView):
+    """Base of calls on a submission that are refused to everybody who may see it: nothing is deleted or made public."""
+
+    write_scope = Scope.SUBMIT
+    refusal: type[ResultsAreKept | NotMadePublic | RunsByItself] = ResultsAreKept
+
+    def post(self, request: Request, pk: int) -> Response:
+        self.submission(pk)
+        raise self.refusal
+
+    def get(self, request: Request, pk: int) -> Response:
+        return self.post(request, pk)
+
+    def delete(self, request: Request, pk: int) -> Response:
+        return self.post(request, pk)
+
+
+class DeleteMany(RobotView):
+    write_scope = Scope.SUBMIT
+
+    def post(self, request: Request) -> Response:
+        self.person()
+        raise ResultsAreKept
+
+    def delete(self, request: Request) -> Response:
+        return self.post(request)
+
+
+class CompetitionFiles(RobotView):
+    """The bundle that a competition was made of, and addresses where it is dumped as it is now; for organizers."""
+
+    def get(self, request: Request, pk: int) -> Response:
+        user = self.person()
+        competition = get_object_or_404(Competition.objects.managed_by(user), pk=pk)
+        sent = BundleImport.objects.filter(competition=competition, kind=BundleImport.Kind.COMPETITION).first()
+        dumps = [
+            {
+                "name": name,
+                "url": address(cast("HttpRequest", request), "codabench:dump-file", competition.pk, keys, user.pk),
+            }
+            for keys, name in enumerate((f"{competition.slug}.zip", f"{competition.slug}-keys.zip"))
+        ]
+        return Response({"bundle": {"key": str(sent.pk), "name": sent.file_name} if sent else None, "dumps": dumps})

@@ -1,0 +1,1 @@
+"""The Leaderboard tab: the board, what stands behind a row, and the reveal."""

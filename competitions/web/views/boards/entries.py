@@ -1,0 +1,165 @@
+"""What is behind a row of a board: the entry with its story, the team with its rows, and detailed results for everybody."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from csp.decorators import csp_exempt
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_safe
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.catalog.questions import shown_answer
+from competitions.factsheets.answers import questions_of
+from competitions.factsheets.models import Question
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.reading.board import leader_of, rank_of
+from competitions.leaderboards.reading.columns import page_columns, shown_values
+from competitions.submissions.models import Submission
+from competitions.teams.models import Team
+from competitions.web.details import detailed_runs, details_response
+from competitions.web.presentation.board_rows import improvements
+from competitions.web.presentation.charts import improvement_chart
+from competitions.web.views.competitions import render_tab
+from competitions.web.visit import Visit, visit
+from core.design.charts import Chart
+
+ROWS_READ = 500
+
+
+def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
+    """A row of a board with who looks at it. For those who may not see the board there is none: its rows are numbered, and
+    another answer would tell how many there are."""
+    rows = Entry.objects.select_related("team", "score__submission__phase__competition")
+    found: Entry = get_object_or_404(rows, pk=pk)
+    submission = found.score.submission
+    visited = visit(request, submission.phase.competition.slug)
+    board = _board_of(found, visited)
+    if board is None:
+        raise Http404
+    found.leaderboard = board
+    return found, visited, board
+
+
+def _board_of(entry: Entry, visited: Visit) -> Leaderboard | None:
+    """The row's board with its phase, as the visit read them; None where this person may not see it."""
+    boards = (board for phase in visited.phases_with_boards for board in phase.leaderboards.all())
+    board = next(board for board in boards if board.pk == entry.leaderboard_id)
+    return board if visited.can_see_board(board) else None
+
+
+@require_safe
+def entry(request: HttpRequest, pk: int) -> HttpResponse:
+    """One row of a board: its score and how the team came there, its values, and what the team says of it in public."""
+    found, visited, board = _entry(request, pk)
+    columns = page_columns(board, board.visible_columns, has_facts=False)
+    primary = _shown_primary(board)
+    context = {
+        "phase": board.phase,
+        "board": board,
+        "entry": found,
+        "detailed": detailed_runs(found, board),
+        "rank": rank_of(found),
+        "primary": primary,
+        "gap": _gap(board, found, primary) if primary else "",
+        "values": list(zip(columns, shown_values(columns, found.values), strict=True)),
+        "answers": _public_answers(board, found.score.submission),
+        "steps": _steps(found, primary),
+        "chart": _chart(found, primary, visited.now),
+    }
+    return render_tab(request, visited, "web/leaderboard/entry.html", context, tab="leaderboard")
+
+
+def _shown_primary(board: Leaderboard) -> Column | None:
+    primary = primary_column(list(board.columns.all()))
+    return primary if primary in board.visible_columns else None
+
+
+def _gap(board: Leaderboard, entry: Entry, primary: Column) -> str:
+    """The difference to the first row, as shown; empty for the first itself, and where either has no score."""
+    leader = leader_of(board)
+    if leader is None or leader.pk == entry.pk or primary.key not in entry.values or primary.key not in leader.values:
+        return ""
+    ours, best = (round(row.values[primary.key], primary.precision) for row in (entry, leader))
+    return f"{ours - best:+.{primary.precision}f}"
+
+
+def _public_answers(board: Leaderboard, submission: Submission) -> list[tuple[Question, str]]:
+    asked = (question for question in questions_of(board.phase) if question.is_public)
+    return [
+        (question, shown_answer(submission.fact_sheet[question.key]))
+        for question in asked
+        if question.key in submission.fact_sheet
+    ]
+
+
+def _steps(entry: Entry, primary: Column | None) -> list[tuple[datetime, str]]:
+    """The team's way to this score, newest first."""
+    steps = improvements(entry, primary) if primary else []
+    return [(at, primary.shown(value)) for at, value in reversed(steps)] if primary else []
+
+
+def _chart(entry: Entry, primary: Column | None, now: datetime) -> Chart | None:
+    steps = improvements(entry, primary) if primary else []
+    if primary is None or len(steps) < 2:
+        return None
+    return improvement_chart(steps, primary, entry.team.name, until=min(now, entry.leaderboard.phase.closes_at or now))
+
+
+@require_safe
+def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
+    """A team as everybody sees it: its people, and its rows on the boards that this person sees. Without such a row there is
+    no such page, so that it tells of nobody whom no board shows."""
+    visited = visit(request, slug)
+    found = get_object_or_404(Team, competition=visited.competition, key=key, merged_into=None)
+    rows = [(entry, board) for entry in _best_rows(found) if (board := _board_of(entry, visited))]
+    if not rows:
+        raise Http404
+    for entry, board in rows:
+        entry.team, entry.leaderboard = found, board
+    context: dict[str, Any] = {
+        "team": found,
+        "members": found.memberships.select_related("user"),
+        "rows": [_row_of_team(entry, board) for entry, board in rows],
+        "chart": next(
+            (chart for one, board in rows if (chart := _chart(one, _shown_primary(board), visited.now))), None
+        ),
+    }
+    return render_tab(request, visited, "web/teams/public_team.html", context, tab="leaderboard")
+
+
+def _best_rows(team: Team) -> Iterable[Entry]:
+    """The team's best row on each board; on some it may have many."""
+    entries = Entry.objects.filter(team=team).select_related("score__submission").order_by(*Entry.IN_ORDER)
+    best: dict[int, Entry] = {}
+    for entry in entries[:ROWS_READ]:
+        best.setdefault(entry.leaderboard_id, entry)
+    return best.values()
+
+
+def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, Any]:
+    primary = _shown_primary(board)
+    return {
+        "entry": entry,
+        "board": board,
+        "rank": rank_of(entry),
+        "primary": primary,
+        "score": primary.shown_in(entry.values) if primary else None,
+        "answers": _public_answers(board, entry.score.submission),
+    }
+
+
+@csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
+@require_safe
+@xframe_options_sameorigin
+def entry_details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
+    """The detailed results of what counts in a row, for whoever sees the board, as far as they are for everybody."""
+    found, _, board = _entry(request, pk)
+    run = next((one for one in detailed_runs(found, board) if one.pk == run_id), None)
+    if run is None:
+        raise Http404
+    return details_response(run)

@@ -1,0 +1,340 @@
+"""The Leaderboard page: one phase's board, its history, its CSV. Unchanged boards answer 304."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.core.cache import caches
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import get_template
+from django.utils.cache import get_conditional_response
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.disclosure.scores import details_are_public, may_know_of, refusal_of
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.values import deciding_column, primary_column
+from competitions.leaderboards.reading.board import (
+    BoardPage,
+    UnknownSort,
+    baselines_of,
+    best_over_time,
+    board_page,
+    entry_of,
+    page_around,
+    rank_of,
+    search,
+    team_over_time,
+)
+from competitions.leaderboards.reading.columns import (
+    DatasetPages,
+    ShownColumn,
+    datasets_named,
+    datasets_page,
+    page_columns,
+)
+from competitions.leaderboards.reading.export import csv_response
+from competitions.leaderboards.sealing.commitments import commitment_of
+from competitions.web.conditional import RELEASE, board_etag
+from competitions.web.details import detailed_entries
+from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
+from competitions.web.presentation.charts import Dated, levels_of, score_chart
+from competitions.web.views.competitions import render_tab
+from competitions.web.visit import Visit, team_of_visit, visit
+from core.design.charts import Chart, Level
+from core.text import is_number
+
+SHORTEST_SEARCH: Final = 2
+
+
+@require_safe
+def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
+    visited = visit(request, slug)
+    phase = visited.phase(request.GET.get("phase"))
+    board = visited.board(phase, request.GET.get("board"))
+    if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
+        raise Http404
+    if phase is None or board is None or not visited.can_see_board(board):
+        shown: dict[str, Any] = {"phase": phase, "board": board, "boards": boards_shown(visited, phase), "rows": None}
+        shown["commitment"] = commitment_of(board) if board is not None else None
+        return render_tab(request, visited, "web/leaderboard/leaderboard.html", shown, tab="leaderboard")
+    etag = board_etag(request, visited, board)
+    unchanged = get_conditional_response(request, etag=etag)
+    response = unchanged or _render(request, visited, phase, board, etag)
+    response.headers["ETag"] = etag
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, etag: str) -> HttpResponse:
+    """The page. Visitors who are not signed in all get the same one, so it is rendered once for each version of the board."""
+    same_for_all = not request.user.is_authenticated and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
+    if same_for_all and (body := caches["pages"].get(etag)):
+        return HttpResponse(body)
+    response = render_tab(
+        request,
+        visited,
+        "web/leaderboard/leaderboard.html",
+        _board_context(request, visited, phase, board),
+        tab="leaderboard",
+    )
+    if same_for_all:
+        caches["pages"].set(etag, response.content)
+    return response
+
+
+def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
+    """The boards to choose from: a hidden one is no secret to those who may see it alone."""
+    boards = phase.leaderboards.all() if phase else []
+    return [board for board in boards if may_know_of(visited.reader, board)]
+
+
+@dataclass(frozen=True)
+class PlaceOnBoard:
+    """Which rows of a board a page shows: those behind a cursor, those before one, or those around a row."""
+
+    cursor: str | None = None
+    before: str | None = None
+    around: int | None = None
+
+    @property
+    def is_first_page(self) -> bool:
+        return not (self.cursor or self.before or self.around)
+
+
+@dataclass(frozen=True)
+class DrawnPage:
+    """The rows of one page of a board as HTML, each with its number: the same for everybody who may see the board."""
+
+    rows: list[tuple[int, str]]
+    ranks: dict[int, int | None]  # by number
+    details: dict[int, RowDetails]  # so, too
+    scale: ScoreScale | None
+    next_cursor: str | None
+    previous_cursor: str | None
+    best: list[Dated]  # how the best score improved; on the first page alone
+    levels: list[Level]  # of the baselines
+
+    def around(self, number: int | None) -> tuple[SafeString, SafeString]:
+        """The rows before the one of that number, and those after it; where it is not on the page, all come before."""
+        at = next((at for at, (one, _) in enumerate(self.rows) if one == number), len(self.rows))
+        before, after = self.rows[:at], self.rows[at + 1 :]
+        return SafeString("".join(row for _, row in before)), SafeString("".join(row for _, row in after))
+
+
+def _page(board: Leaderboard, place: PlaceOnBoard, sort: str) -> BoardPage:
+    if place.around is None:
+        return board_page(board, cursor=place.cursor, sort=sort, before=place.before)
+    return page_around(board, get_object_or_404(Entry, leaderboard=board, pk=place.around))
+
+
+def _drawn(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
+    """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
+    asked = hashlib.sha256(
+        repr((RELEASE, place, sort, decides, [column.key for column in columns])).encode()
+    ).hexdigest()
+    key = f"rows:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
+    drawn: DrawnPage | None = caches["pages"].get(key)
+    if drawn is None:
+        drawn = _draw(board, columns, place, sort, decides)
+        caches["pages"].set(key, drawn)
+    return drawn
+
+
+def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
+    """Bars, changes and trends are of the ranking: in another order there are none."""
+    page = _page(board, place, sort)
+    column = None if sort else _drawn_column(board)
+    baselines = baselines_of(board) if column else []
+    scale = scale_of(board, column, page.rows, baselines)
+    details = {} if sort else details_of(board, page.rows, scale)
+    template = get_template("web/leaderboard/_row.html")
+    same = {
+        "columns": columns,
+        "decides": decides,
+        "scale": scale,
+        "detailed": detailed_entries(board, [row.entry for row in page.rows]),
+    }
+    rows = [
+        (
+            row.entry.pk,
+            template.render(same | {"rank": row.rank, "entry": row.entry, "more": details.get(row.entry.pk)}),
+        )
+        for row in page.rows
+    ]
+    ranks = {row.entry.pk: row.rank for row in page.rows}
+    has_best = place.is_first_page and column is not None and not column.is_relative  # one score has no average rank
+    best = _best_of(board, column) if column and has_best else []
+    levels = levels_of(baselines, column) if column else []
+    return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor, best, levels)
+
+
+def _drawn_column(board: Leaderboard) -> Column | None:
+    """The column that decides, where it may be drawn: one that is hidden is known to nobody by its bars. Boards that grow have
+    their columns for that."""
+    primary = primary_column(list(board.columns.all()))
+    return primary if primary in board.visible_columns and not board.phase.grows else None
+
+
+def _lead_chart(board: Leaderboard, page: DrawnPage, now: datetime) -> Chart | None:
+    """How the best score improved; None below two scores, which are no way."""
+    if page.scale is None or len(page.best) < 2:
+        return None
+    return score_chart(page.best, [], page.scale.column, until=_known_until(board, now), levels=page.levels)
+
+
+def _best_of(board: Leaderboard, column: Column) -> list[Dated]:
+    return [(one.received_at, one.score.values[column.key], one.score.team.name) for one in best_over_time(board)]
+
+
+def _place(request: HttpRequest) -> PlaceOnBoard:
+    asked = request.GET
+    around = asked.get("around", "")
+    if around:
+        return PlaceOnBoard(around=int(around) if is_number(around) else 0)
+    return PlaceOnBoard(cursor=asked.get("cursor") or None, before=asked.get("before") or None)
+
+
+def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, Any]:
+    columns = board.visible_columns
+    primary = primary_column(list(board.columns.all()))
+    sort = request.GET.get("sort", "")
+    shown = page_columns(board, columns, has_facts=visited.facts.has_questions)
+    if sort and sort not in {column.key for column in shown if column.is_sortable}:
+        raise UnknownSort(sort)
+    sort = "" if primary is not None and sort == primary.key else sort
+    shown, datasets = datasets_page(shown, int(sets) if is_number(sets := request.GET.get("sets", "")) else 1)
+    decides = sort or (primary.key if primary is not None else "")
+    place = _place(request)
+    page: BoardPage | DrawnPage = (
+        _page(board, place, sort) if board.is_transposed else _drawn(board, shown, place, sort, decides)
+    )
+    mine = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
+    undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
+    return {
+        "phase": phase,
+        "board": board,
+        "boards": boards_shown(visited, phase),
+        "columns": shown,
+        "primary": primary if primary in columns else None,
+        "sort": sort,
+        "decides": decides,
+        "datasets": datasets,
+        "waiting_datasets": [] if page.rows else datasets_named(shown),
+        "kept": _kept(phase, board, sort, datasets),
+        "commitment": commitment_of(board) if phase.revealed_at is not None else None,
+        "rows": page.rows,
+        "next_cursor": page.next_cursor,
+        "previous_cursor": page.previous_cursor,
+        "is_first_page": place.is_first_page,
+        "mine": mine,
+        "detailed": detailed_entries(board, [*undrawn, mine] if mine else undrawn),
+        "my_rank": _my_rank(board, mine, page, sort) if mine else None,
+        "chart": _lead_chart(board, page, visited.now) if isinstance(page, DrawnPage) else None,
+        **_search(request, board),
+        **(_own_row(page, mine, sort) if isinstance(page, DrawnPage) else {}),
+    }
+
+
+def _search(request: HttpRequest, board: Leaderboard) -> dict[str, Any]:
+    """The rows of the teams that were looked for."""
+    text = request.GET.get("q", "").strip()[:60]
+    return {"searched": text, "found": search(board, text) if len(text) >= SHORTEST_SEARCH else []}
+
+
+def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, Any]:
+    """The drawn rows with a gap where one's own is, which is drawn for nobody else; in another order it has no rank to show."""
+    own = mine.pk if mine and not sort and mine.pk in page.ranks else None
+    before, after = page.around(own)
+    return {
+        "rows_before": before,
+        "rows_after": after,
+        "is_own_here": own is not None,
+        "scale": page.scale,
+        "mine_more": _own_details(page, mine, sort) if mine else None,
+    }
+
+
+def _own_details(page: DrawnPage, mine: Entry, sort: str) -> RowDetails | None:
+    """What is shown beside one's own values; on a page without the row, what takes no query."""
+    if mine.pk in page.details or sort or page.scale is None:
+        return page.details.get(mine.pk)
+    return RowDetails(percent=page.scale.percent(mine), spark=spark_of(mine, page.scale.column))
+
+
+def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:
+    """What the links of the page keep of its address, each as the beginning of a query."""
+    here = {"phase": phase.slug, "board": board.key}
+    sets = {"sets": str(datasets.number)} if datasets else {}
+    sorted_by = {"sort": sort} if sort else {}
+    return {
+        "sets": urlencode(here | sets) if sets else urlencode(here),
+        "sort": urlencode(here | sorted_by),
+        "both": urlencode(here | sorted_by | sets),
+    }
+
+
+def _my_rank(board: Leaderboard, mine: Entry, page: BoardPage | DrawnPage, sort: str) -> int | None:
+    """The rank of one's own row on the board; known already where it stands on the page."""
+    if isinstance(page, DrawnPage) and not sort and mine.pk in page.ranks:
+        return page.ranks[mine.pk]
+    return _rank(board, mine)
+
+
+def _rank(board: Leaderboard, entry: Entry) -> int | None:
+    """The entry's rank, counted once for each version of the board: below 100,000 better rows, counting takes 9 ms."""
+    if entry.is_baseline:
+        return None
+    key = f"rank:{board.pk}:{board.version}:{entry.rank_value!r}:{entry.tie_key}"
+    return caches["pages"].get_or_set(key, lambda: rank_of(entry))
+
+
+@require_safe
+def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponseBase:
+    visited = visit(request, slug)
+    phase = visited.phase(phase_slug)
+    board = visited.board(phase, request.GET.get("board"))
+    if phase is None or board is None:
+        raise Http404
+    if not visited.can_see_board(board):
+        raise refusal_of(board)
+    return csv_response(board)
+
+
+@require_safe
+def history(request: HttpRequest, slug: str) -> HttpResponse:
+    """Score over time: the board's best and, for a member, the team's own submissions; a chart and its table."""
+    visited = visit(request, slug)
+    phase = visited.phase(request.GET.get("phase"))
+    board = visited.board(phase, request.GET.get("board"))
+    if phase is None or board is None:
+        raise Http404
+    if not visited.can_see_board(board):  # the board's page says why there is nothing to see
+        return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}&board={board.key}")
+    primary = deciding_column(list(board.columns.all()))
+    if primary is None or primary.is_hidden:
+        raise Http404
+    best = _best_of(board, primary)
+    team = team_of_visit(visited)
+    scores = team_over_time(board, team) if team else []
+    own = [(score.received_at, score.values[primary.key], "") for score in scores]
+    context = {
+        "phase": phase,
+        "board": board,
+        "primary": primary,
+        "chart": score_chart(
+            best, own, primary, until=_known_until(board, visited.now), levels=levels_of(baselines_of(board), primary)
+        ),
+    }
+    return render_tab(request, visited, "web/leaderboard/history.html", context, tab="leaderboard")
+
+
+def _known_until(board: Leaderboard, now: datetime) -> datetime:
+    """How far the best score that the board shows is known to hold: to its freeze or its phase's end, at most to now."""
+    freeze_at = board.freeze_at if board.phase.revealed_at is None else None
+    return min(at for at in (now, board.phase.closes_at, freeze_at) if at is not None)

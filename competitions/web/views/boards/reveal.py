@@ -1,0 +1,129 @@
+"""What a reveal is made with and what it leaves: the preview for organizers, the manifest, the shake-up."""
+
+import json
+
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.decorators import login_required
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.catalog.services import phase_reveal
+from competitions.disclosure.scores import may_see_manifest, may_see_scores, refusal_of
+from competitions.leaderboards.commitment.amendments import board_amend, manifest_of
+from competitions.leaderboards.models import RankChange
+from competitions.leaderboards.reading.board import board_page
+from competitions.leaderboards.reading.columns import page_columns
+from competitions.leaderboards.sealing.commitments import board_commit, commitment_of
+from competitions.leaderboards.sealing.reveal import reveal_preview
+from competitions.web.forms import RevealForm, cleaned
+from competitions.web.presentation.charts import rank_chart
+from competitions.web.views.competitions import render_tab
+from competitions.web.views.teams import person
+from competitions.web.visit import Visit, visit
+from core.text import is_number
+
+SHOWN = 100
+TOP = 10
+
+
+def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> tuple[Visit, Leaderboard]:
+    visited = visit(request, slug)
+    board = visited.board(visited.phase(phase_slug), board_key)
+    if board is None:
+        raise Http404
+    return visited, board
+
+
+@require_safe
+def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """The manifest of a revealed board, for `podium verify`. Nobody gets it before: its salt would give scores away."""
+    visited, board = _board(request, slug, phase_slug, board_key)
+    commitment = commitment_of(board)
+    if commitment is None:
+        raise Http404
+    if not may_see_manifest(visited.reader, board):
+        raise refusal_of(board)
+    name = f"{slug}-{phase_slug}-{board_key}-manifest.json"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(json.dumps(manifest_of(commitment), indent=1), content_type="application/json", headers=headers)
+
+
+@require_safe
+def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """Ranks before and after the reveal, best first; plot and table of a hundred teams a page."""
+    visited, board = _board(request, slug, phase_slug, board_key)
+    if not visited.can_see_board(board):
+        raise refusal_of(board)
+    if board.phase.revealed_at is None:
+        raise Http404
+    changes = RankChange.objects.filter(leaderboard=board).select_related("team", "compared_with__phase")
+    rank, _, pk = request.GET.get("after", "").partition("-")  # teams may share the rank that a page ends with
+    if is_number(rank) and is_number(pk):
+        changes = changes.filter(Q(rank_after__gt=int(rank)) | Q(rank_after=int(rank), pk__gt=int(pk)))
+    found = list(changes.order_by("rank_after", "pk")[: SHOWN + 1])
+    shown = found[:SHOWN]
+    context = {
+        "phase": board.phase,
+        "board": board,
+        "compared": shown[0].compared_with if shown else None,
+        "changes": [(one, one.rank_before - one.rank_after if one.rank_before else None) for one in shown],
+        "chart": rank_chart(shown, visited.facts.team_id),
+        "next_after": f"{shown[-1].rank_after}-{shown[-1].pk}" if len(found) > SHOWN else None,
+    }
+    return render_tab(request, visited, "web/leaderboard/shake_up.html", context, tab="leaderboard")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def reveal(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponse:
+    """The preview of a reveal, and the reveal itself; for the competition's organizers."""
+    visited = visit(request, slug)
+    phase = visited.phase(phase_slug)
+    if phase is None or not visited.is_organizer:
+        raise Http404
+    if request.method == "POST":
+        return _act(request, visited, phase)
+    preview = reveal_preview(phase, now=visited.now)
+    boards = [(one, _top(one.board) if may_see_scores(visited.reader, one.board) else None) for one in preview.boards]
+    return render_tab(
+        request,
+        visited,
+        "web/leaderboard/reveal.html",
+        {"phase": phase, "preview": preview, "boards": boards},
+        tab="leaderboard",
+    )
+
+
+def _top(board: Leaderboard) -> dict[str, object]:
+    return {"rows": board_page(board, size=TOP).rows, "columns": page_columns(board, board.visible_columns)}
+
+
+def _act(request: HttpRequest, visited: Visit, phase: Phase) -> HttpResponse:
+    asked = cleaned(RevealForm(request.POST))
+    if asked["act"] == "commit":
+        return _commit(request, visited, phase, asked["reason"])
+    phase_reveal(phase=phase, now=visited.now, before_the_end=asked["before_the_end"])
+    _log(request, phase, "Revealed the scores.")
+    messages.success(request, f"The scores of “{phase.name}” are public now.")
+    return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}")
+
+
+def _commit(request: HttpRequest, visited: Visit, phase: Phase, reason: str) -> HttpResponse:
+    """Commit to what is not committed to yet; what has changed since is an amendment."""
+    for one in reveal_preview(phase, now=visited.now).boards:
+        if one.commitment is None:
+            made = board_commit(board=one.board, now=visited.now)
+            _log(request, phase, f"Committed to {one.board.title}: {made.digest}")
+        elif one.changes:
+            amendment = board_amend(board=one.board, reason=reason, now=visited.now)
+            _log(request, phase, f"Amended {one.board.title}: {amendment.digest}")
+    messages.success(request, "Published. The commitment of the close stays as it is.")
+    return redirect("web:reveal", visited.competition.slug, phase.slug)
+
+
+def _log(request: HttpRequest, phase: Phase, text: str) -> None:
+    LogEntry.objects.log_actions(person(request).pk, [phase], CHANGE, change_message=text, single_object=True)

@@ -1,0 +1,1 @@
+"""The Submissions tab: the list, one submission, and the final ones."""

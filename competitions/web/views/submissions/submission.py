@@ -1,0 +1,258 @@
+"""A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
+
+from typing import Any
+from uuid import UUID
+
+from csp.decorators import csp_exempt
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Prefetch
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from competitions.catalog.models import Leaderboard
+from competitions.catalog.questions import answers_of_form, shown_answer
+from competitions.disclosure.outputs import DETAILED_RESULTS, may_download, programs_are_withheld, visible_streams
+from competitions.disclosure.readers import Reader, reader_of
+from competitions.disclosure.receipts import disclosed_receipt
+from competitions.disclosure.streams import LogStream
+from competitions.factsheets.answers import questions_of
+from competitions.factsheets.models import Question
+from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
+from competitions.leaderboards.ranking.fact_columns import comparisons
+from competitions.leaderboards.reading.positions import position_of
+from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
+from competitions.resources.downloads import stored_response
+from competitions.runs.models import Run, RunOutput
+from competitions.runs.queue.positions import queue_positions
+from competitions.runs.queue.smoke import projected_whole_s, time_limit_s
+from competitions.runs.records.logs import log_text
+from competitions.runs.services import submission_cancel
+from competitions.submissions.access import submissions_of
+from competitions.submissions.datasets import dataset_withdraw
+from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
+from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind
+from competitions.teams.models import Membership
+from competitions.web.datasets import growing_context
+from competitions.web.details import details_response
+from competitions.web.presentation.logs import shown_log
+from competitions.web.presentation.stages import history_of, stages_of
+from competitions.web.presentation.usage import usage_charts, usages_of
+from competitions.web.progress import Progress, progress_of, with_expected_start
+from competitions.web.refused_forms import entered_values
+from competitions.web.submission_rows import rows_of
+from competitions.web.views.competitions import render_tab
+from competitions.web.views.teams import person
+from competitions.web.visit import visit
+
+
+def find(request: HttpRequest, pk: int) -> Submission:
+    """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
+    rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
+    runs = Run.objects.select_related("task", "queue")
+    found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)
+    load_boards([found.phase])
+    return found
+
+
+def _scored(submission: Submission) -> ScoredSubmission:
+    return with_scores([submission])[0]
+
+
+@require_safe
+@login_required
+def row(request: HttpRequest, pk: int) -> HttpResponse:
+    """One row of the list, served alone: it asks again until the submission has ended."""
+    submission = find(request, pk)
+    reader = reader_of(person(request))
+    rows = rows_of([_scored(submission)], reader=reader, now=reader.now)
+    return render(request, "web/submissions/_row.html", {"row": rows[0]})
+
+
+@require_safe
+@login_required
+def detail(request: HttpRequest, pk: int) -> HttpResponse:
+    submission = find(request, pk)
+    visited = visit(request, submission.phase.competition.slug)
+    return render_tab(
+        request,
+        visited,
+        "web/submissions/submission.html",
+        _detail_context(request, submission, visited.reader),
+        tab="submissions",
+    )
+
+
+@require_safe
+@login_required
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The part of a submission's page that changes while it runs."""
+    context = _detail_context(request, find(request, pk), reader_of(person(request)))
+    return render(request, "web/submissions/_live.html", context)
+
+
+def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, Any]:
+    now = reader.now
+    results = results_of(_scored(submission), reader)
+    position = position_of(submission, reader)
+    questions = questions_of(submission.phase)
+    runs = list(submission.runs.all())
+    positions = queue_positions(runs)
+    growing = growing_context(submission, request.GET.get("run", ""))
+    usages = usages_of(reader, submission.phase, growing["shown_runs"])
+    return growing | {
+        "submission": submission,
+        "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),
+        "runs": [
+            _run_context(reader, submission, run, progress_of(submission, positions, now=now, run=run))
+            | {"usage": usage_charts(run, submission.phase, usages.get(run.pk, []))}
+            for run in growing["shown_runs"]
+        ],
+        "position": position,
+        "scores": [
+            (column, value) for column, value in results.values if position is None or column != position.column
+        ],
+        "withholds_scores": results.withholds_scores,
+        "counting": results.counting,
+        "several_boards": len(submission.phase.leaderboards.all()) > 1,
+        "choices": [choice for choice in results.choices if may_choose(choice.board, now) or choice.is_picked],
+        "may_choose": any(may_choose(choice.board, now) for choice in results.choices),
+        "is_organizer": reader.organizes(submission.phase),
+        "facts": facts_of(submission, questions),
+        "comparisons": comparisons(submission, questions, results.exact),
+        "asks_facts": bool(questions) and fact_sheet_is_open(submission, now),
+        "is_of_my_team": Membership.objects.filter(team=submission.team_id, user=person(request)).exists(),
+    }
+
+
+def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, Any]:
+    phase = submission.phase
+    streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
+    receipt = disclosed_receipt(reader, phase, run.receipt, is_smoke=run.is_smoke)
+    history = history_of(run, run.queued_at if run.fills_board else submission.created_at)
+    return {
+        "run": run,
+        "smoke_limit_s": time_limit_s(run, phase) if run.is_smoke else None,
+        "whole_s": projected_whole_s(run, phase),
+        "hides_programs": LogStream.INGESTION not in streams
+        and programs_are_withheld(phase)
+        and submission.kind == Kind.CODE,
+        "receipt": receipt,
+        "notes": receipt.get("notes") or [],
+        "progress": progress,
+        "logs": [shown_log(stream, log_text(run, stream), is_final=run.is_final) for stream in streams],
+        "events": history,
+        "stages": stages_of(run, history, now=reader.now),
+        **_files(reader, submission, run),
+    }
+
+
+def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
+    """What was answered, as people read it."""
+    answered = [question for question in questions if question.key in submission.fact_sheet]
+    return [(question, shown_answer(submission.fact_sheet[question.key])) for question in answered]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
+    """The submission's answers with their history, and the form to change them until the deadline."""
+    submission, user = find(request, pk), person(request)
+    if request.method == "POST":
+        changed = fact_sheet_edit(
+            submission=submission, answers=answers_of_form(request.POST), by=user, now=timezone.now()
+        )
+        messages.success(request, "The fact sheet was changed." if changed else "The fact sheet is as it was.")
+        return redirect("web:submission", pk)
+    visited = visit(request, submission.phase.competition.slug)
+    asked, entered = questions_of(submission.phase), entered_values(request)
+    answers = answers_of_form(entered) if entered else submission.fact_sheet
+    context = {
+        "submission": submission,
+        "questions": [(question, answers.get(question.key)) for question in asked],
+        "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.facts.team_id,
+        "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
+    }
+    return render_tab(request, visited, "web/submissions/fact_sheet.html", context, tab="submissions")
+
+
+def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, Any]:
+    """What the newest attempt left, as far as this reader may have it; the page with details apart from the files."""
+    outputs = run.outputs.filter(attempt__in=run.attempts_shown)
+    phase, is_smoke = submission.phase, run.is_smoke
+    shown = [output for output in outputs if may_download(reader, phase, output.name, is_smoke=is_smoke)]
+    return {
+        "outputs": [output for output in shown if output.name != DETAILED_RESULTS],
+        "has_details": any(output.name == DETAILED_RESULTS for output in shown),
+    }
+
+
+@require_safe
+@login_required
+def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
+    """A file that the newest attempt left, of the run that the address names; else of the first that has it and is no smoke run."""
+    submission, chosen = find(request, pk), request.GET.get("run", "")
+    reader = reader_of(person(request))
+    for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):
+        if str(run.pk) != (chosen or str(run.pk)):
+            continue
+        if not may_download(reader, submission.phase, name, is_smoke=run.is_smoke):
+            continue
+        outputs = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name)
+        if (kept := outputs.select_related("file").last()) is not None:
+            return stored_response(request, kept.file, file_name=f"submission-{pk}-{name}")
+    raise Http404
+
+
+@require_safe
+@login_required
+def source(request: HttpRequest, pk: int) -> HttpResponseBase:
+    submission = find(request, pk)
+    return stored_response(request, submission.file, file_name=submission.file_name)
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    submission = find(request, pk)
+    submission_cancel(submission=submission, actor=f"user:{person(request).username}", now=timezone.now())
+    messages.info(request, f"Submission #{pk} is being cancelled.")
+    return redirect("web:submission", pk)
+
+
+@require_POST
+@login_required
+def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take the team's dataset off a board that grows."""
+    dataset = dataset_withdraw(submission=find(request, pk), by=person(request), now=timezone.now())
+    messages.info(request, f"The dataset “{dataset.name}” was withdrawn.")
+    return redirect("web:submission", pk)
+
+
+@require_POST
+@login_required
+def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResponse:
+    """Choose the submission for a board of its phase, or take the choice back."""
+    submission, user = find(request, pk), person(request)
+    board = get_object_or_404(Leaderboard.objects.select_related("phase"), phase=submission.phase_id, key=board_key)
+    act = {"add": pick_add, "remove": pick_remove}[action]
+    act(board=board, submission=submission, by=user, now=timezone.now())
+    return redirect("web:submission", pk)
+
+
+@csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
+@require_safe
+@login_required
+@xframe_options_sameorigin
+def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
+    """The page with details that the scoring program wrote, for a frame: its scripts run in an origin of their own and reach nothing."""
+    submission = find(request, pk)
+    run = get_object_or_404(submission.runs, pk=run_id)
+    if not may_download(reader_of(person(request)), submission.phase, DETAILED_RESULTS, is_smoke=run.is_smoke):
+        raise Http404
+    return details_response(run)

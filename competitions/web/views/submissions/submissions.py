@@ -1,0 +1,187 @@
+"""The Submissions page: the team's list, and the panel that makes a submission."""
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from competitions.catalog.models import Leaderboard, Phase
+from competitions.catalog.questions import answers_of_form
+from competitions.disclosure.scores import visible_columns
+from competitions.environments.choice import Wish
+from competitions.environments.models import EnvironmentFile
+from competitions.factsheets.answers import questions_of
+from competitions.leaderboards.models import Pick
+from competitions.leaderboards.picks import may_choose
+from competitions.leaderboards.ranking.rules import Rule
+from competitions.leaderboards.ranking.values import deciding_column
+from competitions.leaderboards.reading.submission_scores import ScoredSubmission
+from competitions.resources.models import Upload
+from competitions.resources.uploads import upload_whole
+from competitions.submissions.quota import allowances
+from competitions.submissions.services import submission_create
+from competitions.submissions.states import LIVE, Kind, State
+from competitions.teams.services import require_registration
+from competitions.web.forms import SubmissionForm, cleaned
+from competitions.web.presentation.charts import own_chart
+from competitions.web.refused_forms import back_to_form, entered_values
+from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, rows_of
+from competitions.web.views.competitions import render_tab
+from competitions.web.views.teams import person
+from competitions.web.visit import Visit, visit
+from core.design.charts import Chart
+from core.refusals import Refusal
+from core.text import is_number
+
+# Filters of the list: name -> statuses.
+FILTERS: Final[dict[str, tuple[State, ...]]] = {
+    "all": tuple(State),
+    "finished": (State.FINISHED,),
+    "failed": (State.FAILED, State.CANCELLED),
+    "running": LIVE,
+}
+
+
+@require_safe
+@login_required
+def submissions(request: HttpRequest, slug: str) -> HttpResponse:
+    """The team's submissions, newest first, with the panel to make one."""
+    visited = visit(request, slug)
+    team_id = visited.facts.team_id
+    phase = visited.phase(request.GET.get("phase"))
+    show = request.GET.get("show", "")
+    show = show if show in FILTERS else "all"
+    before = request.GET.get("before", "")
+    found = [] if team_id is None else page_of(
+        team=team_id, statuses=FILTERS[show], before=int(before) if is_number(before) else LAST, phases=visited.phases_with_boards
+    )  # fmt: skip
+    context = {
+        "phase": phase,
+        "show": show,
+        "filters": FILTERS,
+        "rows": drawn(rows_of(found[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
+        "chart": _trend(visited, phase, found[:PAGE_SIZE]),
+        "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
+        **(_panel(request, visited, phase, team_id) if team_id is not None and phase is not None else {}),
+    }
+    return render_tab(request, visited, "web/submissions/submissions.html", context, tab="submissions")
+
+
+def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) -> Chart | None:
+    """The scores of the listed submissions over time, on the phase's board where there is one that this person sees."""
+    board = visited.board(phase)
+    primary = deciding_column(list(board.columns.all())) if board is not None else None
+    if board is None or primary is None or primary not in visible_columns(visited.reader, board):
+        return None
+    scores = [
+        (one.submission, one.scores[board.pk].values.get(primary.key)) for one in listed if board.pk in one.scores
+    ]
+    known = [(made.received_at, value, f"#{made.pk}") for made, value in scores if value is not None]
+    return own_chart(sorted(known), primary)
+
+
+def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
+    """What stands beside the upload: quota, reset, closing time, budget; and what was entered before, where it was refused."""
+    entered = entered_values(request)
+    answers = answers_of_form(entered)
+    limits = allowances(team_id=team_id, phase=phase, now=visited.now)
+    return {
+        "allowances": limits,
+        "is_open": phase.is_open(visited.now) or phase.takes_late(visited.now),
+        "is_late": phase.takes_late(visited.now),
+        "selections": selections(visited, phase, team_id),
+        "exhausted": next((limit for limit in limits if not limit.left), None),
+        "file_name": _expected_file_name(phase),
+        "brought": _brought(phase, team_id),
+        "questions": [(one, answers.get(one.key)) for one in questions_of(phase)]
+        if visited.facts.has_questions
+        else [],
+        "entered": entered,
+    }
+
+
+def _brought(phase: Phase, team_id: int) -> dict[str, list[str]]:
+    """What the team's code may be run with in this phase, by kind, newest versions first: references to offer."""
+    if not phase.own_weights and not phase.own_images:
+        return {}
+    ready = EnvironmentFile.objects.filter(team=team_id, state=EnvironmentFile.State.READY)
+    found: dict[str, list[str]] = {"weights": [], "image": []}
+    for file in ready:
+        found[file.kind].append(file.reference)
+    return found
+
+
+def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderboard, int]]:
+    """Boards of the phase where the team selects its final submissions, with how many it has selected."""
+    boards = [
+        board for board in phase.leaderboards.all() if board.rule == Rule.SELECTED and may_choose(board, visited.now)
+    ]
+    return [(board, Pick.objects.filter(leaderboard=board, team=team_id).count()) for board in boards]
+
+
+def _expected_file_name(phase: Phase) -> str | None:
+    from scoring.formats.submissions import official_filename
+
+    wanted = phase.prediction_format
+    return official_filename(wanted["dataset"], wanted["split"]) if wanted and "table" not in wanted else None
+
+
+@require_POST
+@login_required
+def submit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make a submission from a finished upload (the page's script) or from a file in the form (without script).
+
+    The script asks for JSON; a refusal then carries its code, so that the upload is not lost.
+    """
+    visited, user = visit(request, slug), person(request)
+    asked = SubmissionForm(request.POST, request.FILES)
+    phase = visited.phase(request.POST.get("phase"))
+    if phase is None:
+        raise Http404
+    wants_json = request.headers.get("Accept", "") == "application/json"
+    try:
+        said = cleaned(asked)
+        require_registration(user=user, competition=visited.competition)
+        made = submission_create(
+            user=user, phase=phase, upload=_upload(said, user, visited), kind=Kind(said["kind"]), now=timezone.now(),
+            description=said["description"], fact_sheet=answers_of_form(request.POST), idempotency_key=said["idempotency_key"],
+            is_smoke=said["smoke"],
+            wish=Wish(said["weights"], said["image"]),
+        )  # fmt: skip
+    except Refusal as refusal:
+        if wants_json:
+            answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra
+            return JsonResponse(answer, status=refusal.http_status)
+        return back_to_form(request, refusal, f"{visited.url('submissions')}?phase={phase.slug}")
+    url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{made.pk}"
+    if wants_json:
+        return JsonResponse({"id": made.pk, "url": url}, status=201)
+    messages.success(request, f"Submission #{made.pk} was accepted.")
+    return redirect(url)
+
+
+def _upload(said: dict[str, Any], user: User, visited: Visit) -> Upload:
+    if said["upload"]:
+        return get_object_or_404(Upload, key=said["upload"], user=user)
+    file = said["file"]
+    if file is None:
+        raise NoFile
+    return upload_whole(
+        user=user,
+        file_name=file.name or "upload",
+        size_bytes=file.size or 0,
+        chunks=file.chunks(),
+        now=visited.now,
+    )
+
+
+class NoFile(Refusal):
+    code, http_status = "no_file", 422
+
+    def __init__(self) -> None:
+        super().__init__("No file was chosen. Choose the file that holds your submission.")

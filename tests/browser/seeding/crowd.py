@@ -1,0 +1,87 @@
+"""A board as large as they come, for the browser: 244 teams, names of 60 characters, 12 columns, weeks of improvements."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from competitions.catalog.models import Leaderboard
+    from competitions.compute.models import Queue
+    from competitions.teams.models import Team
+
+TEAMS, COLUMNS, OWN = 244, 12, 130
+LONG = "The Association for Predictions of Exceedingly Small Errors"
+NAMES = ("Gradient Descenders", LONG, "Éva és a többiek", "Overfitters Anonymous", "W" * 50, "qm9", "Seven Layers Deep")
+
+
+def crowd(organizer: User, queue: Queue, now: datetime) -> None:
+    """The competition with its board, its rows written in bulk; the person "cora" is in the team of row 130 or so."""
+    from competitions.catalog.models import Column, Leaderboard
+    from competitions.leaderboards.models import DailyRank
+    from competitions.leaderboards.reading.board import all_rows
+    from competitions.leaderboards.services import milestones_rebuild
+    from competitions.teams.models import Team
+    from tests.browser.seeding.place import competition, person, phase
+
+    place = competition("crowd", "A crowded competition", organizer, queue, now)
+    place.phases["test-dev"] = phase(place, "test-dev", "public", 0, {})
+    board = Leaderboard.objects.get(phase=place.phases["test-dev"])
+    for number in range(3, COLUMNS):
+        Column.objects.create(leaderboard=board, key=f"part{number}", title=f"Part {number}", index=number)
+    cora = person("cora")
+    own = place.join(cora, "Corals")
+    chosen = random.Random(11)
+    teams = [
+        Team(
+            competition=place.competition, name=f"{chosen.choice(NAMES)[:56]} {number}", captain=organizer,
+            is_baseline=number in (50, 170),
+        )
+        for number in range(TEAMS)
+    ]  # fmt: skip
+    made = Team.objects.bulk_create(teams)
+    made[OWN] = own
+    place.submit(cora)
+    write_rows(board, made, now, chosen)
+    milestones_rebuild(board)
+    ranks = [(row.entry.team_id, row.rank) for row in all_rows(board) if row.rank]
+    DailyRank.objects.bulk_create(
+        DailyRank(leaderboard=board, team_id=team, rank=max(1, rank + chosen.choice((-7, -1, 0, 0, 2, 12))))
+        for team, rank in ranks[10:]
+    )
+    Leaderboard.objects.filter(pk=board.pk).update(entry_count=TEAMS, score_count=TEAMS * 5, ranks_noted_at=now)
+
+
+def write_rows(board: Leaderboard, teams: list[Team], now: datetime, chosen: random.Random) -> None:
+    """A row for each team, better ones first, with its way to its score."""
+    from competitions.leaderboards.models import Entry, Score
+    from competitions.submissions.models import Submission
+
+    origin = Submission.objects.latest("pk")
+    submissions = Submission.objects.bulk_create(
+        Submission(
+            phase=origin.phase, team=team, submitted_by=origin.submitted_by, kind=origin.kind, file=origin.file,
+            file_name=origin.file_name, received_at=now, created_at=now, status="finished",
+        )
+        for team in teams
+    )  # fmt: skip
+    entries = []
+    for number, (made, team) in enumerate(zip(submissions, teams, strict=True)):
+        value = 0.0700 + number**1.3 / 9000
+        values = {"mae": value, "rmse": value * 1.4, "hits": 0.9 - value}
+        values |= {f"part{column}": chosen.random() for column in range(3, COLUMNS)}
+        at = now - timedelta(hours=chosen.randrange(1, 600))
+        score = Score(leaderboard=board, submission=made, team=team, values=values, rank_value=value, received_at=at)
+        steps = sorted((chosen.uniform(value, value * 2) for _ in range(chosen.randrange(0, 7))), reverse=True)
+        days = [now - timedelta(days=28 - 4 * step) for step in range(len(steps))]
+        trend = [*((day.timestamp(), step) for day, step in zip(days, steps, strict=True)), (now.timestamp(), value)]
+        entries.append(
+            Entry(
+                leaderboard=board, team=team, score=score, values=values, rank_value=value, is_baseline=team.is_baseline,
+                submissions=len(trend), achieved_at=at, last_at=at, trend=trend,
+            )
+        )  # fmt: skip
+    Score.objects.bulk_create(entry.score for entry in entries)
+    Entry.objects.bulk_create(entries)

@@ -1,0 +1,178 @@
+"""What stands on single pages: a busy board, verdicts, series, questions, merges, webhooks, detailed results."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from tests.browser.seeding.place import LOG_LINE, LONG_FILE, LONG_TEAM, STAGE, Place, person
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+
+def busy_board(place: Place) -> None:
+    """Teams with scores, a baseline among them, ties and a long name."""
+    teams = [
+        ("ada", "Ada Berg", "Aromatics"), ("ben", "", "Band Gap Busters"), ("cleo", "", LONG_TEAM), ("dan", "", "Dan"),
+        ("eva", "", "Éva és a többiek"), ("robot", "", "Baselines"),
+    ]  # fmt: skip
+    for number, (name, full_name, team) in enumerate(teams):
+        user = person(name, full_name)
+        place.join(user, team, is_baseline=name == "robot")
+        for step in range(3):
+            sent = place.submit(user, hours_ago=70 - 12 * step - number, note="another seed" if step else "")
+            place.score(sent, [0.9, 0.5, 0.31][step] + (0.04 * number if number > 1 else 0))
+    from accounts.models import User
+
+    ada = User.objects.get(username="ada")
+    place.score(place.submit(ada, "test-challenge"), 0.123456)
+    brought(place, ada)
+
+
+def brought(place: Place, user: User) -> None:
+    """Weights and images of a team, in every state; the phase takes all of it."""
+    from competitions.catalog.models import Phase
+    from competitions.environments.models import EnvironmentFile
+    from competitions.resources.storage import store_bytes
+    from competitions.teams.models import Team
+
+    Phase.objects.filter(competition=place.competition).update(own_weights=True, own_images=True, own_requirements=True)
+    facts = {"platform": "linux/amd64", "layers": 8}
+    refused = "The image is for linux/arm64; the compute workers run linux/amd64. Build it with `docker build --platform linux/amd64`."
+    rows: list[dict[str, Any]] = [
+        {"kind": "weights", "name": "gap-model", "version": 1, "state": "removed", "detail": "Removed by ada.", "sha256": "a" * 64},
+        {"kind": "weights", "name": "gap-model", "version": 2, "state": "ready", "file": store_bytes(b"weights"), "sha256": "b" * 64},
+        {"kind": "image", "name": "gap-torch", "version": 1, "state": "refused", "code": "wrong_platform", "detail": refused},
+        {"kind": "image", "name": "gap-torch", "version": 2, "state": "ready", "file": store_bytes(b"image"), "sha256": "c" * 64,
+         "facts": facts},
+        {"kind": "image", "name": "gap-torch", "version": 3, "state": "checking"},
+    ]  # fmt: skip
+    for number, row in enumerate(rows):
+        EnvironmentFile.objects.create(
+            team=Team.objects.get(competition=place.competition, memberships__user=user), file_name="file", uploaded_by=user,
+            size_bytes=1_900_000_000 if row["kind"] == "image" else 190_000, created_at=place.now,
+            last_used_at=place.now - timedelta(hours=number), **row,
+        )  # fmt: skip
+
+
+def verdicts(place: Place) -> None:
+    """One team with a submission in every state, on a queue whose only worker has fallen silent."""
+    from competitions.runs.models import RunLog, RunUsage
+    from competitions.runs.services import submission_cancel
+    from competitions.submissions.services import submission_disqualify
+
+    fred = person("fred")
+    place.join(fred, LONG_TEAM)
+    failed: dict[str, Any] = {"outcome": "failed", "stages": [STAGE | {"name": "ingestion", "wall_s": 30.2}]}
+    late = place.answer(
+        place.submit(fred, hours_ago=30, code="while True: pass", name=LONG_FILE), reason="time_limit",
+        detail="The program ran for 30.2 s; the limit is 30 s.", **failed,
+    )  # fmt: skip
+    lines = "\n".join(LOG_LINE.format(epoch, 1 / (epoch + 1), 1.1 / (epoch + 1)) for epoch in range(400))
+    RunLog.objects.create(run=late.runs.get(), attempt=1, stream="ingestion", seq=0, text=lines)
+    line = {
+        "at_s": list(range(1, 31)), "cpu_cores": [0.2 + 0.7 * (second % 5 > 1) for second in range(30)],
+        "memory_bytes": [2**20 * (200 + 30 * second) for second in range(30)],
+        "gpu_share": [0.1 * (second % 9) for second in range(30)], "gpu_memory_bytes": [2**30 * min(second, 12) for second in range(30)],
+    }  # fmt: skip
+    RunUsage.objects.create(run=late.runs.get(), attempt=1, stage="ingestion", line=line)
+    place.answer(
+        place.submit(fred, hours_ago=28), reason="output_invalid",
+        detail="The array 'y_pred' has NaN at row 17; every prediction must be a finite number.", **failed,
+    )  # fmt: skip
+    place.answer(place.submit(fred, hours_ago=26), reason="scoring_error", detail="scores.json is missing.", **failed)
+    submission_cancel(submission=place.submit(fred, hours_ago=20), actor="user:fred", now=place.now)
+    place.score(place.submit(fred, hours_ago=18), 0.42)
+    out = place.score(place.submit(fred, hours_ago=16), 0.01)
+    submission_disqualify(submission=out, reason="Trained on the test molecules, see the forum.", now=place.now)
+    place.submit(fred, hours_ago=3, note="waits for the cluster")
+
+
+def series(*places: Place) -> None:
+    """Competitions as tracks of one series."""
+    from competitions.catalog.models import Series
+
+    made = Series.objects.create(
+        slug="graphs", title="Large graphs challenge", subtitle="Two tracks, one summer",
+        description="Each track has its own data and leaderboard. **One person has one team in each.**",
+    )  # fmt: skip
+    for place in places:
+        place.competition.series = made
+        place.competition.save()
+
+
+def questions(place: Place) -> None:
+    """What the organizer asks at registration, one question of each kind."""
+    from competitions.teams.models import RegistrationQuestion
+
+    asked: list[tuple[str, str, str, list[str], bool]] = [
+        ("name", "Real name", "text", [], True),
+        ("field", "Where do you work?", "select", ["University", "Company", "Nowhere in particular"], True),
+        ("page", "Web page of your group", "url", [], False),
+        (
+            "honour",
+            "I will not label the test molecules by other means, and nobody of my team will",
+            "checkbox",
+            [],
+            True,
+        ),
+    ]
+    for index, (key, title, kind, choices, is_required) in enumerate(asked):
+        RegistrationQuestion.objects.create(
+            competition=place.competition, key=key, title=title, kind=kind, choices=choices, index=index, is_required=is_required,
+            help_text="As on your publications." if key == "name" else "",
+        )  # fmt: skip
+
+
+def merges(place: Place) -> None:
+    """A proposal that waits for Dan, and one that Ben's team made."""
+    from competitions.teams.merging import merge_propose
+    from competitions.teams.models import Team
+
+    teams = Team.objects.filter(competition=place.competition)
+    ben = teams.get(name="Band Gap Busters")
+    merge_propose(team=ben, by=ben.captain, other_name="Dan", now=place.now)
+
+
+WEBHOOK = UUID("11111111-2222-4333-8444-666666666666")
+
+
+def webhooks(place: Place) -> None:
+    """Ada's team has one that was turned off after its failures, and one that is on; the organizers have none."""
+    from competitions.teams.models import Team
+    from competitions.webhooks.models import Webhook, WebhookMessage
+
+    team = Team.objects.get(competition=place.competition, memberships__user__username="ada")
+    common = {"competition": place.competition, "team": team, "created_at": place.now}
+    Webhook.objects.create(url="https://chat.example.org/hooks/podium", kinds=["run", "announcement"], **common)
+    long_url = f"https://ci.example.org/{'a-path-of-some-length/' * 8}?token=9f86d081884c7d659a2feaa0c55ad015"
+    off = Webhook.objects.create(key=WEBHOOK, url=long_url, stopped_at=place.now, **common)
+    told = {"webhook": off, "due_at": place.now, "created_at": place.now, "settled_at": place.now}
+    for number, (state, tries, answer) in enumerate(
+        [
+            ("delivered", 1, "HTTP 204"),
+            ("delivered", 3, "HTTP 200"),
+            ("failed", 8, "ci.example.org did not answer in time."),
+        ]
+    ):
+        body = {"type": "run", "timestamp": "", "data": {"subject": f"Submission #{number + 1} is finished"}}
+        WebhookMessage.objects.create(state=state, tries=tries, answer=answer, event=f"e{number}", body=body, **told)
+
+
+DETAILS = """<!doctype html><title>Errors</title><style>body { font: 16px sans-serif } td { padding: 4px 16px }</style>
+<h1>Errors by size</h1><table><tr><td>small</td><td id="small"></td></tr><tr><td>large</td><td>0.41</td></tr></table>
+<script>document.getElementById("small").textContent = "0.21"</script>"""
+
+
+def detailed_results(place: Place, phase: str) -> None:
+    """The page that a scoring program wrote, for every scored submission of the phase."""
+    from competitions.resources.storage import store_bytes
+    from competitions.runs.models import Run, RunOutput
+
+    place.competition.enable_detailed_results = True
+    place.competition.save()
+    for run in Run.objects.filter(submission__phase=place.phases[phase]):
+        file = store_bytes(DETAILS.encode())
+        RunOutput.objects.create(run=run, attempt=run.attempt, name="detailed_results.html", file=file)

@@ -1,0 +1,69 @@
+"""A revealed phase, its winners, and the code that they hand in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from tests.browser.seeding.place import LONG_TEAM, Place, person
+
+WINNER = UUID("11111111-2222-4333-8444-555555555555")
+
+
+def finals(place: Place) -> None:
+    """A public phase with a private part and a fact sheet, and a closed one that was committed to, revealed and verified."""
+    from competitions.catalog.models import Column, Leaderboard
+    from competitions.catalog.services import phase_reveal
+    from competitions.factsheets.models import Question
+    from competitions.leaderboards.sealing.commitments import board_commit
+    from competitions.submissions.fact_sheets import fact_sheet_edit
+    from competitions.winners.models import Lane
+    from competitions.winners.models import Place as WinnersPlace
+    from competitions.winners.services import code_hand_in, invite_next
+
+    for index, (key, title, kind) in enumerate(
+        [("method", "Method", "text"), ("params", "Parameters", "number"), ("code", "Code", "url")]
+    ):
+        Question.objects.create(
+            competition=place.competition, key=key, title=title, kind=kind, index=index, is_public=True, is_on_board=True,
+            help_text="The whole model, embeddings too." if key == "params" else "",
+        )  # fmt: skip
+    private = Leaderboard.objects.create(
+        phase=place.phases["test-dev"],
+        key="private",
+        title="Private part",
+        index=1,
+        rule="selected",
+        visibility="sealed",
+    )
+    Column.objects.create(leaderboard=private, key="rmse", title="RMSE", sorting="asc", is_primary=True)
+    for number, (name, team) in enumerate(
+        [("gina", "Graph Ghosts"), ("hugo", "Hartree"), ("ivan", LONG_TEAM), ("jana", "Joule")]
+    ):
+        user = person(name)
+        place.join(user, team)
+        for step in range(2):
+            sent = place.score(place.submit(user, hours_ago=60 - 9 * step - number), 0.4 - 0.05 * step + 0.03 * number)
+            facts = {
+                "method": "Graph transformer",
+                "params": 61_000_000 + number,
+                "code": "https://example.org/team/code",
+            }
+            fact_sheet_edit(submission=sent, answers=facts, by=user, now=place.now)
+        place.score(place.submit(user, "test-challenge", hours_ago=30 - number), 0.31 + 0.02 * ((number * 3) % 4))
+    challenge = place.phases["test-challenge"]
+    challenge.closes_at = place.now - timedelta(hours=2)
+    challenge.save()
+    board = Leaderboard.objects.get(phase=challenge)
+    board_commit(board=board, now=place.now)
+    phase_reveal(phase=challenge, now=place.now)
+    lane = Lane.objects.create(leaderboard=board, top=2, tolerance=0.0001, instructions="The code must be **public**.")
+    first, second = invite_next(lane=lane, actor="user:olga", now=place.now)
+    WinnersPlace.objects.filter(pk=first.pk).update(key=WINNER)
+    code_hand_in(
+        key=second.key,
+        by=second.team.captain,
+        repository_url="https://example.org/team/code",
+        commit="0a1b2c3d" * 5,
+        now=place.now,
+    )

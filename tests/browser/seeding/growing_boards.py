@@ -1,0 +1,90 @@
+"""Two competitions whose boards grow by algorithms and by datasets: one with cells in every state, one with nothing yet."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.test import override_settings
+
+from accounts.models import User
+from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.compute.models import Queue
+from competitions.runs.models import Run
+from competitions.runs.queue.ranking import enter_queue
+from competitions.submissions.models import Dataset
+from competitions.submissions.states import State
+from tests.browser.seeding import place as places
+from tests.growing import Scores, grow, reconcile, settle, submit_code, submit_dataset, work
+from tests.scenario import Scenario
+
+TEAMS = ("Hedgehog", "Ibex", "Jackdaw", "Kestrel", "Lynx and the very patient people of the second floor", "Marmot")
+DATASETS = 25
+LONG_NAME = "Soil moisture of forty-one alpine meadows since 1961"
+
+
+def growing(organizer: User, place: places.Place) -> None:
+    """Fill the board: the first member is "hedi"; the last dataset is still being filled, and others failed in each way."""
+    site = _world(organizer, place)
+    for number, name in enumerate(TEAMS):
+        user = places.person(
+            "hedi" if not number else f"{name.split()[0].lower()}-captain", f"{name.split()[0]} Captain"
+        )
+        site.join(name, user=user)
+        submit_code(site, site.teams[number])
+    site.join("Nearest mean", is_baseline=True)
+    submit_code(site, site.teams[-1])
+    for number in range(DATASETS):
+        submit_dataset(
+            site, site.teams[number % len(TEAMS)], name=LONG_NAME if number == 1 else f"Dataset {number + 1}"
+        )
+    settle(site, _scores(site), 0.5)
+    submit_dataset(site, site.teams[0], name="Still being filled")
+    work(site, {})
+    reconcile(site)
+    work(site, {}, 0.25, limit=3)
+    _fail_by_the_platform(site)
+
+
+def _world(organizer: User, place: places.Place) -> Scenario:
+    phase = places.phase(place, "test-dev", "public", 0, {"name": "Algorithms and data"})
+    site = Scenario(organizer, place.queue, "", place.competition, {"test-dev": phase}, place.now)
+    Column.objects.filter(leaderboard__phase=phase).exclude(key="mae").delete()
+    grow(site)
+    Phase.objects.filter(pk=phase.pk).update(max_datasets_per_team=6)
+    phase.refresh_from_db()
+    board = phase.leaderboards.get()
+    transposed = Leaderboard.objects.create(
+        phase=phase, key="transposed", title="Datasets as rows", index=1, is_transposed=True
+    )
+    for column in board.columns.all():
+        column.pk, column.leaderboard = None, transposed
+        column.save(force_insert=True)
+    return site
+
+
+def _scores(site: Scenario) -> Scores:
+    """Each algorithm a little better than the next, but on every third dataset; some fail."""
+    names = [LONG_NAME if number == 1 else f"Dataset {number + 1}" for number in range(DATASETS)]
+    found: dict[tuple[str, str], float | str] = {}
+    for place, team in enumerate(team.name for team in site.teams):
+        found[team, "test-dev"] = 0.1 + 0.05 * place
+        for number, name in enumerate(names):
+            found[team, name] = round(0.12 + 0.04 * ((place * (number % 3 + 1)) % len(TEAMS)), 3)
+    return found | {("Ibex", "Dataset 1"): "time_limit", ("Kestrel", LONG_NAME): "memory_limit"}
+
+
+def _fail_by_the_platform(site: Scenario) -> None:
+    last = Dataset.objects.filter(submission__phase=site.phase).latest("pk")
+    run = Run.objects.filter(task=last.task_id, state=State.QUEUED).earliest("pk")
+    Run.objects.filter(pk=run.pk).update(priority=1)
+    enter_queue(Run.objects.filter(pk=run.pk), now=site.now)
+    with override_settings(MAX_ATTEMPTS=1):
+        work(site, {(run.submission.team.name, last.name): "infrastructure"}, limit=1)
+
+
+def growing_boards(organizer: User, now: datetime) -> None:
+    """Both on a queue of their own, which no worker serves."""
+    queue = Queue.objects.create(name="growing", contact="c")
+    began = now - timedelta(minutes=5)
+    growing(organizer, places.competition("both", "Both grow", organizer, queue, began))
+    _world(organizer, places.competition("both-empty", "Both grow, nothing yet", organizer, queue, began))

@@ -1,0 +1,87 @@
+"""Messages as they were recorded from each version of the protocol: today's classes read them whole, and say the same again."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from workers.protocol.calls import Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
+from workers.protocol.jobs import Job
+from workers.protocol.messages import PROTOCOL_VERSION, SPOKEN_BY_THE_SITE, Message, MessageInvalid, read_message
+from workers.protocol.plan import FileRole, Needs, Plan
+from workers.protocol.results import Complete
+
+RECORDED: Final = Path(__file__).resolve().parents[3] / "data" / "protocol"
+MODELS: Final[dict[str, type[Message]]] = {
+    "register": Register, "registered": Registered, "claim": Claim, "job": Job, "heartbeat": Heartbeat,
+    "heartbeat_answer": HeartbeatAnswer, "complete": Complete, "release": Release,
+}  # fmt: skip
+
+
+def model_of(name: str) -> type[Message]:
+    """By the longest beginning of the file's name: `job_predictions` is a job."""
+    return MODELS[max((known for known in MODELS if name.startswith(known)), key=len)]
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*/*.json")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_recorded_message_is_read_whole_and_said_the_same_again(path: Path) -> None:
+    recorded = json.loads(path.read_text())
+    said = read_message(model_of(path.stem), recorded).model_dump(mode="json", exclude_unset=True)
+    if "bell" in recorded:  # what version 1 called the wake-up queue
+        recorded["wakeup_queue"] = recorded.pop("bell")
+    assert said == recorded | ({"code": ""} if recorded.get("code", "") is None else {})
+
+
+def test_every_message_of_every_version_is_recorded() -> None:
+    recorded = {path.name: {model_of(kept.stem) for kept in path.glob("*.json")} for path in RECORDED.iterdir()}
+    assert recorded == {str(version): set(MODELS.values()) for version in SPOKEN_BY_THE_SITE}
+    assert SPOKEN_BY_THE_SITE[-1] == PROTOCOL_VERSION
+
+
+def test_a_worker_of_the_first_version_is_answered_in_its_words() -> None:
+    answer = Registered(worker_id="w", queue="q", wakeup_queue="compute.q", poll_s=2, lease_s=90, heartbeat_s=15)
+    assert answer.in_version(1)["bell"] == "compute.q"
+    assert "bell" not in answer.in_version(2)
+
+
+def test_keys_of_a_newer_side_are_left_out() -> None:
+    assert read_message(Claim, {"free_slots": 1, "mood": "fine"}) == Claim(free_slots=1)
+
+
+PLAN: Final[dict[str, Any]] = {
+    "stages": [
+        {"name": "ingestion", "mounts": [{"target": "/app/program", "file": "submission"}]},
+        {
+            "name": "scoring",
+            "mounts": [
+                {"target": "/app/program", "file": "scoring_program"},
+                {"target": "/app/input/ref", "file": "reference_data", "secret": True},
+                {"target": "/app/input/res", "stage_output": "ingestion"},
+            ],
+        },
+    ]
+}
+
+
+@pytest.mark.parametrize(("stage", "field"), list(product(("ingestion", "submission"), ("target", "secret"))))
+def test_a_plan_that_would_show_labels_to_participants_code_cannot_be_written_down(stage: str, field: str) -> None:
+    body = json.loads(json.dumps(PLAN))
+    wrong = {"target": "/app/input/ref"} if field == "target" else {"secret": True}
+    body["stages"][0] |= {"name": stage, "mounts": [{"target": "/app/program", "file": "reference_data"} | wrong]}
+    with pytest.raises(MessageInvalid, match=f"must not be given to the {stage} stage"):
+        read_message(Plan, body)
+
+
+def test_after_ingestion_its_output_is_a_file_like_any_other() -> None:
+    plan = read_message(Plan, PLAN)
+    assert (plan.needs, [stage.name for stage in plan.first_step]) == (Needs.INGESTION, ["ingestion"])
+    left = plan.after_ingestion()
+    assert left.needs == Needs.SCORING
+    assert [mount.target for mount in left.stages[0].mounts] == [
+        mount["target"] for mount in PLAN["stages"][1]["mounts"]
+    ]
+    assert left.stages[0].mounts[-1].model_dump()["file"] == FileRole.PREDICTIONS
