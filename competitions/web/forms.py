@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from django import forms
+from django.db.models import QuerySet
 
 from competitions.catalog.models import TAG_LENGTH
+from competitions.compute.models import Queue
 from competitions.environments.models import EnvironmentFile
 from competitions.submissions.states import Kind
 from core.refusals import Refusal
@@ -97,6 +99,25 @@ class EnvironmentFileForm(forms.Form):
     name = forms.CharField(max_length=60)
     upload = forms.UUIDField(required=False)
     file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
+
+
+class BundleForm(forms.Form):
+    """A competition as a zip, and the queue that runs its submissions; none: the one that the bundle names, else the site's."""
+
+    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
+    queue = forms.ModelChoiceField(Queue.objects.none(), required=False)
+
+    def __init__(self, data: Any, files: Any, *, queues: QuerySet[Queue]) -> None:
+        super().__init__(data, files)
+        queue: Any = self.fields["queue"]
+        queue.queryset = queues
+
+
+class ExportForm(forms.Form):
+    """What a bundle is written with: its files, or keys in their place."""
+
+    KEYS: Final = "keys"
+    content = forms.ChoiceField(required=False, choices=[("all", "With files"), (KEYS, "With keys")])
 
 
 class CodeForm(forms.Form):

@@ -2,13 +2,15 @@
 
 from uuid import UUID
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
+from competitions.organize.forms import UploadForm
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
+from competitions.web.forms import cleaned
 from competitions.web.views.submissions.submissions import NoFile
 from competitions.web.views.teams import person
 
@@ -21,9 +23,10 @@ def draft_of(request: HttpRequest, key: UUID) -> CompetitionDraft:
 
 def upload_of(request: HttpRequest) -> Upload:
     """What was uploaded: by the page's script, which names it, or with the form itself. Raises `NoFile`."""
-    named, file = request.POST.get("upload"), request.FILES.get("file")
-    if named:
-        return upload_named(request, named)
+    said = cleaned(UploadForm(request.POST, request.FILES))
+    file = said["file"]
+    if said["upload"]:
+        return upload_named(request, said["upload"])
     if file is None:
         raise NoFile
     return upload_whole(
@@ -31,10 +34,6 @@ def upload_of(request: HttpRequest) -> Upload:
     )  # fmt: skip
 
 
-def upload_named(request: HttpRequest, text: str) -> Upload:
+def upload_named(request: HttpRequest, key: UUID | None) -> Upload:
     """The asker's upload of this key; 404 for any other."""
-    try:
-        key = UUID(text)
-    except ValueError as error:
-        raise Http404 from error
     return get_object_or_404(Upload.objects.select_related("file"), key=key, user=person(request))

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Announcement, Competition
 from competitions.catalog.texts.announcements import announcement_withdraw
+from competitions.organize.forms import SendForm
 from competitions.organize.models import OrganizersMail
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace.announcements import AnnouncementForm
@@ -89,11 +90,9 @@ def mail(request: HttpRequest, slug: str) -> HttpResponse:
 def _send(request: HttpRequest, competition: Competition, form: MailForm) -> HttpResponse:
     """Show what goes to how many people; the second time, send it."""
     values = form.cleaned_data
-    try:
-        key = uuid.UUID(request.POST.get("key", ""))
-    except ValueError:
-        key = None
-    if request.POST.get("action") == "send" and key is not None:
+    sent = SendForm(request.POST)
+    if request.POST.get("action") == "send" and sent.is_valid():
+        key = sent.cleaned_data["key"]
         mail_send(competition=competition, author=person(request), key=key, values=dict(values), now=timezone.now())
         messages.success(request, "The mail is on its way.")
         return redirect("organize:mail", competition.slug)

@@ -9,9 +9,11 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from competitions.catalog.models import Competition, Format, Page, RulesVersion
+from competitions.catalog.models import Competition, Page, RulesVersion
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import Deletion
+from competitions.organize.forms import ConfirmedForm
+from competitions.web.forms import cleaned
 from competitions.web.visit import visit
 
 
@@ -45,7 +47,7 @@ def delete_page(
     """What deleting something does; once that is confirmed, `delete` is called with the confirmation, and it goes back to the list."""
     back = f"organize:{tab}"
     if request.method == "POST":
-        delete(request.POST.get("confirmed", ""))
+        delete(cleaned(ConfirmedForm(request.POST))["confirmed"])
         messages.success(request, f"You deleted {deletion.what}.")
         return redirect(back, competition.slug)
     context = {"competition": competition, "tab": tab, "deletion": deletion, "back": back}
@@ -73,9 +75,3 @@ def wants_preview(request: HttpRequest) -> bool:
 def show_preview(request: HttpRequest, competition: Competition, text: Page | RulesVersion) -> HttpResponse:
     """The text as people will read it, served alone."""
     return render(request, "organize/pages/_text.html", {"shown": text, "visit": visit(request, competition.slug)})
-
-
-def format_of(request: HttpRequest) -> Format:
-    """How the text of the form is written."""
-    written = request.POST.get("format", "")
-    return Format(written) if written in Format.values else Format.MARKDOWN

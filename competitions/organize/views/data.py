@@ -23,12 +23,14 @@ from competitions.organize.editing.data import (
 )
 from competitions.organize.editing.deletions import task_delete, task_deletion
 from competitions.organize.editing.tasks import TaskForm, tasks_of
+from competitions.organize.forms import ConfirmedForm, UploadForm
 from competitions.organize.views.access import upload_named, upload_of
 from competitions.organize.views.changes import change_page, delete_page
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace.submissions import PAGE_SIZE
 from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
+from competitions.web.forms import cleaned
 from competitions.web.presentation.table_head import table_head
 from competitions.web.views.teams import person
 from core.refusals import Refusal
@@ -66,7 +68,7 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
     if request.method != "POST":
         return _confirm_page(request, competition, slot)
     if "confirmed" in request.POST:
-        return _replace(request, competition, slot, request.POST["confirmed"])
+        return _replace(request, competition, slot)
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
         upload = upload_of(request)
@@ -124,15 +126,18 @@ def _confirm_page(request: HttpRequest, competition: Competition, slot: Slot) ->
         "competition": competition,
         "tab": "data",
         "slot": slot,
-        "upload": upload_named(request, request.GET.get("upload", "")),
+        "upload": upload_named(request, cleaned(UploadForm(request.GET))["upload"]),
         "sentences": consequences(slot, competition),
         "confirmation": confirmation_of(slot, competition),
     }
     return render(request, "organize/editing/file.html", context)
 
 
-def _replace(request: HttpRequest, competition: Competition, slot: Slot, confirmed: str) -> HttpResponse:
-    upload = upload_named(request, request.POST.get("upload", ""))
-    made = file_replace(slot=slot, competition=competition, upload=upload, by=person(request), confirmed=confirmed)
+def _replace(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:
+    said = cleaned(ConfirmedForm(request.POST))
+    made = file_replace(
+        slot=slot, competition=competition, upload=upload_named(request, said["upload"]), by=person(request),
+        confirmed=said["confirmed"],
+    )  # fmt: skip
     messages.success(request, f"{slot.label} of “{slot.row.name}” is now {made.file_name}.")
     return redirect(reverse("organize:data", args=[competition.slug]) + "?outdated=yes")

@@ -15,8 +15,10 @@ from competitions.catalog.texts.images import MAX_IMAGES, MAX_TOTAL_BYTES, image
 from competitions.catalog.texts.pages import page_move
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.texts import ImageForm, PageForm
-from competitions.organize.views.changes import change_page, format_of, show_preview, wants_preview
+from competitions.organize.forms import ImageNameForm, PreviewForm
+from competitions.organize.views.changes import change_page, show_preview, wants_preview
 from competitions.organize.views.workspace import competition_of
+from competitions.web.forms import cleaned
 from competitions.web.visit import visit
 
 
@@ -48,7 +50,7 @@ def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
     """Write a page, or a new one; while one types the preview is asked for alone."""
     competition = competition_of(request, slug)
     if wants_preview(request):
-        return show_preview(request, competition, Page(body=request.POST.get("body", ""), format=format_of(request)))
+        return show_preview(request, competition, Page(**PreviewForm(request.POST).shown("body")))
     before = None if pk is None else get_object_or_404(competition.pages, pk=pk)
 
     def make(data: QueryDict | None) -> PageForm:
@@ -107,7 +109,7 @@ def _images_of(competition: Competition) -> dict[str, Any]:
 @login_required
 def image_delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete an image, and what was uploaded in its place and is not shown yet."""
-    competition, name = competition_of(request, slug), request.POST.get("name", "")
+    competition, name = competition_of(request, slug), cleaned(ImageNameForm(request.POST))["name"]
     competition.image_uploads.filter(place=ImageUpload.Place.PAGE, name=name).delete()
     competition.images.filter(name=name).delete()
     messages.success(request, f"The image “{name}” was deleted. Texts that name it show its description.")

@@ -10,7 +10,8 @@ from competitions.catalog.models import Competition, Format, RulesVersion
 from competitions.catalog.services import current_rules
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.rules import RulesForm, difference, template_of
-from competitions.organize.views.changes import change_page, format_of, show_preview, wants_preview
+from competitions.organize.forms import PreviewForm
+from competitions.organize.views.changes import change_page, show_preview, wants_preview
 from competitions.organize.views.workspace import competition_of
 from competitions.web.visit import visit
 
@@ -21,8 +22,7 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
     """Change the rules; what everybody must do then is said first. `?template=yes` begins with rules that suit most."""
     competition = competition_of(request, slug)
     if wants_preview(request):
-        text = RulesVersion(text=request.POST.get("text", ""), format=format_of(request))
-        return show_preview(request, competition, text)
+        return show_preview(request, competition, RulesVersion(**PreviewForm(request.POST).shown("text")))
     before = current_rules(competition)
 
     def make(data: QueryDict | None) -> RulesForm:

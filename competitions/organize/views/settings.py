@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
@@ -14,12 +14,14 @@ from competitions.catalog.organizers import organizer_add, organizer_remove, org
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import competition_withdraw
 from competitions.organize.building.removal import competition_delete
+from competitions.organize.forms import OrganizerForm, VisibilityForm
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import NotConfirmed
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace import settings as sections
 from competitions.organize.workspace.editing import EditForm
 from competitions.submissions.models import Submission
+from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
 
 
@@ -30,9 +32,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
     competition = competition_of(request, slug)
     if request.method != "POST":
         return _page(request, competition, {})
-    section = request.POST.get("section", "")
-    if section not in sections.SECTIONS:
-        raise Http404
+    section = cleaned(sections.SectionForm(request.POST))["section"]
     form = sections.section_save(competition, section, request.POST, request.FILES)
     if not form.is_valid():
         return _page(request, competition, {section: form}, status=422)
@@ -63,23 +63,21 @@ def _page(
 def organizers(request: HttpRequest, slug: str) -> HttpResponse:
     """Add an organizer, remove one, or give and take the right to see sealed scores."""
     competition, user = competition_of(request, slug), person(request)
-    action = request.POST.get("action")
+    said = cleaned(OrganizerForm(request.POST))
+    action = said["action"]
     if action == "add":
-        added = organizer_add(competition=competition, person=request.POST.get("person", ""), by=user)
+        added = organizer_add(competition=competition, person=said["person"], by=user)
         messages.success(request, f"{added.user} organizes this competition now, and is told by mail.")
         return redirect("organize:settings", slug)
-    name = request.POST.get("organizer", "")
-    organizer = get_object_or_404(CompetitionOrganizer, competition=competition, user__username=name)
+    organizer = get_object_or_404(CompetitionOrganizer, competition=competition, user__username=said["organizer"])
     if action == "remove":
         organizer_remove(organizer=organizer)
         messages.success(request, f"{organizer.user} no longer organizes this competition.")
         if organizer.user_id == user.pk and not user.is_superuser:
             return redirect("organize:start")
-    elif action in ("show_sealed", "hide_sealed"):
+    else:
         organizer_sees_sealed(organizer=organizer, sees=action == "show_sealed", by=user)
         messages.success(request, "Saved.")
-    else:
-        raise Http404
     return redirect("organize:settings", slug)
 
 
@@ -88,19 +86,18 @@ def organizers(request: HttpRequest, slug: str) -> HttpResponse:
 def visibility(request: HttpRequest, slug: str) -> HttpResponse:
     """Publish, withdraw or delete the competition."""
     competition = competition_of(request, slug)
-    action = request.POST.get("action")
+    said = cleaned(VisibilityForm(request.POST))
+    action = said["action"]
     if action == "publish":
         sections.publish(competition)
         messages.success(request, f"“{competition}” is published. Everybody sees it now.")
     elif action == "withdraw":
         competition_withdraw(competition)
         messages.success(request, f"“{competition}” is withdrawn. Only its organizers see it.")
-    elif action == "delete":
-        if request.POST.get("confirm", "").strip() != competition.slug:
+    else:
+        if said["confirm"] != competition.slug:
             raise NotConfirmed(competition.slug)
         competition_delete(competition, now=timezone.now())
         messages.success(request, f"“{competition}” is deleted.")
         return redirect("organize:start")
-    else:
-        raise Http404
     return redirect("organize:settings", slug)

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import Reader, reader_of
+from competitions.organize.forms import BulkForm
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
@@ -22,6 +23,7 @@ from competitions.organize.workspace.submissions import rows_of
 from competitions.submissions.models import Submission
 from competitions.teams.export import registrations_csv
 from competitions.teams.models import Registration, Team
+from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
 
 SHOWN_SUBMISSIONS = 10  # the newest, on a team's page
@@ -39,13 +41,6 @@ def page_of(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[list[
     query = request.GET.copy()
     query["before"] = str(shown[size - 1].pk)
     return shown[:size], query.urlencode()
-
-
-def _action(request: HttpRequest, actions: Any) -> str:
-    action = request.POST.get("action", "")
-    if action not in actions:
-        raise Http404
-    return action
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -78,12 +73,12 @@ def _asked(request: HttpRequest, competition: Competition) -> tuple[team_list.Te
 
 
 def _act_on_teams(request: HttpRequest, competition: Competition) -> HttpResponse:
-    action = _action(request, (*team_list.ACTIONS, team_list.MAIL))
-    chosen = team_list.chosen_teams(competition, request.POST.getlist("team"))
+    said = cleaned(BulkForm(request.POST, actions=(*team_list.ACTIONS, team_list.MAIL)))
+    action, chosen = said["action"], team_list.chosen_teams(competition, said["chosen"])
     if action == team_list.MAIL:
         query = urlencode({"team": [team.pk for team in chosen]}, doseq=True)
         return redirect(f"{reverse('organize:mail', args=[competition.slug])}?{query}")
-    count = team_list.act_on_teams(chosen, action, reason=request.POST.get("reason", ""), now=timezone.now())
+    count = team_list.act_on_teams(chosen, action, reason=said["reason"], now=timezone.now())
     messages.success(request, f"{count} of {len(chosen)} {team_list.ACTIONS[action][1]}.")
     return redirect("organize:teams", competition.slug)
 
@@ -108,10 +103,10 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     competition = competition_of(request, slug)
     shown = get_object_or_404(Team.objects.select_related("captain", "merged_into"), competition=competition, key=team)
     if request.method == "POST":
-        chosen = team_list.chosen_teams(competition, [str(shown.pk)])
-        action = _action(request, team_list.ACTIONS)
-        team_list.act_on_teams(chosen, action, reason=request.POST.get("reason", ""), now=timezone.now())
-        messages.success(request, f"“{shown}” is {team_list.ACTIONS[action][1]}.")
+        said = cleaned(BulkForm(request.POST, actions=team_list.ACTIONS))
+        chosen = team_list.chosen_teams(competition, [shown.pk])
+        team_list.act_on_teams(chosen, said["action"], reason=said["reason"], now=timezone.now())
+        messages.success(request, f"“{shown}” is {team_list.ACTIONS[said['action']][1]}.")
         return redirect("organize:team", slug, team)
     sent = Submission.objects.filter(team=shown).select_related("team", "phase__competition", "submitted_by")
     people = Registration.objects.filter(competition=competition, user__memberships__team=shown)
@@ -150,11 +145,9 @@ def registrations(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _decide(request: HttpRequest, competition: Competition) -> None:
-    action = _action(request, registration_list.ACTIONS)
-    chosen = registration_list.chosen_registrations(competition, request.POST.getlist("registration"))
-    count = registration_list.decide(
-        chosen, action, reason=request.POST.get("reason", ""), by=person(request), now=timezone.now()
-    )
+    said = cleaned(BulkForm(request.POST, actions=registration_list.ACTIONS))
+    action, chosen = said["action"], registration_list.chosen_registrations(competition, said["chosen"])
+    count = registration_list.decide(chosen, action, reason=said["reason"], by=person(request), now=timezone.now())
     messages.success(request, f"{count} of {len(chosen)} {registration_list.ACTIONS[action][1]}, and told by mail.")
 
 

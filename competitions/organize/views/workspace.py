@@ -2,13 +2,14 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_of
+from competitions.organize.forms import BulkForm
 from competitions.organize.workspace.overview import overview_of
 from competitions.organize.workspace.submissions import (
     ACTIONS,
@@ -20,6 +21,7 @@ from competitions.organize.workspace.submissions import (
     rows_of,
 )
 from competitions.runs.bulk import cost_of
+from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
 
 
@@ -65,12 +67,10 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
     """Do what was chosen; what costs compute or stops runs is shown with its cost first."""
-    action = request.POST.get("action", "")
-    if action not in ACTIONS:
-        raise Http404
-    chosen = chosen_of(competition, request.POST.getlist("submission"))
+    said = cleaned(BulkForm(request.POST, actions=ACTIONS))
+    action, chosen = said["action"], chosen_of(competition, said["chosen"])
     words, done_words = ACTIONS[action]
-    if action in ASKS_FIRST and request.POST.get("confirmed") != "yes":
+    if action in ASKS_FIRST and not said["confirmed"]:
         context = {
             "competition": competition,
             "tab": "submissions",
@@ -81,7 +81,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
         }
         return render(request, "organize/workspace/confirm.html", context)
     actor = f"organizer:{person(request).get_username()}"
-    done, refused = act_on(chosen, action, reason=request.POST.get("reason", ""), actor=actor, now=timezone.now())
+    done, refused = act_on(chosen, action, reason=said["reason"], actor=actor, now=timezone.now())
     for sentence in refused:
         messages.warning(request, sentence)
     messages.success(request, f"{done} of {len(chosen)} {done_words}.")

@@ -14,7 +14,6 @@ from competitions.catalog.questions import shown_answer
 from competitions.organize.refusals import NothingChosen, ReasonMissing
 from competitions.teams.models import Membership, Registration, Team
 from competitions.teams.services import registration_decide
-from core.text import is_number
 
 PAGE_SIZE: Final = 50
 ACTIONS: Final[Mapping[str, tuple[str, str]]] = {"approve": ("Approve", "approved"), "deny": ("Deny", "denied")}
@@ -66,10 +65,11 @@ def registration_rows(competition: Competition, registrations: Sequence[Registra
     ]
 
 
-def chosen_registrations(competition: Competition, numbers: Sequence[str]) -> QuerySet[Registration]:
+def chosen_registrations(competition: Competition, numbers: Sequence[int]) -> QuerySet[Registration]:
     """Those of the competition's registrations that were ticked. Raises `NothingChosen`."""
-    ticked = [int(number) for number in numbers if is_number(number)][:PAGE_SIZE]
-    rows = Registration.objects.filter(competition=competition, pk__in=ticked).select_related("user", "competition")
+    rows = Registration.objects.filter(competition=competition, pk__in=numbers[:PAGE_SIZE]).select_related(
+        "user", "competition"
+    )
     if not rows.exists():
         raise NothingChosen("registration")
     return rows.order_by("pk")

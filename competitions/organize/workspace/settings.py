@@ -143,6 +143,12 @@ SECTIONS: Final[Mapping[str, tuple[str, type[EditForm[Competition]]]]] = {
 }
 
 
+class SectionForm(forms.Form):
+    """Which section was sent."""
+
+    section = forms.ChoiceField(choices=[(name, title) for name, (title, _) in SECTIONS.items()])
+
+
 @transaction.atomic
 def section_save(competition: Competition, section: str, data: Any, files: Any) -> EditForm[Competition]:
     """The section's form, saved where it is valid; one organizer's save follows the other's."""

@@ -20,7 +20,6 @@ from competitions.submissions.services import submission_disqualify, submission_
 from competitions.submissions.states import Reason, State
 from competitions.teams.models import Team
 from core.refusals import Refusal
-from core.text import is_number
 
 PAGE_SIZE: Final = 50
 MOST_TEAMS: Final = 200  # that a search by name may mean
@@ -81,10 +80,9 @@ def rows_of(found: Sequence[Submission], reader: Reader) -> list[OrganizersRow]:
     return [OrganizersRow(one, result.values, result.withholds_scores) for one, result in results]
 
 
-def chosen_of(competition: Competition, numbers: Sequence[str]) -> QuerySet[Submission]:
+def chosen_of(competition: Competition, numbers: Sequence[int]) -> QuerySet[Submission]:
     """Those of the competition's submissions that were ticked. Raises `NothingChosen`."""
-    wanted = [int(number) for number in numbers if is_number(number)][:PAGE_SIZE]
-    found = Submission.objects.filter(phase__competition=competition, pk__in=wanted).order_by("pk")
+    found = Submission.objects.filter(phase__competition=competition, pk__in=numbers[:PAGE_SIZE]).order_by("pk")
     if not found.exists():
         raise NothingChosen
     return found

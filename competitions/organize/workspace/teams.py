@@ -21,7 +21,6 @@ from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams.models import Membership, MergeProposal, OfferState, Team
 from core.spreadsheets import Echo, safe_cell
-from core.text import is_number
 
 PAGE_SIZE: Final = 50
 CHUNK: Final = 500  # teams that a download reads at once
@@ -128,10 +127,9 @@ def team_history(team: Team) -> list[tuple[datetime, str]]:
     return sorted(events, reverse=True)
 
 
-def chosen_teams(competition: Competition, numbers: Sequence[str]) -> QuerySet[Team]:
+def chosen_teams(competition: Competition, numbers: Sequence[int]) -> QuerySet[Team]:
     """Those of the competition's teams that were ticked. Raises `NothingChosen`."""
-    ticked = [int(number) for number in numbers if is_number(number)][:PAGE_SIZE]
-    teams = Team.objects.filter(competition=competition, merged_into=None, pk__in=ticked).order_by("pk")
+    teams = Team.objects.filter(competition=competition, merged_into=None, pk__in=numbers[:PAGE_SIZE]).order_by("pk")
     if not teams.exists():
         raise NothingChosen("team")
     return teams

@@ -18,9 +18,9 @@ from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
 from competitions.resources.uploads import upload_whole
+from competitions.web.forms import BundleForm, ExportForm, cleaned
 from competitions.web.views.submissions.submissions import NoFile
 from competitions.web.views.teams import person
-from core.text import is_number
 
 
 def _organizer(request: HttpRequest) -> User:
@@ -34,11 +34,6 @@ def _managed(request: HttpRequest, slug: str) -> Competition:
     return get_object_or_404(Competition.objects.managed_by(_organizer(request)), slug=slug)
 
 
-def _queues(user: User) -> list[Queue]:
-    """Those that this organizer may choose."""
-    return list(Queue.objects.usable_by(user))
-
-
 @require_safe
 @login_required
 def bundles(request: HttpRequest) -> HttpResponse:
@@ -47,7 +42,7 @@ def bundles(request: HttpRequest) -> HttpResponse:
         "imports": _imports(user)[:20],
         "exports": BundleExport.objects.filter(owner=user).select_related("competition")[:20],
         "managed": Competition.objects.managed_by(user)[:100],
-        "queues": _queues(user),
+        "queues": Queue.objects.usable_by(user),
     }
     return render(request, "web/bundles/bundles.html", context)
 
@@ -56,7 +51,9 @@ def bundles(request: HttpRequest) -> HttpResponse:
 @login_required
 def bundle_send(request: HttpRequest) -> HttpResponse:
     """Take the file; a background process makes the competition, and the page shows how far it is."""
-    user, file = _organizer(request), request.FILES.get("file")
+    user = _organizer(request)
+    said = cleaned(BundleForm(request.POST, request.FILES, queues=Queue.objects.usable_by(user)))
+    file = said["file"]
     if file is None:
         raise NoFile
     now = timezone.now()
@@ -64,9 +61,7 @@ def bundle_send(request: HttpRequest) -> HttpResponse:
         user=user, file_name=file.name or "bundle.zip", size_bytes=file.size or 0, chunks=file.chunks(), now=now
     )
     assert sent.file is not None, "it came in one piece"
-    chosen = request.POST.get("queue", "")
-    queue = next((one for one in _queues(user) if is_number(chosen) and one.pk == int(chosen)), None)
-    job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
+    job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=said["queue"], now=now)
     return redirect("web:bundle-import", job.pk)
 
 
@@ -97,12 +92,9 @@ def bundle_status(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 def bundle_export(request: HttpRequest, slug: str) -> HttpResponse:
     """Have the competition written as a zip: with its files, or with keys in their place."""
-    competition, files = _managed(request, slug), request.POST.get("files", "all")
-    if files not in ("all", "keys"):
-        raise Http404
-    export = export_begin(
-        competition=competition, by=_organizer(request), with_files=files == "all", now=timezone.now()
-    )
+    competition, user = _managed(request, slug), _organizer(request)
+    with_files = cleaned(ExportForm(request.POST))["content"] != ExportForm.KEYS
+    export = export_begin(competition=competition, by=user, with_files=with_files, now=timezone.now())
     return redirect("web:bundle-export-page", export.pk)
 
 

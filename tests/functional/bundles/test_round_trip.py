@@ -253,7 +253,7 @@ def test_export_and_clone_in_the_browser(site: Scenario, tmp_path: Path) -> None
     competition = imported(site, write(tmp_path / "a", second()))
     visitor = client_of(site.organizer)
     for files, name in (("all", "small.zip"), ("keys", "small-keys.zip")):
-        page = visitor.post(f"/organize/competitions/{competition.slug}/export/", {"files": files})["Location"]
+        page = visitor.post(f"/organize/competitions/{competition.slug}/export/", {"content": files})["Location"]
         assert "is being written" in body_of(visitor.get(page))
         assert visitor.get(page + "file/").status_code == 404
         run_background()

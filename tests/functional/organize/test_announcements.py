@@ -148,7 +148,7 @@ def test_teams_that_are_ticked_in_the_list_are_those_the_mail_is_for(
 ) -> None:
     monkeypatch.setattr(mails, "MOST_TEAMS", 0)
     site.join("Not meant")
-    text = posted(site, organizer, "teams/", action="mail", team=[site.team.pk])
+    text = posted(site, organizer, "teams/", action="mail", chosen=[site.team.pk])
     assert f'<option value="{site.team.pk}" selected>' in text
     assert "Not meant" not in text
     assert "Send this to 1 person?" in sent(site, organizer, audience="teams", teams=[site.team.pk])

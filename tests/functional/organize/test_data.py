@@ -56,7 +56,7 @@ def test_a_new_version_says_what_was_scored_with_the_one_before(site: Scenario, 
     assert (after.replaces, after.file_name, after.owner) == (before, "new.zip", site.organizer)
     with open_stored(after.file) as file:
         assert file.read() == LABELS
-    assert f'name="submission" value="{scored.pk}"' in done
+    assert f'name="chosen" value="{scored.pk}"' in done
     assert "1 submission ran with former versions" in done
 
 

@@ -33,7 +33,7 @@ def text_of(site: Scenario, client: Client, page: str = "teams/", **asked: Any) 
 
 
 def listed(site: Scenario, client: Client, **asked: Any) -> list[int]:
-    return [int(pk) for pk in re.findall(r'name="team" value="(\d+)"', text_of(site, client, **asked))]
+    return [int(pk) for pk in re.findall(r'name="chosen" value="(\d+)"', text_of(site, client, **asked))]
 
 
 def posted(site: Scenario, client: Client, page: str, **values: Any) -> str:
@@ -90,7 +90,7 @@ def test_a_team_is_disqualified_with_a_reason_and_reinstated(site: Scenario, org
     assert "Give the reason" in posted(site, organizer, page, action="disqualify", reason=" ")
     assert "Disqualified: Two accounts" in posted(site, organizer, page, action="disqualify", reason="Two accounts")
     assert listed(site, organizer, show="disqualified") == [site.team.pk]
-    assert "1 of 1 reinstated" in posted(site, organizer, "teams/", action="reinstate", team=[site.team.pk])
+    assert "1 of 1 reinstated" in posted(site, organizer, "teams/", action="reinstate", chosen=[site.team.pk])
     assert Team.objects.get(pk=site.team.pk).disqualified_at is None
     assert "No team was chosen" in posted(site, organizer, "teams/", action="reinstate")
 
@@ -110,11 +110,11 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(site: Scenar
     rows = [register(user=guest, competition=site.competition, rules_version=1, now=site.now) for guest in guests]
     assert "3 people wait" in text_of(site, organizer, "")
     ticked = [row.pk for row in rows[:2]]
-    assert "Give the reason" in posted(site, organizer, "registrations/", action="deny", registration=ticked)
-    shown = posted(site, organizer, "registrations/", action="deny", registration=ticked, reason="Students only")
+    assert "Give the reason" in posted(site, organizer, "registrations/", action="deny", chosen=ticked)
+    shown = posted(site, organizer, "registrations/", action="deny", chosen=ticked, reason="Students only")
     assert "2 of 2 denied" in shown
     assert "1 of 1 approved" in posted(
-        site, organizer, "registrations/", action="approve", registration=[rows[2].pk], reason=""
+        site, organizer, "registrations/", action="approve", chosen=[rows[2].pk], reason=""
     )
     assert [row.state for row in Registration.objects.filter(user__in=guests).order_by("pk")] == ["denied"] * 2 + [
         "approved"
@@ -131,10 +131,10 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(site: Scenar
 def test_another_competitions_rows_are_never_touched(site: Scenario, organizer: Client) -> None:
     other = scenario()
     assert "No team was chosen" in posted(
-        site, organizer, "teams/", action="disqualify", reason="x", team=[other.team.pk]
+        site, organizer, "teams/", action="disqualify", reason="x", chosen=[other.team.pk]
     )
     row = Registration.objects.filter(competition=other.competition).earliest("pk")
-    posted(site, organizer, "registrations/", action="deny", reason="x", registration=[row.pk])
+    posted(site, organizer, "registrations/", action="deny", reason="x", chosen=[row.pk])
     row.refresh_from_db()
     assert row.state == "approved"
     assert organizer.get(address(site, f"teams/{other.team.key}/")).status_code == 404

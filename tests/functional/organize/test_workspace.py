@@ -124,7 +124,7 @@ def posted(site: Scenario, client: Client, *chosen: Submission, **values: str) -
     url = f"/host/competitions/{site.competition.slug}/submissions/"
     answered = client.post(
         url,
-        {"submission": [one.pk for one in chosen]} | values,
+        {"chosen": [one.pk for one in chosen]} | values,
         follow=True,
         headers={"Referer": f"http://testserver{url}"},
     )
@@ -133,7 +133,7 @@ def posted(site: Scenario, client: Client, *chosen: Submission, **values: str) -
 
 def listed(site: Scenario, client: Client, **asked: str | int) -> list[int]:
     text = client.get(f"/host/competitions/{site.competition.slug}/submissions/", asked).content.decode()
-    return [int(pk) for pk in re.findall(r'name="submission" value="(\d+)"', text)]
+    return [int(pk) for pk in re.findall(r'name="chosen" value="(\d+)"', text)]
 
 
 def test_the_list_is_narrowed_by_its_address(site: Scenario, organizer: Client) -> None:

@@ -11,7 +11,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Phase
+from competitions.compute.models import Queue
 from competitions.factsheets.models import Question
 from competitions.resources import storage
 from competitions.resources.models import Resource
@@ -152,3 +154,46 @@ def test_htmx_gets_a_refusal_as_a_toast_and_no_page(site: Scenario) -> None:
     toast = json.loads(answer["HX-Trigger"])["toast"]
     assert (answer.status_code, answer.content, toast["tag"]) == (409, b"", "error")
     assert "Taken" in toast["text"]
+
+
+# --- values that no page of the site offers: a refusal that names the field, and nothing is done
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "said"),
+    [
+        ("submissions/", {"action": "explode", "chosen": ["1"]}, "What to do: Select a valid choice"),
+        ("teams/", {"chosen": ["1"]}, "What to do: This field is required"),
+        ("registrations/", {"action": "deny", "chosen": ["one", "²"], "reason": "x"}, "No registration was chosen"),
+        ("teams/", {"action": "disqualify", "chosen": ["1"], "reason": "x" * 501}, "Reason: Ensure this value has at most 500"),
+        ("settings/", {"section": "nowhere"}, "Section: Select a valid choice"),
+        ("settings/organizers/", {"action": "promote", "organizer": "root"}, "Action: Select a valid choice"),
+        ("settings/visibility/", {"action": "sell"}, "Action: Select a valid choice"),
+        ("images/delete/", {}, "The image"),
+    ],
+)  # fmt: skip
+def test_what_the_workspace_does_not_offer_is_refused_by_its_field(
+    site: Scenario, path: str, values: dict[str, Any], said: str
+) -> None:
+    answer = client_of(site.organizer).post(f"/host/competitions/{site.competition.slug}/{path}", values)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+
+
+def test_a_bundle_for_a_queue_that_one_may_not_use_is_refused_and_not_sent_elsewhere(site: Scenario) -> None:
+    others = Queue.objects.create(name="others", owner=person())
+    file = SimpleUploadedFile("a.zip", b"PK")
+    answer = client_of(site.organizer).post(reverse("web:bundle-send"), {"file": file, "queue": others.pk})
+    assert answer.status_code == 422
+    assert "Queue: Select a valid choice" in answer.content.decode()
+    assert not BundleImport.objects.exists()
+
+
+@pytest.mark.parametrize(("page", "field"), [("pages/new/", "body"), ("rules/", "text")])
+def test_a_preview_is_shown_whatever_else_the_form_holds(site: Scenario, page: str, field: str) -> None:
+    client, headers = client_of(site.organizer), {"HX-Request": "true"}
+    url = f"/host/competitions/{site.competition.slug}/{page}"
+    for values in ({field: "**bold**", "format": "runes"}, {field: "**bold**", "text": "**bold**", "body": "**bold**"}):
+        answer = client.post(url, {"preview": "yes"} | values, headers=headers)
+        assert answer.status_code == 200
+        assert "<strong>bold</strong>" in answer.content.decode()

@@ -140,7 +140,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     """
     visited, user = visit(request, slug), person(request)
     asked = SubmissionForm(request.POST, request.FILES)
-    phase = visited.phase(request.POST.get("phase"))
+    phase = visited.phase(asked["phase"].value())
     if phase is None:
         raise Http404
     wants_json = request.headers.get("Accept", "") == "application/json"

@@ -1,0 +1,84 @@
+"""What the workspace's forms send that edit nothing: what to do, to which rows, with which upload."""
+
+from typing import Any, Final
+
+from django import forms
+
+from competitions.catalog.models import Format
+from core.text import is_number
+
+REASON_LENGTH: Final = 500
+
+
+class NumbersField(forms.Field):
+    """Numbers of rows that are ticked; what is no number names none."""
+
+    widget = forms.MultipleHiddenInput
+
+    def to_python(self, value: Any) -> list[int]:
+        return [int(number) for number in value or () if is_number(number)]
+
+
+class BulkForm(forms.Form):
+    """What is done to the rows that are ticked, and why."""
+
+    action = forms.ChoiceField(label="What to do")
+    chosen = NumbersField(required=False)
+    reason = forms.CharField(required=False, max_length=REASON_LENGTH)
+    confirmed = forms.BooleanField(required=False)
+
+    def __init__(self, data: Any, *, actions: Any) -> None:
+        super().__init__(data)
+        action: Any = self.fields["action"]
+        action.choices = [(name, name) for name in actions]
+
+
+class UploadForm(forms.Form):
+    """A file: a finished upload, or the file itself from a page without script."""
+
+    upload = forms.UUIDField(required=False)
+    file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
+
+
+class ConfirmedForm(forms.Form):
+    """What was said to happen, as the page that was confirmed showed it; `upload` where a file takes another's place."""
+
+    confirmed = forms.CharField(required=False)
+    upload = forms.UUIDField(required=False)
+
+
+class PreviewForm(forms.Form):
+    """A text as it is typed; what is missing or of no known format is shown all the same."""
+
+    body = forms.CharField(required=False, strip=False)
+    text = forms.CharField(required=False, strip=False)
+    format = forms.ChoiceField(choices=Format.choices, required=False)
+
+    def shown(self, field: str) -> dict[str, Any]:
+        """The text of this field with its format, as fields of the row that shows it."""
+        self.is_valid()
+        said = self.cleaned_data
+        return {field: said[field], "format": Format(said.get("format") or Format.MARKDOWN)}
+
+
+class ImageNameForm(forms.Form):
+    name = forms.CharField(label="The image's name")
+
+
+class OrganizerForm(forms.Form):
+    """Add the person, or do something with an organizer."""
+
+    action = forms.ChoiceField(choices=[(name, name) for name in ("add", "remove", "show_sealed", "hide_sealed")])
+    person = forms.CharField(required=False)
+    organizer = forms.CharField(required=False)
+
+
+class VisibilityForm(forms.Form):
+    action = forms.ChoiceField(choices=[(name, name) for name in ("publish", "withdraw", "delete")])
+    confirm = forms.CharField(required=False)
+
+
+class SendForm(forms.Form):
+    """The mail that was looked at before it is sent; its key is new each time it is shown."""
+
+    key = forms.UUIDField()
