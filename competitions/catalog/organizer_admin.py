@@ -15,6 +15,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Series, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
+from competitions.resources.versions import resources_named_by
 from core.guarded_admin import GuardedAdmin
 from core.text import is_number
 
@@ -57,11 +58,8 @@ def _resources_used_by(competitions: QuerySet[Competition]) -> set[int]:
 
     A choice that is missing from a form is blanked when the form is saved.
     """
-    used: set[int | None] = set()
-    for rows in (Task.objects.filter(competition__in=competitions), Phase.objects.filter(competition__in=competitions)):
-        names = [field.attname for field in rows.model._meta.concrete_fields if field.related_model is Resource]
-        used.update(key for row in rows.values_list(*names) for key in row)
-    return {key for key in used if key is not None}
+    tasks, phases = (model.objects.filter(competition__in=competitions) for model in (Task, Phase))
+    return resources_named_by(tasks) | resources_named_by(phases)
 
 
 class OwnCompetitions:

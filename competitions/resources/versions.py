@@ -1,11 +1,11 @@
 """New versions of programs and data, and how much room an organizer's files take."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Model, Sum
+from django.db.models import Model, QuerySet, Sum
 
 from accounts.models import User
 from competitions.resources.archives import ArchiveLimits
@@ -79,6 +79,12 @@ def resource_replace(
 def uses_of(resource: Resource) -> int:
     """How many times tasks and phases name this version."""
     return sum(model._base_manager.filter(**{name: resource}).count() for model, name in _users())
+
+
+def resources_named_by(rows: QuerySet[Any]) -> set[int]:
+    """Numbers of the programs and data that these rows name, such as tasks or phases."""
+    names = [field.attname for field in rows.model._meta.concrete_fields if field.related_model is Resource]
+    return {number for row in rows.values_list(*names) for number in row if number is not None}
 
 
 def _users() -> list[tuple[type[Model], str]]:

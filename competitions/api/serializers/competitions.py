@@ -7,6 +7,7 @@ from rest_framework.reverse import reverse
 
 from competitions.catalog.downloads import Download
 from competitions.catalog.models import SECTIONS, Competition, Phase
+from competitions.catalog.services import current_rules
 from competitions.teams.models import RegistrationQuestion
 
 
@@ -55,12 +56,16 @@ class QuestionOut(serializers.ModelSerializer[RegistrationQuestion]):
 
 class CompetitionDetailOut(CompetitionOut):
     phases = PhaseOut(many=True)
-    rules_version = serializers.IntegerField(allow_null=True)
+    rules_version = serializers.SerializerMethodField()
     registration_questions = QuestionOut(many=True)
     series = serializers.SlugField(source="series.slug", allow_null=True, default=None)
 
     class Meta(CompetitionOut.Meta):
         fields = [*CompetitionOut.Meta.fields, "series", "phases", "rules_version", "registration_questions"]
+
+    def get_rules_version(self, competition: Competition) -> int | None:
+        rules = current_rules(competition)
+        return rules.number if rules else None
 
 
 class FileOut(serializers.Serializer[Any]):

@@ -17,7 +17,6 @@ from competitions.api.pagination import IdCursorPagination
 from competitions.api.views.base import ApiView
 from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
 from competitions.catalog.models import Competition
-from competitions.catalog.services import current_rules
 from competitions.catalog.tags import clean_tag
 from competitions.resources.downloads import stored_response
 from competitions.submissions.models import Submission
@@ -53,10 +52,7 @@ class CompetitionDetail(ApiView):
 
     @extend_schema(operation_id="competitions_retrieve")
     def get(self, request: Request, slug: str) -> Response:
-        competition = self.competition(slug)
-        rules = current_rules(competition)
-        competition.rules_version = rules.number if rules else None  # type: ignore[attr-defined]  # for the serializer
-        return Response(s.CompetitionDetailOut(competition).data)
+        return Response(s.CompetitionDetailOut(self.competition(slug)).data)
 
 
 class CompetitionFiles(ApiView):

@@ -5,26 +5,22 @@ A digest is no secret, receipts show those of hidden labels: who knows one does 
 
 from collections.abc import Collection
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from accounts.models import User
 from competitions.catalog.models import Competition, PageImage, Phase, Task
 from competitions.resources.models import Resource, StoredFile, Upload
+from competitions.resources.versions import resources_named_by
 
 
 def files_held(user: User, digests: Collection[str]) -> dict[str, StoredFile]:
     """Those of these files that the person may have, by digest."""
     mine = Competition.objects.managed_by(user)
-    used = _resources(Task.objects.readable_by(user)) | _resources(Phase.objects.filter(competition__in=mine))
+    phases = Phase.objects.filter(competition__in=mine)
+    used = resources_named_by(Task.objects.readable_by(user)) | resources_named_by(phases)
     resources = Resource.objects.filter(Q(owner=user) | Q(pk__in=used))
     held = Q(pk__in=resources.values("file")) | Q(
         pk__in=Upload.objects.filter(user=user, file__isnull=False).values("file")
     )
     held |= Q(pk__in=mine.values("logo")) | Q(pk__in=PageImage.objects.filter(competition__in=mine).values("file"))
     return {file.pk: file for file in StoredFile.objects.filter(held, pk__in=digests)}
-
-
-def _resources(rows: QuerySet[Task] | QuerySet[Phase]) -> set[int]:
-    """Numbers of the resources that these rows point at."""
-    names = [field.attname for field in rows.model._meta.concrete_fields if field.related_model is Resource]
-    return {number for row in rows.values_list(*names) for number in row if number is not None}

@@ -5,11 +5,11 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import ProtectedError
 
-from competitions.catalog.models import Competition, Phase, SealedKey, Task
+from competitions.catalog.models import Competition, SealedKey
 from competitions.organize.refusals import AlreadyPublished, HasSubmissions, OnRecord, StillPublished, TrialRuns
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import mark_unneeded
-from competitions.resources.versions import uses_of
+from competitions.resources.versions import resources_named_by, uses_of
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD
@@ -58,7 +58,7 @@ def competition_delete(competition: Competition, *, now: datetime) -> None:
 
 def _remove(competition: Competition, now: datetime) -> None:
     """What protects others of its own rows goes before them."""
-    resources = _resources_of(competition)
+    resources = resources_named_by(competition.tasks.all()) | resources_named_by(competition.phases.all())
     competition.phases.all().delete()
     Registration.objects.filter(competition=competition).delete()
     teams = Team.objects.filter(competition=competition)
@@ -66,15 +66,6 @@ def _remove(competition: Competition, now: datetime) -> None:
     teams.delete()
     competition.delete()
     _remove_unused(resources, now)
-
-
-def _resources_of(competition: Competition) -> set[int]:
-    """Numbers of the programs and data that its tasks and phases point at."""
-    used: set[int | None] = set()
-    for rows in (Task.objects.filter(competition=competition), Phase.objects.filter(competition=competition)):
-        names = [field.attname for field in rows.model._meta.concrete_fields if field.related_model is Resource]
-        used.update(number for row in rows.values_list(*names) for number in row)
-    return {number for number in used if number is not None}
 
 
 def _remove_unused(numbers: set[int], now: datetime) -> None:
