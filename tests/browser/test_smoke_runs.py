@@ -24,8 +24,10 @@ def code(tmp_path: Path) -> Path:
 def test_a_tick_sends_code_to_the_mini_split_alone(new_visitor: NewVisitor, code: Path) -> None:
     visitor = new_visitor("sana", viewport=NARROW)
     page = visitor.visit(MINI)
+    smoke = page.get_by_role("checkbox", name="Smoke run only")
+    expect(smoke).not_to_be_visible()  # it is nothing for predictions
     page.get_by_role("radio", name="Code").check()
-    page.get_by_role("checkbox", name="Smoke run only").check()
+    smoke.check()
     page.get_by_label("File").set_input_files(code)
     page.get_by_role("button", name="Submit", exact=True).click()
     row = page.locator("table.submissions tbody tr").first
