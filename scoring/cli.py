@@ -68,7 +68,7 @@ def _check(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         return summary, f"{options.file.name} is valid: " + ", ".join(f"{k} = {v:.6g}" for k, v in summary.items())
     split = options.split or _split_from_name(options.dataset, options.file)
     report = submissions.check(options.file, options.dataset, split, rows=options.rows)
-    arrays = ", ".join(f"{name} {tuple(found['shape'])} {found['dtype']}" for name, found in report.arrays.items())
+    arrays = ", ".join(f"{name} {tuple(array['shape'])} {array['dtype']}" for name, array in report.arrays.items())
     lines = [f"{options.file.name} is valid for {report.dataset} {report.split}: {arrays}"]
     return report.as_dict(), "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])
 
@@ -84,23 +84,23 @@ def _check_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 def _try_metric(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from scoring.tables.commands import try_metric
 
-    found = try_metric(
+    scores = try_metric(
         options.metric, options.solution, options.sample, id_column=options.id, parameters=options.parameters
     )
-    return found, "\n".join(f"{name} = {value!r}" for name, value in found.items())
+    return scores, "\n".join(f"{name} = {value!r}" for name, value in scores.items())
 
 
 def _split_from_name(dataset: str, file: Path) -> str:
     """The split that the file's name stands for; of a dataset with one split, that one."""
-    found = submissions.split_of(dataset, file.name)
+    named_split = submissions.split_of(dataset, file.name)
     known = submissions.splits(dataset)
-    if found is None and len(known) == 1:
+    if named_split is None and len(known) == 1:
         return known[0]
-    if found is None:
+    if named_split is None:
         describe(dataset)  # an unknown dataset is the better message
         right = ", ".join(submissions.official_filename(dataset, split) for split in known) or "see scoring describe"
         raise ScoringInputError("wrong_file_name", ascii(file.name), "no split follows from this name", f"use {right}")
-    return found
+    return named_split
 
 
 def _describe(options: argparse.Namespace) -> tuple[Any, str]:

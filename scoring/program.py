@@ -139,10 +139,10 @@ def score_results(ref: Path, res: Path, output: Path) -> dict[str, float]:
 
 def _read_upload(known: Reference, split: str, res: Path) -> Arrays:
     """The checked predictions for one split. The labels have not been opened yet, so the whole message may be shown."""
-    wanted = known.layout(split)
-    path = _find(res, wanted.filename)
+    expected = known.layout(split)
+    path = _find(res, expected.filename)
     try:
-        return submissions.read_layout(path, wanted)
+        return submissions.read_layout(path, expected)
     except ScoringInputError as error:
         raise Refused(error.code, str(error)) from error
 

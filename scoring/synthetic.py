@@ -144,9 +144,9 @@ class _Maker:
     def ranked(self) -> tuple[Arrays, Arrays]:
         candidates = RANKED_EDGES[self.dataset][1]
         negatives = self.rng.standard_normal((self.rows, candidates), np.float32)
-        found = self.rng.random(self.rows, np.float32) < self.quality
+        is_top = self.rng.random(self.rows, np.float32) < self.quality
         top = NormalDist().inv_cdf(1 - 5 / candidates)  # about rank 6
-        positives = np.where(found, top + self.rng.random(self.rows) * 2, 0.0).astype(np.float32)
+        positives = np.where(is_top, top + self.rng.random(self.rows) * 2, 0.0).astype(np.float32)
         return {}, {"y_pred_pos": positives, "y_pred_neg": negatives}
 
     def _ten_ids(self, truth: NDArray[np.int64], entities: int) -> NDArray[np.int64]:

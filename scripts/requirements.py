@@ -37,8 +37,8 @@ def main(names: list[str]) -> int:
             f"name extras of pyproject.toml: {', '.join(extras)}; not {', '.join(unknown) or 'none'}", file=sys.stderr
         )
         return 2
-    found = {line for name in names for line in requirements(extras, name, project["name"])}
-    print("\n".join(sorted(found)))
+    lines = {line for name in names for line in requirements(extras, name, project["name"])}
+    print("\n".join(sorted(lines)))
     return 0
 
 

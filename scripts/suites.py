@@ -76,16 +76,16 @@ class Suites:
         """See all suites through; 0 when each of them passed."""
         if "deployment" in self.due and self.at_once > 1:
             self.images = self.start("images", self.logs / "images.log")
-        said = time.monotonic()
+        reported_at = time.monotonic()
         while self.due or self.running:
             while self.due and len(self.running) < self.at_once:
                 self.begin(self.due.pop(0))
-            for one in [one for one in self.running if one.process.poll() is not None]:
-                self.show(one)
-            if not self.shows_live and time.monotonic() - said > SAY_EVERY_S:
-                said = time.monotonic()
-                for one in self.running:
-                    say(f"test: {one.name}, {said - one.began:.0f} s: {one.so_far()}")
+            for suite in [suite for suite in self.running if suite.process.poll() is not None]:
+                self.show(suite)
+            if not self.shows_live and time.monotonic() - reported_at > SAY_EVERY_S:
+                reported_at = time.monotonic()
+                for suite in self.running:
+                    say(f"test: {suite.name}, {reported_at - suite.began:.0f} s: {suite.so_far()}")
             time.sleep(0.1)
         say("\n== all suites")
         for name in self.names:
@@ -108,34 +108,34 @@ class Suites:
             output.close()
         return Running(name, process, log)
 
-    def show(self, one: Running) -> None:
+    def show(self, suite: Running) -> None:
         """What it printed, under its heading, and its line."""
-        self.running.remove(one)
-        self.failed |= one.process.returncode != 0
-        self.summary[one.name] = one.end()
-        if one.log is not None:
-            say(f"\n== {one.name}")
-            say(one.log.read_text(errors="replace").rstrip("\n"))
-        say(f"test: {self.summary[one.name]}")
+        self.running.remove(suite)
+        self.failed |= suite.process.returncode != 0
+        self.summary[suite.name] = suite.end()
+        if suite.log is not None:
+            say(f"\n== {suite.name}")
+            say(suite.log.read_text(errors="replace").rstrip("\n"))
+        say(f"test: {self.summary[suite.name]}")
 
     def stop(self) -> None:
         """Interrupt what runs, as Ctrl-C would, and give it time to stop what it started itself."""
         groups = [*self.running, *([self.images] if self.images else [])]
-        for one in groups:
-            signal_group(one, signal.SIGINT)
+        for group in groups:
+            signal_group(group, signal.SIGINT)
         give_up = time.monotonic() + PATIENCE_S
-        for one in groups:
+        for group in groups:
             try:
-                one.process.wait(max(give_up - time.monotonic(), 0.1))
+                group.process.wait(max(give_up - time.monotonic(), 0.1))
             except subprocess.TimeoutExpired:
-                signal_group(one, signal.SIGKILL)
-                one.process.wait()
+                signal_group(group, signal.SIGKILL)
+                group.process.wait()
 
 
-def signal_group(one: Running, number: int) -> None:
+def signal_group(group: Running, number: int) -> None:
     """Send a signal to the process and its children, unless it has ended."""
-    if one.process.poll() is None:
-        os.killpg(one.process.pid, number)
+    if group.process.poll() is None:
+        os.killpg(group.process.pid, number)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

@@ -49,7 +49,7 @@ WORKSPACE_GET = (
     "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
     "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
 )  # fmt: skip
-WORKSPACE_POST = ("organizers", "visibility")
+WORKSPACE_POST = ("organizers", "visibility", "image-delete")
 
 # URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
 # 404: it does not exist for them. 302: they are asked to sign in. 401/403: the API says what is missing.
@@ -130,8 +130,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submission-fact-sheet": ("get", "MOR", {"A": 302, "STX": 404}),
     "organize:start": ("get", SIGNED_IN, {"A": 302}),
     **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in WORKSPACE_GET},
-    **{f"organize:{name}": ("post", "", {"A": 302, "SMTXOR": 404}) for name in WORKSPACE_POST},  # no such action
-    **{f"organize:{name}": ("post", "OR", {"A": 302, "SMTX": 404}) for name in ("page-act", "image-delete")},
+    **{f"organize:{name}": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}) for name in WORKSPACE_POST},  # says nothing
+    "organize:page-act": ("post", "OR", {"A": 302, "SMTX": 404}),
     "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),

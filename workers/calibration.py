@@ -138,10 +138,10 @@ def calibrate(
         tester = Tester(connection, facts, folder, image, quota=loop_mounts_work(folder))
         cpu = _medians(tester, f"CORES = {host_cores()}\n{CPU_LOADS}", None)
         on_gpu = Tester(connection, facts, folder, gpu_image or image, quota=tester.quota)
-        found = [{"uuid": gpu.uuid, "model": gpu.model, **_medians(on_gpu, GPU_LOAD, gpu.uuid)} for gpu in chosen]
+        gpu_medians = [{"uuid": gpu.uuid, "model": gpu.model, **_medians(on_gpu, GPU_LOAD, gpu.uuid)} for gpu in chosen]
     result = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"), "loads": LOADS_VERSION, "worker_version": __version__,
-        "image_digest": digest, "cores": host_cores(), "cpu": cpu, "gpus": found,
+        "image_digest": digest, "cores": host_cores(), "cpu": cpu, "gpus": gpu_medians,
     }  # fmt: skip
     write_durably(data_dir / FILE_NAME, json.dumps(result))
     return result
@@ -159,14 +159,14 @@ def _once(tester: Tester, source: str, gpu_uuid: str | None) -> dict[str, float]
     )  # fmt: skip
     seen = tester.run(Probe("calibration", source, lambda seen: True, limits), gpu_uuid=gpu_uuid)
     try:
-        said = json.loads(seen.log.splitlines()[-1])
+        times = json.loads(seen.log.splitlines()[-1])
     except (ValueError, IndexError):
-        said = None
-    if seen.evidence.exit_code != 0 or not isinstance(said, dict):
+        times = None
+    if seen.evidence.exit_code != 0 or not isinstance(times, dict):
         raise SandboxError(
             "calibration_failed", f"the load ended with {seen.evidence.exit_code}: {seen.log.strip()[-300:]}"
         )
-    return {str(name): float(seconds) for name, seconds in said.items()}
+    return {str(name): float(seconds) for name, seconds in times.items()}
 
 
 def kept_calibration(data_dir: Path) -> Calibration:

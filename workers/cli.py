@@ -92,8 +92,8 @@ def config_from(chosen: argparse.Namespace) -> Config:
         return value if value is not None else from_environment(option)
 
     def switch(option: str) -> bool:
-        said = from_environment(option) or ""
-        return bool(getattr(chosen, option.replace("-", "_"))) or said.lower() in TRUE_WORDS
+        value = from_environment(option) or ""
+        return bool(getattr(chosen, option.replace("-", "_"))) or value.lower() in TRUE_WORDS
 
     data_dir = setting("data-dir")
     if not data_dir:

@@ -78,16 +78,16 @@ class _Cache(StagingCache):
 
 
 @contextmanager
-def _environments(kept: Path | None, scratch: Path) -> Iterator[StagingCache]:
-    """Where environments are built: `kept`, unless another process or thread uses that now; else a folder that goes with the run."""
+def _environments(cache_dir: Path | None, scratch: Path) -> Iterator[StagingCache]:
+    """Where environments are built: `cache_dir`, unless another process or thread uses that now; else a folder that goes with the run."""
     with ExitStack() as held:
         folder = scratch
-        if kept is not None:
-            kept.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = held.enter_context((kept / "lock").open("w"))
+        if cache_dir is not None:
+            cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = held.enter_context((cache_dir / "lock").open("w"))
             with suppress(BlockingIOError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                folder = kept / "cache"
+                folder = cache_dir / "cache"
         cache = StagingCache(folder, max_bytes=CACHE_BYTES)
         try:
             yield cache

@@ -53,11 +53,13 @@ class Brought:
 
 
 def rehearse(
-    offer: SmokeOffer, brought: Brought, files: Mapping[str, Path], *, kept: Path | None = None, engine: str = ""
+    offer: SmokeOffer, brought: Brought, files: Mapping[str, Path], *, cache_dir: Path | None = None, engine: str = ""
 ) -> LocalRun:
-    """Run code as the site would, with `files_of` by digest; `kept`: a folder for what was installed. Raises `CannotRunHere`."""
+    """Run code as the site would, with `files_of` by digest; `cache_dir`: a folder for what was installed. Raises `CannotRunHere`."""
     job = local_job(offer.job, brought, files)
-    return run_locally(job, engine=engine, environments=kept and kept / "environments", any_mirror=bool(brought.mirror))
+    return run_locally(
+        job, engine=engine, environments=cache_dir and cache_dir / "environments", any_mirror=bool(brought.mirror)
+    )
 
 
 def mirror_of(offer: SmokeOffer) -> str:
@@ -91,8 +93,8 @@ def local_job(job: Job, brought: Brought, files: Mapping[str, Path]) -> Job:
 
 def projection_of(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Projection | None:
     """What the run would take on the site's hardware; None where one of the two was never measured, or no program was run."""
-    stage = next((one for one in run.result.stages if one.name != StageName.SCORING), None)
-    limits = next(one.limits for one in offer.job.stages)
+    stage = next((record for record in run.result.stages if record.name != StageName.SCORING), None)
+    limits = next(job_stage.limits for job_stage in offer.job.stages)
     if stage is None or stage.wall_s is None:
         return None
     here, on_gpu = kept_calibration(calibration_dir), bool(offer.job.gpus)

@@ -52,7 +52,7 @@ class Client:
 
     def competitions(self) -> Iterator[Competition]:
         """All that you can see, newest first."""
-        return (Competition.model_validate(one) for one in self._pages("competitions/"))
+        return (Competition.model_validate(competition) for competition in self._pages("competitions/"))
 
     def competition(self, slug: str) -> Competition:
         """One, with its phases."""
@@ -81,7 +81,7 @@ class Client:
 
     def invitations(self) -> list[Invitation]:
         """Those that wait for your answer."""
-        return [Invitation.model_validate(one) for one in self.site.get("invitations/")]
+        return [Invitation.model_validate(invitation) for invitation in self.site.get("invitations/")]
 
     def invitation_answer(self, key: str, *, accept: bool) -> Invitation:
         """Accept or decline an invitation."""
@@ -90,8 +90,8 @@ class Client:
 
     def notifications(self, *, unread: bool = False) -> Iterator[Notification]:
         """What you were told, newest first; with `unread` only what you have not read."""
-        found = self._pages("notifications/", unread="true" if unread else None)
-        return (Notification.model_validate(one) for one in found)
+        notifications = self._pages("notifications/", unread="true" if unread else None)
+        return (Notification.model_validate(notification) for notification in notifications)
 
     def notifications_read(self, up_to: int) -> None:
         """Mark a notification as read, and all that came before it."""
@@ -99,7 +99,7 @@ class Client:
 
     def files(self, slug: str) -> list[DownloadFile]:
         """What participants may download."""
-        return [DownloadFile.model_validate(one) for one in self.site.get(f"competitions/{slug}/files/")]
+        return [DownloadFile.model_validate(file) for file in self.site.get(f"competitions/{slug}/files/")]
 
     def download(self, file: DownloadFile, folder: str | Path = ".", *, progress: Progress = quiet) -> Path:
         """Fetch a file; see `podium.transfers.download`."""
@@ -109,18 +109,23 @@ class Client:
         """What your team may still submit."""
         chosen = self.phase(slug, phase)
         return [
-            Allowance.model_validate(one) for one in self.site.get(f"competitions/{slug}/phases/{chosen.slug}/limits/")
+            Allowance.model_validate(allowance)
+            for allowance in self.site.get(f"competitions/{slug}/phases/{chosen.slug}/limits/")
         ]
 
     def phase(self, slug: str, phase: str = "") -> Phase:
         """The phase of that slug; without one, the only one, or the only one that is open. Raises `InvalidInput`."""
         phases = self.competition(slug).phases
-        named = [one for one in phases if one.slug == phase] if phase else [one for one in phases if one.is_open]
+        named = (
+            [candidate for candidate in phases if candidate.slug == phase]
+            if phase
+            else [candidate for candidate in phases if candidate.is_open]
+        )
         if len(phases) == 1 and not phase:
             return phases[0]
         if len(named) == 1:
             return named[0]
-        listed = ", ".join(f"{one.slug}{'' if one.is_open else ' (not open)'}" for one in phases)
+        listed = ", ".join(f"{candidate.slug}{'' if candidate.is_open else ' (not open)'}" for candidate in phases)
         what = f"has no phase {phase!r}" if phase else f"has {len(named)} open phases"
         raise InvalidInput(f"{slug} {what}; name one of: {listed or 'none'}.", code="which_phase")
 
@@ -165,7 +170,7 @@ class Client:
 
     def environment_files(self, slug: str, kind: EnvironmentKind) -> list[EnvironmentFile]:
         """Your team's weights, or its images."""
-        return [EnvironmentFile.model_validate(one) for one in self.site.get(_environment_path(slug, kind))]
+        return [EnvironmentFile.model_validate(file) for file in self.site.get(_environment_path(slug, kind))]
 
     def environment_file(self, key: str) -> EnvironmentFile:
         """One of them, as its check stands now."""
@@ -197,8 +202,8 @@ class Client:
     def submissions(self, slug: str = "", *, phase: str = "", status: str = "") -> Iterator[Submission]:
         """Your teams' submissions, and all of the competitions that you organize; newest first."""
         number = self.phase(slug, phase).id if phase else None
-        found = self._pages("submissions/", competition=slug or None, phase=number, status=status or None)
-        return (self._submission(one) for one in found)
+        submissions = self._pages("submissions/", competition=slug or None, phase=number, status=status or None)
+        return (self._submission(submission) for submission in submissions)
 
     def submission(self, number: int) -> Submission:
         """One submission, as it is now."""
@@ -247,7 +252,7 @@ class Client:
 
     def logs(self, number: int) -> list[Log]:
         """What its programs printed, as far as you may see it."""
-        return [Log.model_validate(one) for one in self.site.get(f"submissions/{number}/logs/")]
+        return [Log.model_validate(log) for log in self.site.get(f"submissions/{number}/logs/")]
 
     def receipt(self, number: int) -> dict[str, Any]:
         """What is needed to run it again: digests, image, limits, hardware, times."""

@@ -48,8 +48,10 @@ class SubmissionFailed(PodiumError):
     def __init__(self, submission: Submission) -> None:
         self.submission = submission
         verdict = submission.verdict
-        said = f"{verdict.detail or verdict.reason} {verdict.advice}".strip() if verdict else submission.status
-        super().__init__(f"Submission {submission.id} ended as {submission.status}: {said}", code=submission.status)
+        explanation = f"{verdict.detail or verdict.reason} {verdict.advice}".strip() if verdict else submission.status
+        super().__init__(
+            f"Submission {submission.id} ended as {submission.status}: {explanation}", code=submission.status
+        )
 
 
 class StillWaiting(PodiumError):

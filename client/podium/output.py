@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 def write_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
     """A result for programs: as the site answers it."""
-    plain = [one.model_dump(mode="json") for one in value] if isinstance(value, Sequence) else value
+    plain = [item.model_dump(mode="json") for item in value] if isinstance(value, Sequence) else value
     print(json.dumps(plain.model_dump(mode="json") if isinstance(plain, BaseModel) else plain, indent=1))
 
 

@@ -40,22 +40,24 @@ def profiles() -> list[Profile]:
     if not path.is_file():
         return []
     try:
-        return [Profile(**one) for one in json.loads(path.read_text("utf-8"))]
+        return [Profile(**entry) for entry in json.loads(path.read_text("utf-8"))]
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"{path} is damaged: {error}. Remove it and sign in again.") from error
 
 
 def profile_save(profile: Profile) -> None:
     """Keep it, as the first."""
-    _write([profile, *(one for one in profiles() if one.name != profile.name)])
+    _write([profile, *(other for other in profiles() if other.name != profile.name)])
 
 
 def profile_remove(name: str) -> None:
     """Forget it. Raises `InvalidInput` for a name that is not kept."""
-    kept = profiles()
-    if name not in [one.name for one in kept]:
-        raise InvalidInput(f"There is no profile {name!r}; there are: {', '.join(one.name for one in kept) or 'none'}.")
-    _write([one for one in kept if one.name != name])
+    stored = profiles()
+    if name not in [profile.name for profile in stored]:
+        raise InvalidInput(
+            f"There is no profile {name!r}; there are: {', '.join(profile.name for profile in stored) or 'none'}."
+        )
+    _write([profile for profile in stored if profile.name != name])
 
 
 def profile_chosen(name: str = "") -> Profile:
@@ -63,22 +65,22 @@ def profile_chosen(name: str = "") -> Profile:
     name = name or os.environ.get("PODIUM_PROFILE", "")
     if not name and (site := os.environ.get("PODIUM_SITE")):
         return Profile("environment", site, os.environ.get("PODIUM_TOKEN", ""))
-    kept = profiles()
-    if not kept:
+    stored = profiles()
+    if not stored:
         raise NotAllowed(
             "No site is known: run `podium login URL`, or set PODIUM_SITE and PODIUM_TOKEN.", code="no_site"
         )
-    found = next((one for one in kept if not name or one.name == name), None)
-    if found is None:
-        raise InvalidInput(f"There is no profile {name!r}; there are: {', '.join(one.name for one in kept)}.")
-    return found
+    match = next((profile for profile in stored if not name or profile.name == name), None)
+    if match is None:
+        raise InvalidInput(f"There is no profile {name!r}; there are: {', '.join(profile.name for profile in stored)}.")
+    return match
 
 
-def _write(kept: list[Profile]) -> None:
+def _write(entries: list[Profile]) -> None:
     """In one piece, and for nobody else's eyes from its first byte on."""
     path = config_file()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".sites")  # made with 0600
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump([asdict(one) for one in kept], file, indent=1)
+        json.dump([asdict(profile) for profile in entries], file, indent=1)
     Path(temporary).replace(path)

@@ -83,7 +83,7 @@ def rehearse(
     chosen = client.phase(slug, phase)
     address = f"competitions/{slug}/phases/{chosen.slug}/smoke/"
     offer = worker.read_offer(client.site.get(address, **_announced(own)))
-    kept = Path(platformdirs.user_cache_dir("podium"))
+    cache_dir = Path(platformdirs.user_cache_dir("podium"))
     with TemporaryDirectory() as scratch:
         zipped = packed(path, Path(scratch))
         try:
@@ -104,16 +104,16 @@ def rehearse(
             requirements=_written(lock, Path(scratch)),
             mirror=own.mirror,
         )
-        files = _fetched(client, slug, chosen.slug, worker.files_of(offer), kept / "files")
+        files = _fetched(client, slug, chosen.slug, worker.files_of(offer), cache_dir / "files")
         try:
             if calibrate:
-                worker.measure(offer, kept)
-            run = worker.rehearse(offer, brought, files, kept=kept)
+                worker.measure(offer, cache_dir)
+            run = worker.rehearse(offer, brought, files, cache_dir=cache_dir)
         except (ValueError, part("workers.errors", extra="worker").SandboxError) as error:
             raise InvalidInput(str(error), code="cannot_run") from error
     site_mirror = worker.mirror_of(offer) if lock else ""
     require_mirror(run.result, own.mirror or site_mirror)
-    verdict = _verdict(worker, offer, run, kept)
+    verdict = _verdict(worker, offer, run, cache_dir)
     return replace(verdict, remarks=(*verdict.remarks, *_other_mirror(own.mirror, site_mirror)))
 
 
@@ -175,14 +175,14 @@ def _other_mirror(used: str, of_site: str) -> list[str]:
 
 def _fetched(client: Client, slug: str, phase: str, files: Mapping[str, Any], folder: Path) -> dict[str, Path]:
     """The files of the run, by digest, each fetched once."""
-    found = {}
+    paths = {}
     for sha256, file in files.items():
-        wanted = DownloadFile(
+        download_file = DownloadFile(
             phase=phase, name=sha256, file_name=sha256, size_bytes=file.size_bytes, sha256=sha256,
             url=urljoin(client.site.url, file.url),
         )  # fmt: skip
-        found[sha256] = download(client.site, wanted, folder)
-    return found
+        paths[sha256] = download(client.site, download_file, folder)
+    return paths
 
 
 def _verdict(worker: Any, offer: Any, run: Any, cache: Path) -> Verdict:

@@ -117,16 +117,16 @@ def _checked(response: requests.Response, *, has_token: bool) -> requests.Respon
 def _problem(response: requests.Response) -> tuple[str, str, dict[str, Any]]:
     """Code and sentence of a refusal (RFC 9457), and all of it."""
     try:
-        said = response.json()
+        problem = response.json()
     except requests.JSONDecodeError:
-        said = None
-    if not isinstance(said, dict):
+        problem = None
+    if not isinstance(problem, dict):
         return "", f"The site answered {response.status_code} {response.reason}.", {}
-    detail = str(said.get("detail") or said.get("title") or response.reason)
-    fields = said.get("fields")
+    detail = str(problem.get("detail") or problem.get("title") or response.reason)
+    fields = problem.get("fields")
     if isinstance(fields, dict) and fields:
         detail = "; ".join(f"{name}: {_sentences(faults)}" for name, faults in fields.items())
-    return str(said.get("code", "")), detail, said
+    return str(problem.get("code", "")), detail, problem
 
 
 def _sentences(faults: Any) -> str:

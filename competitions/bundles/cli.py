@@ -120,7 +120,7 @@ def _import(chosen: argparse.Namespace) -> int:
         return 1
     try:
         answer = _send(chosen, token)
-        said = answer.json()
+        body = answer.json()
     except requests.JSONDecodeError:
         where = f"answered {answer.status_code} with a page that is no answer of Podium's API"
         print(f"{chosen.site} {where}. Is the address that of the site's first page?", file=sys.stderr)
@@ -129,9 +129,9 @@ def _import(chosen: argparse.Namespace) -> int:
         print(f"{chosen.site} cannot be reached, so nothing was sent: {_cause(error)}", file=sys.stderr)
         return 1
     if not answer.ok:
-        print(json.dumps(said, indent=2) if chosen.json else f"{answer.status_code}: {said.get('detail')}")
+        print(json.dumps(body, indent=2) if chosen.json else f"{answer.status_code}: {body.get('detail')}")
         return 1
-    return _told(chosen, _followed(f"{chosen.site.rstrip('/')}/api/v1/bundles/{said['id']}/", token))
+    return _told(chosen, _followed(f"{chosen.site.rstrip('/')}/api/v1/bundles/{body['id']}/", token))
 
 
 def _told(chosen: argparse.Namespace, job: dict[str, Any]) -> int:

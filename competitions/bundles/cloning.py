@@ -25,5 +25,7 @@ def competition_clone(
     """
     with tempfile.TemporaryDirectory() as folder:
         path = bundle_write(competition=competition, target=Path(folder) / "clone.zip", with_files=True, by=by)
-        made = bundle_import(source=path, owner=by, queue=competition.queue, now=now, progress=progress, record=record)
-    return made.competition
+        imported = bundle_import(
+            source=path, owner=by, queue=competition.queue, now=now, progress=progress, record=record
+        )
+    return imported.competition

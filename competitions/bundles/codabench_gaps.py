@@ -13,8 +13,8 @@ def codabench_gaps(competition: Competition) -> list[str]:
     """A sentence for each difference; empty where the exported bundle means the same there."""
     phases = list(competition.phases.prefetch_related("leaderboards__columns"))
     boards = [board for phase in phases for board in phase.leaderboards.all()]
-    found = [*_of_questions(competition), *(gap for phase in phases for gap in _of_phase(phase))]
-    return [*found, *(gap for board in boards for gap in _of_board(board))]
+    gaps = [*_of_questions(competition), *(gap for phase in phases for gap in _of_phase(phase))]
+    return [*gaps, *(gap for board in boards for gap in _of_board(board))]
 
 
 def _of_questions(competition: Competition) -> Iterator[str]:

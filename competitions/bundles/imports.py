@@ -100,18 +100,22 @@ def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
 def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
     """The competition or the task, recorded in the row by the transaction that makes it."""
     progress, record = partial(_step, job.pk, claim_id), partial(_made, job.pk, claim_id)
-    kept = partial(claim_kept, waiting_imports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
+    claim_renewed = partial(claim_kept, waiting_imports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
     if job.file is None:
         progress("Copying")
-        with kept():
+        with claim_renewed():
             original = Competition.objects.managed_by(job.owner).filter(pk=job.original_id or 0).first()
             if original is None:
                 raise OriginalGone
             competition_clone(competition=original, by=job.owner, now=timezone.now(), progress=progress, record=record)
         return
     progress("Unpacking")
-    wanted = partial(_is_wanted, claim_id)
-    with local_copy(job.file) as path, unpacked(path, name=job.file_name, wanted=wanted) as folder, kept():
+    is_wanted = partial(_is_wanted, claim_id)
+    with (
+        local_copy(job.file) as path,
+        unpacked(path, name=job.file_name, is_wanted=is_wanted) as folder,
+        claim_renewed(),
+    ):
         if job.kind == BundleImport.Kind.TASK:
             task_import(source=folder, owner=job.owner, record=partial(_task_made, job.pk, claim_id))
             return

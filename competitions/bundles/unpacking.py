@@ -20,10 +20,10 @@ from core.refusals import InvalidFile
 
 @contextmanager
 def unpacked(
-    source: Path, *, name: str, wanted: Callable[[], bool], beside: Mapping[str, Path] | None = None
+    source: Path, *, name: str, is_wanted: Callable[[], bool], beside: Mapping[str, Path] | None = None
 ) -> Iterator[Path]:
     """The folder of a zip that people know by `name`, with the files `beside` it at their places. Every zip inside has been read
-    once, too, so what an import does with them again costs no more than the bounds. `wanted` is asked now and then; when it says no,
+    once, too, so what an import does with them again costs no more than the bounds. `is_wanted` is asked now and then; when it says no,
     `Stopped` is raised.
 
     Raises `InvalidBundle` for a zip that must not be unpacked, or that costs too much.
@@ -34,7 +34,7 @@ def unpacked(
     with tempfile.TemporaryDirectory(prefix="bundle-") as folder:
         try:
             work = partial(_unpack, source, Path(folder), beside or {})
-            fault = run_bounded(work, bounds, wanted=wanted, every_s=settings.BACKGROUND_LEASE_S / RENEWALS)
+            fault = run_bounded(work, bounds, is_wanted=is_wanted, every_s=settings.BACKGROUND_LEASE_S / RENEWALS)
         except OverBounds as error:
             text = f"It took more {error.what} to read than an import may use. Leave out what is not needed, or import it in parts."
             raise invalid(text, file=name) from error

@@ -83,23 +83,23 @@ class BundleWriter:
         self.stored: dict[str, StoredFile] = {}
 
     def competition_yaml(self) -> dict[str, Any]:
-        one = self.competition
-        phases = list(one.phases.prefetch_related("tasks", "leaderboards__columns"))
+        competition = self.competition
+        phases = list(competition.phases.prefetch_related("tasks", "leaderboards__columns"))
         used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
         used |= Q(smoke_phases__in=phases)
-        used |= Q(checks__phases__in=phases, competition=one)
+        used |= Q(checks__phases__in=phases, competition=competition)
         tasks = self.tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
         shared = self._shared_board(phases)
         return {
             "version": 2,
-            **{name: getattr(one, name) for name in SAME_FIELDS},
-            "description": one.subtitle,
-            **({"image": self._picture("logo", one.logo)} if one.logo else {}),
+            **{name: getattr(competition, name) for name in SAME_FIELDS},
+            "description": competition.subtitle,
+            **({"image": self._picture("logo", competition.logo)} if competition.logo else {}),
             "terms": self._rules(),
-            "registration_auto_approve": one.registration_policy == one.RegistrationPolicy.OPEN,
-            **({"reward": one.reward} if one.reward else {}),
-            **({"contact_email": one.contact_email} if one.contact_email else {}),
-            **({"fact_sheet": fact_sheet} if (fact_sheet := fact_sheet_yaml(one)) else {}),
+            "registration_auto_approve": competition.registration_policy == competition.RegistrationPolicy.OPEN,
+            **({"reward": competition.reward} if competition.reward else {}),
+            **({"contact_email": competition.contact_email} if competition.contact_email else {}),
+            **({"fact_sheet": fact_sheet} if (fact_sheet := fact_sheet_yaml(competition)) else {}),
             "podium": self._extra(),
             "pages": list(self._pages()),
             "tasks": [self._task(index, task, tasks) for index, task in enumerate(tasks)],
@@ -108,13 +108,15 @@ class BundleWriter:
         }
 
     def _extra(self) -> dict[str, Any]:
-        one = self.competition
-        questions = [{name: getattr(question, name) for name in ASKED} for question in one.registration_questions.all()]
+        competition = self.competition
+        questions = [
+            {name: getattr(question, name) for name in ASKED} for question in competition.registration_questions.all()
+        ]
         extra = {
-            "host": one.host, "cover": self._picture("cover", one.cover) if one.cover else None, "tags": one.tags,
-            "max_team_size": one.max_team_size,
-            "registration_closes": _instant(one.registration_closes_at),
-            "merges_close": _instant(one.merges_close_at), "registration_questions": questions,
+            "host": competition.host, "cover": self._picture("cover", competition.cover) if competition.cover else None,
+            "tags": competition.tags, "max_team_size": competition.max_team_size,
+            "registration_closes": _instant(competition.registration_closes_at),
+            "merges_close": _instant(competition.merges_close_at), "registration_questions": questions,
             "fact_sheet": _facts(self.competition, None), "images": list(self._images()),
         }  # fmt: skip
         return {key: value for key, value in extra.items() if value}
@@ -220,11 +222,11 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
     """What Codabench understands of the fact sheet, in its words; all of it stands under `podium`."""
     questions = Question.objects.filter(competition=competition, phase=None, kind__in=CODABENCH_QUESTIONS)
     return {
-        one.key: {
-            "key": one.key, "type": one.kind, "title": one.title, "selection": one.choices or "",
-            "is_required": str(one.is_required).lower(), "is_on_leaderboard": str(one.is_on_board).lower(),
+        question.key: {
+            "key": question.key, "type": question.kind, "title": question.title, "selection": question.choices or "",
+            "is_required": str(question.is_required).lower(), "is_on_leaderboard": str(question.is_on_board).lower(),
         }
-        for one in questions
+        for question in questions
     }  # fmt: skip
 
 
@@ -266,16 +268,16 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
 
 
 def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, Any]:
-    made = {
+    fields = {
         "title": column.title, "key": column.key, "index": index, "sorting": column.sorting, "precision": column.precision,
         "hidden": column.is_hidden,
     }  # fmt: skip
     if column.kind == Column.Kind.COMPUTED:
-        made |= {"computation": column.computation, "computation_indexes": [indexes[key] for key in column.sources]}
+        fields |= {"computation": column.computation, "computation_indexes": [indexes[key] for key in column.sources]}
     extra = {"unit": column.unit, "rank_by_shown": column.rank_by_shown, "meter": column.kind == Column.Kind.METER}
     if column.spread_key:
         extra["spread"] = column.spread_key
-    return made | {"podium": extra}
+    return fields | {"podium": extra}
 
 
 def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ def downloads_of(phase: Phase) -> dict[str, Resource]:
 
     Reference data is in none of it, whatever is opened, but for the labels of a smoke run's public split.
     """
-    found = {name: resource for name in DOWNLOADS if (resource := getattr(phase, name)) is not None}
+    resources = {name: resource for name in DOWNLOADS if (resource := getattr(phase, name)) is not None}
     opened: list[str] = []
     if phase.competition.make_programs_available:
         opened += ["ingestion_program", "scoring_program"]
@@ -26,8 +26,8 @@ def downloads_of(phase: Phase) -> dict[str, Resource]:
     for task in phase.tasks.select_related(*(f"{name}__file" for name in opened)) if opened else ():
         for name in opened:
             if (resource := getattr(task, name)) is not None:
-                found[f"{name}-{task.pk}"] = resource
-    return found | {f"{SMOKE}{name}": resource for name, resource in smoke_files(phase).items()}
+                resources[f"{name}-{task.pk}"] = resource
+    return resources | {f"{SMOKE}{name}": resource for name, resource in smoke_files(phase).items()}
 
 
 def smoke_files(phase: Phase) -> dict[str, Resource]:
@@ -56,8 +56,8 @@ class Download:
 
 def downloads_of_all(phases: Iterable[Phase]) -> list[Download]:
     """Everything that the phases offer; a file that several of them offer under one file name once, by the first."""
-    found: dict[tuple[str, str], Download] = {}
+    downloads: dict[tuple[str, str], Download] = {}
     for phase in phases:
         for name, resource in downloads_of(phase).items():
-            found.setdefault((resource.file_id, resource.file_name), Download(phase, name, resource))
-    return list(found.values())
+            downloads.setdefault((resource.file_id, resource.file_name), Download(phase, name, resource))
+    return list(downloads.values())

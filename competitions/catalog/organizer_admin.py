@@ -172,8 +172,8 @@ class CompetitionFilter(admin.SimpleListFilter):
         self.path = model_admin.competition_path
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        found = managed_competitions(request).order_by("title").values_list("pk", "title")
-        return [(str(pk), title) for pk, title in found] if len(found) > 1 else []
+        competitions = managed_competitions(request).order_by("title").values_list("pk", "title")
+        return [(str(pk), title) for pk, title in competitions] if len(competitions) > 1 else []
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         chosen = self.value() or ""

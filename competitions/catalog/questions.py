@@ -63,7 +63,9 @@ class AskedQuestion(models.Model):
         return self.kind in (self.Kind.URL, self.Kind.REPOSITORY)
 
     def clean(self) -> None:
-        texts = isinstance(self.choices, list) and all(isinstance(one, str) and one.strip() for one in self.choices)
+        texts = isinstance(self.choices, list) and all(
+            isinstance(choice, str) and choice.strip() for choice in self.choices
+        )
         if self.kind == self.Kind.SELECT and (
             not texts or len(self.choices) < 2 or len(set(self.choices)) < len(self.choices)
         ):
@@ -77,8 +79,8 @@ class AnswersInvalid(Refusal):
     what = "What was asked"
 
     def __init__(self, faults: dict[str, str]) -> None:
-        said = " ".join(f"{key}: {text}" for key, text in faults.items())
-        super().__init__(f"{self.what} is not complete or not valid. {said}", faults=faults)
+        details = " ".join(f"{key}: {text}" for key, text in faults.items())
+        super().__init__(f"{self.what} is not complete or not valid. {details}", faults=faults)
 
 
 class _Fault(Exception):

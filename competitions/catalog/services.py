@@ -36,9 +36,9 @@ def rules_publish(
     )
 
 
-def same_text(one: str, other: str) -> bool:
+def same_text(wording: str, other: str) -> bool:
     """Equal but for the kind of line ends and white space at the end: browsers send CRLF, and editors add or drop the last line end."""
-    first, second = (text.replace("\r\n", "\n").replace("\r", "\n").rstrip() for text in (one, other))
+    first, second = (text.replace("\r\n", "\n").replace("\r", "\n").rstrip() for text in (wording, other))
     return first == second
 
 

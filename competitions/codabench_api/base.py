@@ -68,15 +68,15 @@ class RobotView(ApiView):
             raise BadForm(f"`{name}` must be true or false, not {text[:40]!r}.")
         return text in TRUE if text else None
 
-    def rows(self, found: QuerySet[Any], shape: Callable[[Any], dict[str, Any]], *, limit: int = 5000) -> Response:
+    def rows(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, Any]], *, limit: int = 5000) -> Response:
         """A bare list, as scripts of Codabench want it, or a page where one is asked for."""
         if any(name in self.request.query_params for name in PAGE_PARAMETERS):
-            return self.page(found, shape)
-        return Response([shape(one) for one in found[:limit]])
+            return self.page(rows, shape)
+        return Response([shape(row) for row in rows[:limit]])
 
-    def page(self, found: QuerySet[Any], shape: Callable[[Any], dict[str, Any]]) -> Response:
+    def page(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, Any]]) -> Response:
         """The page of these rows that was asked for. An unknown page is 404."""
-        return self.get_paginated_response([shape(one) for one in self.paginate_queryset(found) or []])
+        return self.get_paginated_response([shape(row) for row in self.paginate_queryset(rows) or []])
 
     def word(self, name: str, default: str = "") -> str:
         """A field of the form as text."""

@@ -34,8 +34,8 @@ class DatasetView(RobotView):
 
     def get(self, request: Request, key: str) -> Response:
         uuid = read_uuid(key)
-        wanted = Q(key=uuid) if uuid else Q(pk=int(key) if key.isdecimal() and len(key) < 19 else 0)
-        return Response(dataset_row(get_object_or_404(datasets_of(self.person()), wanted)))
+        lookup = Q(key=uuid) if uuid else Q(pk=int(key) if key.isdecimal() and len(key) < 19 else 0)
+        return Response(dataset_row(get_object_or_404(datasets_of(self.person()), lookup)))
 
     def put(self, request: Request, key: str) -> Response:
         self.get(request, key)

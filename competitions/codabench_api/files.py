@@ -18,7 +18,7 @@ def address(request: HttpRequest, name: str, *what: str | int) -> str:
 def read_address(token: str, name: str) -> list[Any] | None:
     """What a token of this view stands for; None when it is forged, old, or another view's."""
     try:
-        said, *what = signing.loads(token, salt=SALT, max_age=VALID_S)
+        view_name, *what = signing.loads(token, salt=SALT, max_age=VALID_S)
     except (signing.BadSignature, ValueError):
         return None
-    return what if said == name else None
+    return what if view_name == name else None

@@ -261,14 +261,14 @@ def scores_of(
     shown = Column.exact if is_exact and gives_exact_scores(board) else Column.shown
     over_all = _values_over_all(submission, board)
     lines: list[dict[str, Any]] = []
-    found: list[tuple[int | None, float]]
+    scores: list[tuple[int | None, float]]
     for column in columns:
         if column.kind == Column.Kind.SCORE:
-            found = [(run.task_id, run.scores[column.key]) for run in runs if is_score(run.scores.get(column.key))]
+            scores = [(run.task_id, run.scores[column.key]) for run in runs if is_score(run.scores.get(column.key))]
         else:
             task = runs[0].task_id if len(runs) == 1 else None
-            found = [(task, over_all[column.key])] if column.key in over_all else []
-        lines += [score_line(column, submission.pk, task, shown(column, value)) for task, value in found]
+            scores = [(task, over_all[column.key])] if column.key in over_all else []
+        lines += [score_line(column, submission.pk, task, shown(column, value)) for task, value in scores]
     return lines
 
 
@@ -301,8 +301,12 @@ def details_shape(submission: Submission, reader: Reader, request: HttpRequest) 
     tasks = []
     for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):
         outputs = run.outputs.filter(attempt=run.attempt).order_by("name")
-        shown = [one for one in outputs if may_download(reader, submission.phase, one.name, is_smoke=run.is_smoke)]
-        tasks.append(files_shape(run, {one.name: address(request, "codabench:output", one.pk) for one in shown}))
+        shown = [
+            output for output in outputs if may_download(reader, submission.phase, output.name, is_smoke=run.is_smoke)
+        ]
+        tasks.append(
+            files_shape(run, {output.name: address(request, "codabench:output", output.pk) for output in shown})
+        )
     first = tasks[0] if tasks else {}
     return {
         "data_file": address(request, "codabench:file", submission.pk),

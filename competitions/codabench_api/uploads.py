@@ -40,15 +40,15 @@ class Datasets(RobotView):
     parameters = ("type", "name", "key", "is_public", "search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        found = datasets_of(self.person())
+        datasets = datasets_of(self.person())
         lookups = {"type": "kind", "name": "name", "search": "name__icontains"}
-        found = found.filter(**{lookup: self.asked(name) for name, lookup in lookups.items() if self.asked(name)})
+        datasets = datasets.filter(**{lookup: self.asked(name) for name, lookup in lookups.items() if self.asked(name)})
         if key := self.asked("key"):
             uuid = read_uuid(key)
-            found = found.filter(key=uuid) if uuid else found.none()
+            datasets = datasets.filter(key=uuid) if uuid else datasets.none()
         if (is_public := self.asked_truth("is_public")) is not None:
-            found = found.filter(is_public=is_public)
-        return self.page(found, dataset_row)
+            datasets = datasets.filter(is_public=is_public)
+        return self.page(datasets, dataset_row)
 
     def post(self, request: Request) -> Response:
         kind = self.word("type", "submission")
@@ -61,11 +61,11 @@ class Datasets(RobotView):
         upload = upload_begin(
             user=self.person(), file_name=name, size_bytes=announced or 1, now=timezone.now(), is_bundle=kind == BUNDLE
         )
-        made = {
+        answer = {
             "key": str(upload.key),
             "sassy_url": address(cast("HttpRequest", request), "codabench:upload", upload.pk),
         }
-        return Response(made, status=201)
+        return Response(answer, status=201)
 
 
 class ScopeMissing(NotAllowed):
@@ -80,13 +80,13 @@ class ScopeMissing(NotAllowed):
 def upload(request: HttpRequest, token: str) -> HttpResponse:
     """Take the bytes. The address is the right to send them, so there is no header to ask for; the answer is exactly 200."""
     what = read_address(token, "codabench:upload")
-    found = Upload.objects.select_related("user").filter(pk=what[0]).first() if what else None
-    if found is None:
+    upload = Upload.objects.select_related("user").filter(pk=what[0]).first() if what else None
+    if upload is None:
         return JsonResponse(
             {"detail": "This address is not valid, or its time is over. Ask for another one."}, status=404
         )
     try:
-        resized = upload_resize(upload=found, size_bytes=int(request.headers.get("Content-Length") or 0))
+        resized = upload_resize(upload=upload, size_bytes=int(request.headers.get("Content-Length") or 0))
         upload_append(key=resized.key, user=resized.user, offset=0, chunks=_chunks(request), now=timezone.now())
     except Refusal as refusal:
         return JsonResponse({"detail": refusal.detail, "code": refusal.stable_code}, status=refusal.http_status)

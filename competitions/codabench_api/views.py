@@ -76,12 +76,12 @@ class Competitions(RobotView):
     parameters = (*COMPETITION_FILTERS, "mine", "participating_in", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        found = filter_competitions(self, Competition.objects.visible_to(request.user))
+        competitions = filter_competitions(self, Competition.objects.visible_to(request.user))
         if self.asked_truth("mine"):
-            found = found.filter(organizers=self.person())
+            competitions = competitions.filter(organizers=self.person())
         if self.asked_truth("participating_in"):
-            found = found.filter(registrations__user=self.person(), registrations__state="approved")
-        return self.rows(found, shapes.competition_row, limit=1000)
+            competitions = competitions.filter(registrations__user=self.person(), registrations__state="approved")
+        return self.rows(competitions, shapes.competition_row, limit=1000)
 
     def post(self, request: Request) -> Response:
         """Make a draft of what Codabench's editor sends."""
@@ -99,13 +99,13 @@ class PublicCompetitions(RobotView):
         )
 
 
-def filter_competitions(view: RobotView, found: QuerySet[Competition]) -> QuerySet[Competition]:
+def filter_competitions(view: RobotView, competitions: QuerySet[Competition]) -> QuerySet[Competition]:
     """Those whose title has the text that is searched for, of the type that is asked for."""
     if text := view.asked("search"):
-        found = found.filter(title__icontains=text)
+        competitions = competitions.filter(title__icontains=text)
     if kind := view.asked("type"):
-        found = found.filter(competition_type=kind)
-    return found.select_related("logo").prefetch_related("organizers")
+        competitions = competitions.filter(competition_type=kind)
+    return competitions.select_related("logo").prefetch_related("organizers")
 
 
 class CompetitionView(RobotView):
@@ -126,8 +126,8 @@ class CompetitionView(RobotView):
         raise NotDeleted
 
     def get(self, request: Request, pk: int) -> Response:
-        found = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
-        return Response(shapes.competition_shape(found, request.user))
+        competition = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
+        return Response(shapes.competition_shape(competition, request.user))
 
 
 class Register(RobotView):
@@ -157,20 +157,20 @@ class Submissions(RobotView):
     parameters = ("phase", "phase__competition", "status", "search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        found = self.submissions().order_by("-pk")
+        submissions = self.submissions().order_by("-pk")
         if (phase := self.asked_number("phase")) is not None:
-            found = found.filter(phase=phase)
+            submissions = submissions.filter(phase=phase)
         if (competition := self.asked_number("phase__competition")) is not None:
-            found = found.filter(phase__competition=competition)
+            submissions = submissions.filter(phase__competition=competition)
         if word := self.asked("status"):
-            found = found.filter(status__in=states_called(word))
+            submissions = submissions.filter(status__in=states_called(word))
         if text := self.asked("search"):
-            found = found.filter(
+            submissions = submissions.filter(
                 Q(file_name__icontains=text)
                 | Q(description__icontains=text)
                 | Q(submitted_by__username__icontains=text)
             )
-        return self.rows(found, lambda one: shapes.submission_shape(one, self.reader))
+        return self.rows(submissions, lambda submission: shapes.submission_shape(submission, self.reader))
 
     def post(self, request: Request) -> Response:
         user = self.person()
@@ -178,28 +178,28 @@ class Submissions(RobotView):
         may_submit(
             user=user, phase=phase, now=timezone.now()
         )  # for a team of one; the service says what else is missing
-        made = submission_create(
+        submission = submission_create(
             user=user, phase=phase, upload=sent, kind=_kind(phase), now=timezone.now(), tasks=self._tasks(phase),
             description=self.word("description"), fact_sheet=self._answers(),
         )  # fmt: skip
-        return Response(shapes.made_shape(self.submission(made.pk), self.reader, str(sent.key)), status=201)
+        return Response(shapes.made_shape(self.submission(submission.pk), self.reader, str(sent.key)), status=201)
 
     def _phase(self) -> Phase:
-        said = self.word("phase")
+        number = self.word("phase")
         phases = Phase.objects.visible_to(self.request.user).select_related("competition__queue")
-        phase = phases.filter(pk=int(said)).first() if is_number(said) else None
+        phase = phases.filter(pk=int(number)).first() if is_number(number) else None
         if phase is None:
             raise BadForm(
-                f"The field `phase` must be the number of a phase that you see, as /api/competitions/<id>/ lists them, not {said[:40]!r}."
+                f"The field `phase` must be the number of a phase that you see, as /api/competitions/<id>/ lists them, not {number[:40]!r}."
             )
         return phase
 
     def _upload(self) -> Upload:
-        said = self.word("data")
-        sent = Upload.objects.filter(key=key, user=self.person()).first() if (key := read_uuid(said)) else None
+        data = self.word("data")
+        sent = Upload.objects.filter(key=key, user=self.person()).first() if (key := read_uuid(data)) else None
         if sent is None:
             raise BadForm(
-                f"The field `data` must be the key of an upload of yours, not {said[:40]!r}. POST /api/datasets/ gives a key, and an "
+                f"The field `data` must be the key of an upload of yours, not {data[:40]!r}. POST /api/datasets/ gives a key, and an "
                 "address to PUT the zip to."
             )
         return sent
@@ -208,18 +208,18 @@ class Submissions(RobotView):
         """The tasks that were named, by number; none means all."""
         data = self.form
         named = data.getlist("tasks") if hasattr(data, "getlist") else data.get("tasks") or []
-        wanted = {str(one) for one in named}
-        chosen = [task for task in phase.tasks.all() if str(task.pk) in wanted]
-        if len(chosen) < len(wanted):
-            raise BadForm(f"The tasks {sorted(wanted)} are not all of this phase.")
+        numbers = {str(number) for number in named}
+        chosen = [task for task in phase.tasks.all() if str(task.pk) in numbers]
+        if len(chosen) < len(numbers):
+            raise BadForm(f"The tasks {sorted(numbers)} are not all of this phase.")
         return chosen
 
     def _answers(self) -> object:
-        said = self.form.get("fact_sheet_answers")
-        if not isinstance(said, str):
-            return said
+        answers = self.form.get("fact_sheet_answers")
+        if not isinstance(answers, str):
+            return answers
         try:
-            return json.loads(said) if said.strip() else None
+            return json.loads(answers) if answers.strip() else None
         except ValueError as error:
             raise BadForm("fact_sheet_answers must be JSON: a mapping from key to answer.") from error
 
@@ -262,8 +262,8 @@ class SubmissionDetails(RobotView):
     """Files and logs of a submission."""
 
     def get(self, request: Request, pk: int) -> Response:
-        found = self.submission(pk)
-        return Response(shapes.details_shape(found, self.reader, cast("HttpRequest", request)))
+        submission = self.submission(pk)
+        return Response(shapes.details_shape(submission, self.reader, cast("HttpRequest", request)))
 
 
 class DetailResult(RobotView):
@@ -271,13 +271,13 @@ class DetailResult(RobotView):
 
     def get(self, request: Request, pk: int) -> Response:
         seen = Submission.objects.filter(phase__in=Phase.objects.visible_to(request.user))
-        found = get_object_or_404(seen.select_related("phase__competition"), pk=pk)
+        submission = get_object_or_404(seen.select_related("phase__competition"), pk=pk)
         if submissions_of(request.user).filter(pk=pk).exists():
-            may_see = may_download(self.reader, found.phase, DETAILED_RESULTS)
+            may_see = may_download(self.reader, submission.phase, DETAILED_RESULTS)
         else:
-            may_see = _details_are_open(found, self.reader)
+            may_see = _details_are_open(submission, self.reader)
         pages = RunOutput.objects.filter(
-            run__submission=found, run__is_smoke=False, name=DETAILED_RESULTS, attempt=F("run__attempt")
+            run__submission=submission, run__is_smoke=False, name=DETAILED_RESULTS, attempt=F("run__attempt")
         )
         page = pages.order_by("pk").first()
         if page is None or not may_see:
@@ -320,13 +320,13 @@ class Rerun(RobotView):
         if not may_repeat(user, submission):
             raise MayNotRepeat
         key = self.asked("task_key")
-        wanted = read_uuid(key)
+        uuid = read_uuid(key)
         usable = Q(pk__in=Task.objects.usable_by(user)) | Q(pk__in=submission.phase.tasks.all())
-        task = Task.objects.filter(usable, key=wanted).first() if wanted else None
+        task = Task.objects.filter(usable, key=uuid).first() if uuid else None
         if key and task is None:
             return Response({"error_msg": f"There is no task with the key {key[:40]} that you may use."}, status=404)
-        made = submission_repeat(submission=submission, by=user, now=timezone.now(), task=task)
-        return Response({"id": made.pk}, status=201)
+        rerun = submission_repeat(submission=submission, by=user, now=timezone.now(), task=task)
+        return Response({"id": rerun.pk}, status=201)
 
 
 class Tasks(RobotView):
@@ -341,10 +341,10 @@ class Tasks(RobotView):
     parameters = ("search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        found = Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS)
+        tasks = Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS)
         if text := self.asked("search"):
-            found = found.filter(name__icontains=text)
-        return self.page(found.order_by("pk"), shapes.task_shape)
+            tasks = tasks.filter(name__icontains=text)
+        return self.page(tasks.order_by("pk"), shapes.task_shape)
 
 
 class TaskView(RobotView):
@@ -375,5 +375,5 @@ def file(request: HttpRequest, token: str) -> HttpResponseBase:
 def output(request: HttpRequest, token: str) -> HttpResponseBase:
     """A file or log of a run, for whoever was given its address; what is sealed meanwhile was never given."""
     what = read_address(token, "codabench:output")
-    kept = get_object_or_404(RunOutput.objects.select_related("file"), pk=what[0] if what else 0)
-    return stored_response(request, kept.file, file_name=kept.name)
+    output = get_object_or_404(RunOutput.objects.select_related("file"), pk=what[0] if what else 0)
+    return stored_response(request, output.file, file_name=output.name)

@@ -39,13 +39,13 @@ def file_check(pk: int) -> None:
         return
     file = EnvironmentFile.objects.select_related("upload", "team__competition__queue").get(pk=pk)
     try:
-        found = _found(file, claim_id)
+        fields = _found(file, claim_id)
     except Stopped:
         log.info("environment_check_stopped", file=pk)
         return
     mine = waiting().filter(pk=pk, claim_id=claim_id)
-    if mine.update(claimed_until=None, **found):
-        log.info("environment_file_checked", file=pk, state=found["state"], code=found.get("code", ""))
+    if mine.update(claimed_until=None, **fields):
+        log.info("environment_file_checked", file=pk, state=fields["state"], code=fields.get("code", ""))
 
 
 CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check)
@@ -79,16 +79,16 @@ def _checked_image(stored: StoredFile, claim_id: uuid.UUID, max_image_bytes: int
         wall_s=settings.IMAGE_CHECK_WALL_S, cpu_s=settings.IMAGE_CHECK_WALL_S, memory_bytes=settings.CHECK_MEMORY_BYTES
     )
     limits = ArchiveLimits(max_bytes=max_image_bytes, platform=settings.IMAGE_PLATFORM)
-    wanted = partial(renew_claim, claim_id)
+    is_wanted = partial(renew_claim, claim_id)
     every_s = settings.BACKGROUND_LEASE_S / RENEWALS
     try:
         with local_copy(stored) as path:
-            found = run_bounded(partial(_inspected, path, limits), bounds, wanted=wanted, every_s=every_s)
+            inspection = run_bounded(partial(_inspected, path, limits), bounds, is_wanted=is_wanted, every_s=every_s)
     except OverBounds as error:
         return _refused("check_too_costly", f"The archive took more {error.what} to read than a check may use.")
-    if "refused" in found:
-        return _refused(*found["refused"])
-    return {"state": State.READY, "file": stored, "image_id": found["image_id"], "facts": found["facts"]}
+    if "refused" in inspection:
+        return _refused(*inspection["refused"])
+    return {"state": State.READY, "file": stored, "image_id": inspection["image_id"], "facts": inspection["facts"]}
 
 
 def renew_claim(claim_id: uuid.UUID) -> bool:

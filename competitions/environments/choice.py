@@ -43,14 +43,14 @@ def environment_choose(*, team: Team, phase: Phase, wish: Wish, now: datetime) -
     weights, image = wish.weights.strip(), wish.image.strip()
     require_accepted(phase, weights=bool(weights), image=bool(image))
     is_reference = "@sha256:" in image
-    found = Environment(
+    environment = Environment(
         weights=_file(team, EnvironmentFile.Kind.WEIGHTS, weights) if weights else None,
         image=_file(team, EnvironmentFile.Kind.IMAGE, image) if image and not is_reference else None,
         image_reference=image_by_digest(phase, image) if is_reference else "",
     )
-    used = [file.pk for file in (found.weights, found.image) if file is not None]
+    used = [file.pk for file in (environment.weights, environment.image) if file is not None]
     EnvironmentFile.objects.filter(pk__in=used).update(last_used_at=now)
-    return found
+    return environment
 
 
 def require_accepted(phase: Phase, *, weights: bool, image: bool) -> None:
@@ -60,8 +60,8 @@ def require_accepted(phase: Phase, *, weights: bool, image: bool) -> None:
             raise refusals.EnvironmentNotAccepted(phase, what)
 
 
-def _file(team: Team, kind: EnvironmentFile.Kind, said: str) -> EnvironmentFile:
-    name, at, version = said.partition("@")
+def _file(team: Team, kind: EnvironmentFile.Kind, reference: str) -> EnvironmentFile:
+    name, at, version = reference.partition("@")
     rows = EnvironmentFile.objects.filter(team=team, kind=kind, name=name).order_by("-version")
     if at:
         rows = rows.filter(version=int(version)) if version.isascii() and version.isdigit() else rows.none()
@@ -69,21 +69,21 @@ def _file(team: Team, kind: EnvironmentFile.Kind, said: str) -> EnvironmentFile:
         rows = rows.exclude(state=EnvironmentFile.State.REMOVED)
     file = rows.first()
     if file is None:
-        raise refusals.UnknownFile(kind, said)
+        raise refusals.UnknownFile(kind, reference)
     if file.state != EnvironmentFile.State.READY:
         raise refusals.FileNotReady(file)
     return file
 
 
-def image_by_digest(phase: Phase, said: str) -> str:
+def image_by_digest(phase: Phase, reference: str) -> str:
     """The reference of an image in a registry in the form that engines take. Raises `ReferenceInvalid` or `RegistryNotAllowed`."""
     try:
-        name = parse_image(said)
+        name = parse_image(reference)
     except ImageNameInvalid as error:
         raise refusals.ReferenceInvalid(str(error)) from error
     if name.tag:
         raise refusals.ReferenceInvalid(
-            f"The image {said[:200]!r} has a tag and a digest. Leave the tag out: the digest says which image it is."
+            f"The image {reference[:200]!r} has a tag and a digest. Leave the tag out: the digest says which image it is."
         )
     queue = phase.competition.queue
     if not queue.allows_registry(name):

@@ -48,10 +48,10 @@ class FileTooLarge(Refusal):
 class RoomUsed(Refusal):
     code, http_status = "environment_room_used", 413
 
-    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+    def __init__(self, *, used: int, limit: int, size_bytes: int) -> None:
         super().__init__(
-            f"Your team's weights and images take {used:,} of {limit:,} bytes, and this file has {wanted:,}. Remove versions that you no "
-            "longer need.",
+            f"Your team's weights and images take {used:,} of {limit:,} bytes, and this file has {size_bytes:,}. Remove versions that you "
+            "no longer need.",
             used=used, limit=limit,
         )  # fmt: skip
 

@@ -49,8 +49,8 @@ def kinds_accepted(phases: Sequence[Phase]) -> list[EnvironmentFile.Kind]:
 
 def environment_room(team_id: int) -> EnvironmentRoom:
     """What a team's files take; a file that is being checked counts as announced."""
-    kept = EnvironmentFile.objects.filter(team=team_id, state__in=TAKES_ROOM)
-    return EnvironmentRoom(kept.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_ENVIRONMENT_BYTES)
+    files = EnvironmentFile.objects.filter(team=team_id, state__in=TAKES_ROOM)
+    return EnvironmentRoom(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_ENVIRONMENT_BYTES)
 
 
 def environment_files_of(user: User) -> QuerySet[EnvironmentFile]:
@@ -82,9 +82,9 @@ def environment_file_add(
     """
     require_registration(user=user, competition=competition)
     team = Team.objects.select_for_update().get(pk=require_team(user=user, competition=competition).pk)
-    made = EnvironmentFile.objects.filter(upload=upload, team=team).first()
-    if made is not None:
-        return made
+    earlier_file = EnvironmentFile.objects.filter(upload=upload, team=team).first()
+    if earlier_file is not None:
+        return earlier_file
     _require_upload(upload, now)
     if kind not in kinds_accepted(list(competition.phases.all())):
         raise refusals.NoPhaseAccepts(kind)
@@ -128,7 +128,7 @@ def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Ki
     require_size(competition, kind, size_bytes)
     room = environment_room(team.pk)
     if room.used_bytes + size_bytes > room.limit_bytes:
-        raise refusals.RoomUsed(used=room.used_bytes, limit=room.limit_bytes, wanted=size_bytes)
+        raise refusals.RoomUsed(used=room.used_bytes, limit=room.limit_bytes, size_bytes=size_bytes)
     if EnvironmentFile.objects.filter(team=team, state__in=TAKES_ROOM).count() >= MAX_FILES:
         raise refusals.TooManyFiles(MAX_FILES)
 

@@ -27,6 +27,6 @@ def _join_picks(board: Leaderboard, team: Team, absorbed: Team) -> None:
     theirs = Pick.objects.filter(leaderboard=board, team=absorbed)
     if limit is not None:
         room = max(limit - Pick.objects.filter(leaderboard=board, team=team).count(), 0)
-        kept = list(theirs.order_by("picked_at", "pk").values_list("pk", flat=True)[:room])
-        theirs.exclude(pk__in=kept).delete()
+        fitting_picks = list(theirs.order_by("picked_at", "pk").values_list("pk", flat=True)[:room])
+        theirs.exclude(pk__in=fitting_picks).delete()
     theirs.update(team=team)

@@ -57,7 +57,7 @@ def boards_follow_decision(
 
 def _follow(boards: Sequence[Leaderboard], submissions: Sequence[Submission]) -> None:
     """Make the boards, which are locked, show what one team's submissions reached."""
-    more = [[score_record(board=board, submission=one) for one in submissions] for board in boards]
+    more = [[score_record(board=board, submission=submission) for submission in submissions] for board in boards]
     for board, changes in zip(boards, more, strict=True):  # what counts on one may follow from another's scores
         entries_refresh(board, submissions[0].team, more_scores=sum(changes) if min(changes) >= 0 else None)
 
@@ -144,13 +144,13 @@ def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts:
     counting = counting_scores(board, team, columns)
     rows = {row.score_id: row for row in Entry.objects.filter(leaderboard=board, team=team)}
     more = len(counting) - len(rows)
-    kept = {score.pk: rows.pop(score.pk) for score in counting if score.pk in rows}
+    current_rows = {score.pk: rows.pop(score.pk) for score in counting if score.pk in rows}
     free = list(rows.values())
     tasks = dataset_tasks(board.phase)
     known = eligible_scores(board).filter(team=team).aggregate(count=Count("pk"), newest=Max("received_at"))
     trend = trend_of(board, team, columns) if counting else []
     for score in counting:
-        entry = kept.get(score.pk) or (free.pop() if free else Entry(leaderboard=board, team=team))
+        entry = current_rows.get(score.pk) or (free.pop() if free else Entry(leaderboard=board, team=team))
         entry.score, entry.values, entry.rank_value = score, score.values, score.rank_value
         entry.tie_key, entry.trend = tie_key(board, columns, score), trend
         entry.is_baseline, entry.submissions = team.is_baseline, known["count"]

@@ -33,12 +33,12 @@ def recognition_perform(pk: int) -> None:
     file = DraftFile.objects.select_related("file").get(pk=pk)
     mine = waiting_files().filter(pk=pk, claim_id=claim_id)
     try:
-        found = {"fault": OURS} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, mine)
+        answer = {"fault": OURS} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, mine)
     except Stopped:
         log.info("recognition_stopped", file=pk)
         return
-    state = DraftFile.State.FAILED if found["fault"] else DraftFile.State.FINISHED
-    mine.update(state=state, fault=found["fault"], preview=found.get("preview", {}), claimed_until=None)
+    state = DraftFile.State.FAILED if answer["fault"] else DraftFile.State.FINISHED
+    mine.update(state=state, fault=answer["fault"], preview=answer.get("preview", {}), claimed_until=None)
 
 
 RECOGNITION: Final = jobs.Job(RECOGNITION_JOB, waiting=waiting_files, perform=recognition_perform)
@@ -49,7 +49,7 @@ def _read(file: DraftFile, mine: QuerySet[DraftFile]) -> dict[str, Any]:
     with local_copy(file.file) as path:
         request = {"do": "recognise", "path": str(path), "file_name": file.file_name}
         try:
-            return work_on_tables(request, wanted=partial(_is_wanted, mine, lease_s), every_s=lease_s / RENEWALS)
+            return work_on_tables(request, is_wanted=partial(_is_wanted, mine, lease_s), every_s=lease_s / RENEWALS)
         except OverBounds as error:
             return {"fault": f"It took more {error.what} to read than this site gives. Make it smaller."}
 

@@ -57,8 +57,8 @@ class PreviewForm(forms.Form):
     def shown(self, field: str) -> dict[str, Any]:
         """The text of this field with its format, as fields of the row that shows it."""
         self.is_valid()
-        said = self.cleaned_data
-        return {field: said[field], "format": Format(said.get("format") or Format.MARKDOWN)}
+        values = self.cleaned_data
+        return {field: values[field], "format": Format(values.get("format") or Format.MARKDOWN)}
 
 
 class ImageNameForm(forms.Form):

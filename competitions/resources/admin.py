@@ -99,8 +99,10 @@ class ResourceAdmin(GuardedAdmin):
     def _room(self, request: HttpRequest) -> str:
         """How much room the files of the asker take; for an administrator, of the owner that the list is narrowed to."""
         assert isinstance(request.user, User), "the admin lets nobody else in"
-        said = request.GET.get("owner__id__exact", "")
-        chosen = User.objects.filter(pk=int(said)).first() if request.user.is_superuser and is_number(said) else None
+        owner_id = request.GET.get("owner__id__exact", "")
+        chosen = (
+            User.objects.filter(pk=int(owner_id)).first() if request.user.is_superuser and is_number(owner_id) else None
+        )
         owner = chosen or request.user
         limit = "" if owner.is_superuser else f" of {filesizeformat(settings.ORGANIZER_STORAGE_BYTES)}"
         return f"The files of {owner} take {filesizeformat(storage_used(owner))}{limit}; the same content counts once."

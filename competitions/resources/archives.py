@@ -226,8 +226,8 @@ def _check_entry(entry: zipfile.ZipInfo, files: dict[str, zipfile.ZipInfo], fold
         files.setdefault(name, entry)
 
 
-def _declares_the_same(one: zipfile.ZipInfo, other: zipfile.ZipInfo) -> bool:
-    return (one.file_size, one.CRC) == (other.file_size, other.CRC)
+def _declares_the_same(member: zipfile.ZipInfo, other: zipfile.ZipInfo) -> bool:
+    return (member.file_size, member.CRC) == (other.file_size, other.CRC)
 
 
 def _twice(name: str, what: str) -> InvalidFile:

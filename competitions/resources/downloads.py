@@ -35,8 +35,8 @@ def _by_the_site(
 ) -> HttpResponseBase:
     """The bytes, from where an earlier download broke off if `Range` says so (RFC 9110, open-ended byte ranges alone)."""
     content = store.open(stored.sha256)
-    wanted = FROM_BYTE.fullmatch(request.headers.get("Range", ""))
-    start = int(wanted[1]) if wanted and int(wanted[1]) < stored.size_bytes else 0
+    match = FROM_BYTE.fullmatch(request.headers.get("Range", ""))
+    start = int(match[1]) if match and int(match[1]) < stored.size_bytes else 0
     content.seek(start)
     response = FileResponse(
         content, as_attachment=bool(attachment.file_name), filename=attachment.file_name, content_type=attachment.content_type,

@@ -145,8 +145,8 @@ _READERS: Final = {PNG: _png_size, JPEG: _jpeg_size, GIF: _gif_size, WEBP: _webp
 
 def image_sources(text: str) -> Iterator[str]:
     """The addresses of the images that a text, Markdown or HTML, shows."""
-    for found in SOURCES.finditer(text):
-        yield found[1] or found[2]
+    for match in SOURCES.finditer(text):
+        yield match[1] or match[2]
 
 
 def image_name(source: str) -> str | None:

@@ -50,16 +50,16 @@ def remove_orphans(*, now: datetime, limit: int = BATCH) -> int:
 
 def mark_unneeded(files: QuerySet[StoredFile], *, now: datetime, limit: int = BATCH) -> int:
     """Mark those of these files that nothing points at; returns how many."""
-    found = list(files.exclude(_pointed_at()).values_list("pk", flat=True)[:limit])
-    return StoredFile.objects.filter(pk__in=found, unneeded_since=None).update(unneeded_since=now)
+    digests = list(files.exclude(_pointed_at()).values_list("pk", flat=True)[:limit])
+    return StoredFile.objects.filter(pk__in=digests, unneeded_since=None).update(unneeded_since=now)
 
 
 def _pointed_at() -> Q:
     """Files that a row of any table points at. Every pointer is a protecting foreign key."""
-    found = Q()
+    condition = Q()
     for model, pointer in pointers_at(StoredFile):
-        found |= Q(Exists(model._base_manager.filter(**{pointer: OuterRef("pk")})))
-    return found
+        condition |= Q(Exists(model._base_manager.filter(**{pointer: OuterRef("pk")})))
+    return condition
 
 
 def _removed(file: StoredFile, marked_before: datetime) -> bool:

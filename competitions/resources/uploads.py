@@ -61,9 +61,9 @@ class TooManyUploads(Refusal):
 class UploadRoomUsed(Refusal):
     code, http_status = "upload_room_used", 413
 
-    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+    def __init__(self, *, used: int, limit: int, size_bytes: int) -> None:
         super().__init__(
-            f"Your uploads of the last day take {used:,} of {limit:,} bytes, and this one has {wanted:,}. Cancel those that you do not "
+            f"Your uploads of the last day take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. Cancel those that you do not "
             "need, or wait until they are over.",
             used=used, limit=limit,
         )  # fmt: skip
@@ -151,7 +151,7 @@ def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None
     others = Upload.objects.filter(user=user_id).exclude(pk=except_for)
     used = others.aggregate(total=Sum("size_bytes"))["total"] or 0
     if used + size_bytes > settings.UPLOAD_ROOM_BYTES:
-        raise UploadRoomUsed(used=used, limit=settings.UPLOAD_ROOM_BYTES, wanted=size_bytes)
+        raise UploadRoomUsed(used=used, limit=settings.UPLOAD_ROOM_BYTES, size_bytes=size_bytes)
 
 
 @transaction.atomic
@@ -272,14 +272,14 @@ def upload_finish(upload: Upload) -> Upload:
 
 def _finished_by_another(upload: Upload) -> Upload:
     """The upload as a faster request left it, which clears the parts away. Raises `UploadExpired` when it is gone altogether."""
-    found = Upload.objects.filter(pk=upload.pk).first()
-    if found is None:
+    stored_upload = Upload.objects.filter(pk=upload.pk).first()
+    if stored_upload is None:
         raise UploadExpired
-    if not found.is_complete:
+    if not stored_upload.is_complete:
         raise RuntimeError(
             f"parts of upload {upload.key} are missing: they hold less than its {upload.size_bytes} bytes"
         )
-    return found
+    return stored_upload
 
 
 def _store_parts(parts: list[Path]) -> StoredFile:

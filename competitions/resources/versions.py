@@ -27,9 +27,9 @@ RESOURCE_LIMITS: Final = ArchiveLimits(unpacked_bytes=64 * 1024**3, files=200_00
 class StorageQuotaUsed(Refusal):
     code, http_status = "storage_quota_used", 413
 
-    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+    def __init__(self, *, used: int, limit: int, more_bytes: int) -> None:
         super().__init__(
-            f"Your files take {used:,} of {limit:,} bytes, and {wanted:,} more are wanted. Delete files that nothing uses any more, "
+            f"Your files take {used:,} of {limit:,} bytes, and {more_bytes:,} more are wanted. Delete files that nothing uses any more, "
             "or ask an administrator for more room.",
             used=used, limit=limit,
         )  # fmt: skip
@@ -41,11 +41,11 @@ def storage_used(user: User) -> int:
     return mine.aggregate(total=Sum("size_bytes"))["total"] or 0
 
 
-def require_room(user: User, wanted: int) -> None:
+def require_room(user: User, more_bytes: int) -> None:
     """Raise `StorageQuotaUsed` when this many bytes more are too many. Administrators have no quota."""
     used, limit = storage_used(user), settings.ORGANIZER_STORAGE_BYTES
-    if not user.is_superuser and used + wanted > limit:
-        raise StorageQuotaUsed(used=used, limit=limit, wanted=wanted)
+    if not user.is_superuser and used + more_bytes > limit:
+        raise StorageQuotaUsed(used=used, limit=limit, more_bytes=more_bytes)
 
 
 @transaction.atomic

@@ -95,8 +95,8 @@ class PhaseFilter(admin.SimpleListFilter):
         if not is_number(chosen) and len(competitions[:2]) > 1:
             return []
         phases = Phase.objects.filter(competition__in=competitions)
-        found = phases.filter(competition=int(chosen)) if is_number(chosen) else phases
-        return [(str(pk), name) for pk, name in found.values_list("pk", "name")]
+        options = phases.filter(competition=int(chosen)) if is_number(chosen) else phases
+        return [(str(pk), name) for pk, name in options.values_list("pk", "name")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Submission]) -> QuerySet[Submission]:
         return queryset.filter(phase=int(chosen)) if is_number(chosen := self.value() or "") else queryset
@@ -171,13 +171,15 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         }
         runs = Run.objects.filter(Q(task__in=asked["task"]) | Q(submission__phase__in=asked["phase"]))
         mine = self.get_queryset(request)
-        found = mine.filter(pk__in=outdated_submissions(runs.filter(submission__in=mine.values("pk"))))
-        if not found.exists():
+        submissions = mine.filter(pk__in=outdated_submissions(runs.filter(submission__in=mine.values("pk"))))
+        if not submissions.exists():
             self.message_user(request, "Nothing of yours ran with programs or data that have been replaced since.")
-        elif page := self._asks_first(request, found, "rerun", "Run again with the new versions", names_them=False):
+        elif page := self._asks_first(
+            request, submissions, "rerun", "Run again with the new versions", names_them=False
+        ):
             return page
         else:
-            self._run_again(request, found)
+            self._run_again(request, submissions)
         return redirect("admin:submissions_submission_changelist")
 
     def _asks_first(
@@ -221,7 +223,10 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
     def _run_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
         actor, now = actor_of(request), timezone.now()
         self._each(
-            request, queryset, "queued again", lambda one: submission_rerun(submission=one, actor=actor, now=now)
+            request,
+            queryset,
+            "queued again",
+            lambda submission: submission_rerun(submission=submission, actor=actor, now=now),
         )
 
     @admin.action(description="Cancel", permissions=["change"])
@@ -230,7 +235,12 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         if asked is not None:
             return asked
         actor, now, queryset = actor_of(request), timezone.now(), confirmed_ones(request, queryset)
-        self._each(request, queryset, "cancelled", lambda one: submission_cancel(submission=one, actor=actor, now=now))
+        self._each(
+            request,
+            queryset,
+            "cancelled",
+            lambda submission: submission_cancel(submission=submission, actor=actor, now=now),
+        )
         return None
 
     @admin.action(description="Disqualify (give a reason)", permissions=["change"])
@@ -238,7 +248,7 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         now = timezone.now()
         if reason := self._public_reason(request):
             disqualify = partial(submission_disqualify, reason=reason, now=now)
-            self._each(request, queryset, "disqualified", lambda one: disqualify(submission=one))
+            self._each(request, queryset, "disqualified", lambda submission: disqualify(submission=submission))
 
     @admin.action(description="Disqualify the whole team (give a reason)", permissions=["change"])
     def disqualify_team(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
@@ -257,7 +267,9 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
     @admin.action(description="Undo a disqualification", permissions=["change"])
     def reinstate(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
         now = timezone.now()
-        self._each(request, queryset, "reinstated", lambda one: submission_reinstate(submission=one, now=now))
+        self._each(
+            request, queryset, "reinstated", lambda submission: submission_reinstate(submission=submission, now=now)
+        )
 
     @admin.action(description="Undo the disqualification of the team", permissions=["change"])
     def reinstate_team(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:

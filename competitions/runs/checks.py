@@ -119,19 +119,19 @@ def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
     contract = contract_of(phase=submission.phase, kind=Kind(submission.kind), file_name=submission.file_name)
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
     limits: dict[str, Any] = {
-        "wanted": partial(_is_wanted, claim_id),
+        "is_wanted": partial(_is_wanted, claim_id),
         "every_s": settings.BACKGROUND_LEASE_S / RENEWALS,
     }
     try:
         with local_copy(submission.file) as path:
             if contract.table is not None:
                 return _verdict_on_table(contract, path, submission.phase, bounds, limits)
-            found = run_bounded(partial(_inspected, contract, path), bounds, **limits)
+            inspection = run_bounded(partial(_inspected, contract, path), bounds, **limits)
     except OverBounds as error:
         return _refusal(_too_costly(submission, error))
-    if "refused" in found:
-        return _refusal(InvalidFile(*found["refused"]))
-    recognised = Recognised(Kind(found["kind"]), Program(found["program"]), found["requirements"])
+    if "refused" in inspection:
+        return _refusal(InvalidFile(*inspection["refused"]))
+    recognised = Recognised(Kind(inspection["kind"]), Program(inspection["program"]), inspection["requirements"])
     return Verdict(FileCheck.Outcome.PASSED, recognised=recognised)
 
 

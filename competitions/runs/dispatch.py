@@ -166,8 +166,8 @@ def _attach_programs(run: Run) -> None:
     """Give the run's task its programs and data; one query of its own, because one of a dozen tables takes 20 ms to plan."""
     task = run.task
     names = ("scoring_program", "ingestion_program", "input_data", "reference_data")
-    found = Resource.objects.select_related("file").in_bulk(
+    resources = Resource.objects.select_related("file").in_bulk(
         [pk for name in names if (pk := getattr(task, f"{name}_id"))]
     )
     for name in names:
-        setattr(task, name, found.get(getattr(task, f"{name}_id")))
+        setattr(task, name, resources.get(getattr(task, f"{name}_id")))

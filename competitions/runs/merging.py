@@ -24,8 +24,10 @@ def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **k
     )  # see the locking policy
     moving = Submission.objects.filter(team=absorbed)
     # A key that both teams used stays with the team that keeps its name.
-    kept = Submission.objects.filter(team=team).exclude(idempotency_key="")
-    moving.filter(idempotency_key__in=list(kept.values_list("idempotency_key", flat=True))).update(idempotency_key="")
+    own_submissions = Submission.objects.filter(team=team).exclude(idempotency_key="")
+    moving.filter(idempotency_key__in=list(own_submissions.values_list("idempotency_key", flat=True))).update(
+        idempotency_key=""
+    )
     moving.update(team=team)
     Run.objects.filter(team=absorbed).update(team=team)
     enter_queue(Run.objects.filter(team=team), now=timezone.now())

@@ -73,13 +73,13 @@ def _copy(
 ) -> Submission:
     copied = {name: getattr(source, name) for name in COPIED}
     status = State.QUEUED if source.checked_at else State.CHECKING
-    made = Submission(
+    submission = Submission(
         phase=phase, submitted_by=by, received_at=now, created_at=now, is_charged=False, status=status, **copied, **more
     )  # fmt: skip
-    made.full_clean()
-    made.save(force_insert=True)
+    submission.full_clean()
+    submission.save(force_insert=True)
     chosen = tasks or tasks_for(phase, source.kind)
     if not chosen:
         raise NothingToRun(phase)
-    runs_queue(submission=made, tasks=chosen, now=now)
-    return made
+    runs_queue(submission=submission, tasks=chosen, now=now)
+    return submission

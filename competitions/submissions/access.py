@@ -30,19 +30,19 @@ def scope_of(user: User | AnonymousUser) -> dict[str, list[int]] | None:
         return {}
     if user.is_superuser:
         return None
-    found = list(_teams_and_phases(user.pk))
-    named = {f"{kind}s": [pk for what, pk in found if what == kind] for kind in ("team", "phase")}
+    rows = list(_teams_and_phases(user.pk))
+    named = {f"{kind}s": [pk for what, pk in rows if what == kind] for kind in ("team", "phase")}
     return {kind: numbers for kind, numbers in named.items() if numbers}
 
 
 def submissions_in(*, teams: Sequence[int] = (), phases: Sequence[int] = ()) -> QuerySet[Submission]:
     """The submissions of these teams, and those to these phases. What a winner's code does on unseen input is for organizers."""
-    wanted = Q(pk__in=[])
+    condition = Q(pk__in=[])
     if teams:
-        wanted |= Q(team__in=teams, is_check=False)
+        condition |= Q(team__in=teams, is_check=False)
     if phases:
-        wanted |= Q(phase__in=phases)
-    return Submission.objects.filter(wanted)
+        condition |= Q(phase__in=phases)
+    return Submission.objects.filter(condition)
 
 
 def open_to_robot(user: User) -> QuerySet[Submission]:

@@ -25,14 +25,14 @@ def _submissions(count: int) -> str:
 
 @impact_check
 def submissions_fall_outside(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
-    made = Submission.objects.filter(phase=phase)
+    submissions = Submission.objects.filter(phase=phase)
     closes_at = changes.get("closes_at")
-    if closes_at is not None and (late := made.filter(received_at__gte=closes_at, is_late=False).count()):
+    if closes_at is not None and (late := submissions.filter(received_at__gte=closes_at, is_late=False).count()):
         yield f"{_submissions(late)} came after the new end. They were in time when they came and stay as they are."
-    if "tasks" in changes and (count := made.count()):
+    if "tasks" in changes and (count := submissions.count()):
         yield f"{_submissions(count)} ran on the present tasks. They keep their scores; run them again to compare with new ones."
     for name, kind in ACCEPTS:
-        if changes.get(name) is False and (count := made.filter(kind=kind).count()):
+        if changes.get(name) is False and (count := submissions.filter(kind=kind).count()):
             yield f"{_submissions(count)} of {kind.label} were made; no more would be accepted."
 
 

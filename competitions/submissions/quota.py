@@ -117,4 +117,4 @@ def require_team_storage(*, team: Team, file: StoredFile) -> None:
     storage = team_storage(team.pk)
     has_room = storage.used_bytes + file.size_bytes <= storage.limit_bytes
     if not has_room and not Submission.objects.filter(team=team, file=file).exists():
-        raise TeamStorageUsed(used=storage.used_bytes, limit=storage.limit_bytes, wanted=file.size_bytes)
+        raise TeamStorageUsed(used=storage.used_bytes, limit=storage.limit_bytes, size_bytes=file.size_bytes)

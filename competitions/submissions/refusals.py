@@ -144,9 +144,9 @@ class TooManySmokeRuns(Refusal):
 class TeamStorageUsed(Refusal):
     code, http_status = "team_storage_used", 413
 
-    def __init__(self, *, used: int, limit: int, wanted: int) -> None:
+    def __init__(self, *, used: int, limit: int, size_bytes: int) -> None:
         super().__init__(
-            f"The files that your team has submitted take {used:,} of {limit:,} bytes, and this one has {wanted:,}. They are kept. "
+            f"The files that your team has submitted take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. They are kept. "
             "Leave out of yours what is not needed, or ask the organizers, who can have the administrators give you more room.",
             used=used, limit=limit,
         )  # fmt: skip

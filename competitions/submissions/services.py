@@ -68,8 +68,8 @@ def submission_create(
     idempotency_key = printable(idempotency_key)
     require_registration(user=user, competition=phase.competition)
     team = require_team(user=user, competition=phase.competition)
-    if (made := _made_before(team, phase, upload, idempotency_key)) is not None:
-        return made
+    if (earlier_submission := _made_before(team, phase, upload, idempotency_key)) is not None:
+        return earlier_submission
     if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
         raise UploadExpired
     if upload.is_environment:
@@ -124,8 +124,8 @@ def _accept(asked: _Asked) -> Submission:
     if locked.merged_into is not None:
         raise refusals.TeamMerged(locked.merged_into)
     _require_in_contest(locked)
-    if (made := _made_before(team, phase, upload, asked.idempotency_key)) is not None:
-        return made
+    if (earlier_submission := _made_before(team, phase, upload, asked.idempotency_key)) is not None:
+        return earlier_submission
     _require_runs_left(asked)
     assert upload.file is not None, "looked at before"
     require_team_storage(team=team, file=upload.file)
@@ -175,10 +175,10 @@ def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str)
     """The submission made with this key; raises `IdempotencyKeyReused` when it was for something else."""
     if not idempotency_key:
         return None
-    made = Submission.objects.filter(team=team, idempotency_key=idempotency_key).first()
-    if made is not None and (made.phase_id != phase.pk or made.file_id != upload.file_id):
+    submission = Submission.objects.filter(team=team, idempotency_key=idempotency_key).first()
+    if submission is not None and (submission.phase_id != phase.pk or submission.file_id != upload.file_id):
         raise refusals.IdempotencyKeyReused
-    return made
+    return submission
 
 
 def counts_from(*, user: User, team: Team, phase: Phase, upload: Upload, now: datetime) -> datetime:

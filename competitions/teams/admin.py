@@ -57,8 +57,8 @@ class RegistrationAdmin(ReadOnly, OrganizerAdmin):
     def _decide(self, request: HttpRequest, queryset: QuerySet[Registration], *, approve: bool) -> None:
         assert isinstance(request.user, User), "the admin lets nobody else in"
         done = sum(
-            registration_decide(registration=one, approve=approve, by=request.user, now=timezone.now())
-            for one in queryset
+            registration_decide(registration=registration, approve=approve, by=request.user, now=timezone.now())
+            for registration in queryset
         )
         word = "approved" if approve else "denied"
         self.message_user(request, f"{done} of {queryset.count()} {word}; the others were so already.")

@@ -20,9 +20,9 @@ def registrations_csv(registrations: QuerySet[Registration]) -> HttpResponse:
     writer = csv.writer(response)
     writer.writerow(["competition", "user", "email", "state", "rules_version", "accepted_at", *keys])
     for row in rows:
-        said = [safe_cell(str(row.answers.get(key, ""))) for key in keys]
+        answers = [safe_cell(str(row.answers.get(key, ""))) for key in keys]
         person = [safe_cell(row.user.username), safe_cell(row.user.email)]
         writer.writerow(
-            [row.competition.slug, *person, row.state, row.rules_version.number, row.accepted_at.isoformat(), *said]
+            [row.competition.slug, *person, row.state, row.rules_version.number, row.accepted_at.isoformat(), *answers]
         )
     return response

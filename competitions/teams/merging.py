@@ -116,8 +116,8 @@ def _answer(proposal: MergeProposal, state: OfferState, now: datetime) -> None:
 def _locked_pair(team: Team, other: Team) -> tuple[Team, Team]:
     """Both teams under their locks, taken by primary key so that two merges cannot wait for each other."""
     rows = Team.objects.select_for_update(of=("self",)).select_related("competition", "captain")
-    found = {one.pk: one for one in rows.filter(pk__in=(team.pk, other.pk)).order_by("pk")}
-    return found[team.pk], found[other.pk]
+    teams = {row.pk: row for row in rows.filter(pk__in=(team.pk, other.pk)).order_by("pk")}
+    return teams[team.pk], teams[other.pk]
 
 
 def merges_ended_by(competition: Competition, now: datetime) -> Phase | None:
@@ -141,9 +141,9 @@ def _require_possible(team: Team, other: Team, now: datetime) -> None:
         raise refusals.MergesClosed(competition.merges_close_at)
     if (closed := merges_ended_by(competition, now)) is not None:
         raise refusals.ResultsStand(closed)
-    for one in (team, other):
-        if one.merged_into_id is not None:
-            raise refusals.UnknownTeam(one.name)
+    for side in (team, other):
+        if side.merged_into_id is not None:
+            raise refusals.UnknownTeam(side.name)
     if team.is_baseline or other.is_baseline:
         raise refusals.BaselinesDoNotMerge
     taken = Membership.objects.filter(team__in=(team, other)).count()

@@ -71,11 +71,11 @@ def register(
     return registration
 
 
-def _checked_answers(competition: Competition, before: Mapping[str, Any], said: Mapping[str, Any]) -> Answers:
+def _checked_answers(competition: Competition, before: Mapping[str, Any], answers: Mapping[str, Any]) -> Answers:
     """The answers as the questions want them: what is said now, and what was said before to questions that still stand."""
     questions = list(competition.registration_questions.all())
-    kept = {key: answer for key, answer in before.items() if key in {question.key for question in questions}}
-    return read_answers(questions, kept | dict(said), refusal=refusals.RegistrationInvalid)
+    earlier_answers = {key: answer for key, answer in before.items() if key in {question.key for question in questions}}
+    return read_answers(questions, earlier_answers | dict(answers), refusal=refusals.RegistrationInvalid)
 
 
 @transaction.atomic

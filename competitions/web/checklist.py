@@ -60,13 +60,13 @@ OF_A_PHASE: Final = ("Tasks and data", "Leaderboards")  # without a phase nothin
 def checklist(competition: Competition, warnings: Iterable[ReadinessWarning]) -> list[Step]:
     """Every step in order, done or with what is left to do."""
     left = list(warnings)
-    no_phase = any(one.code == "no_phase" for one in left)
+    no_phase = any(warning.code == "no_phase" for warning in left)
     steps = []
     for title, page, codes in STEPS:
-        todo = [one for one in left if one.code in codes]
-        url = _url("organize:phase-new" if any(one.code == "no_phase" for one in todo) else page, competition)
+        todo = [warning for warning in left if warning.code in codes]
+        url = _url("organize:phase-new" if any(warning.code == "no_phase" for warning in todo) else page, competition)
         steps.append(Step(title, url, todo, is_later=no_phase and title in OF_A_PHASE))
-        left = [one for one in left if one.code not in codes]
+        left = [warning for warning in left if warning.code not in codes]
     if left:
         steps.append(Step(FURTHER, _url("admin:catalog_competition_change", competition), left))
     return steps

@@ -37,9 +37,9 @@ def detailed_entries(board: Leaderboard, entries: Collection[Entry]) -> set[int]
         return None
     scored = Entry.objects.filter(pk__in=[entry.pk for entry in entries]).values_list("pk", "score__submission")
     submissions = dict(scored)
-    found = _newest().filter(run__submission__in=submissions.values()).values_list("run__submission", flat=True)
-    kept = set(found)
-    return {pk for pk, submission in submissions.items() if submission in kept}
+    numbers = _newest().filter(run__submission__in=submissions.values()).values_list("run__submission", flat=True)
+    with_details = set(numbers)
+    return {pk for pk, submission in submissions.items() if submission in with_details}
 
 
 def detailed_runs(entry: Entry, board: Leaderboard) -> list[Run]:
@@ -52,8 +52,8 @@ def detailed_runs(entry: Entry, board: Leaderboard) -> list[Run]:
 
 def details_response(run: Run) -> HttpResponse:
     """The page of the newest attempt, for a frame: its scripts run in an origin of their own and reach nothing. Else 404."""
-    kept = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED_RESULTS)
-    with open_stored(kept.file) as file:
+    output = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED_RESULTS)
+    with open_stored(output.file) as file:
         response = HttpResponse(file.read(), content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = DETAILS_POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"

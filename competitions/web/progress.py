@@ -114,8 +114,8 @@ def _held(run: Run, submission: Submission, now: datetime) -> Progress:
 
 def _projected(run: Run, elapsed_s: float) -> float | None:
     """Seconds that the whole run takes if it goes on as its `progress.json` says; shown, never acted on."""
-    said = run.meters.get("progress")
-    fraction = said.get("fraction") if isinstance(said, dict) else None
+    progress = run.meters.get("progress")
+    fraction = progress.get("fraction") if isinstance(progress, dict) else None
     return elapsed_s / fraction if isinstance(fraction, float | int) and 0.01 <= fraction <= 1 else None
 
 

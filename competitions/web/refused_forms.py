@@ -39,11 +39,11 @@ def sentence_of(refusal: Refusal) -> SafeString:
 
 def entered_values(request: HttpRequest) -> dict[str, str]:
     """What was entered on this page and refused just before, by the fields' names; it is given once."""
-    kept: dict[str, Any] = request.session.get(KEY, {})
-    if kept.get("path") != request.path:
+    refused_form: dict[str, Any] = request.session.get(KEY, {})
+    if refused_form.get("path") != request.path:
         return {}
     del request.session[KEY]
-    return dict(kept["values"])
+    return dict(refused_form["values"])
 
 
 def entered(request: HttpRequest) -> dict[str, Any]:

@@ -110,14 +110,14 @@ def page_of(
     submissions that their status does not explain.
     """
     rows = Submission.objects.filter(team=team, is_check=False, status__in=statuses, pk__lt=before).order_by("-pk")
-    found = list((rows.filter(phase=only, is_smoke=False) if only else rows)[: PAGE_SIZE + 1])
+    submissions = list((rows.filter(phase=only, is_smoke=False) if only else rows)[: PAGE_SIZE + 1])
     by_pk = {phase.pk: phase for phase in phases}
-    for submission in found:
+    for submission in submissions:
         submission.phase = by_pk[submission.phase_id]
-    told = [submission for submission in found if submission.status not in SAID_BY_STATUS]
+    told = [submission for submission in submissions if submission.status not in SAID_BY_STATUS]
     runs = Run.objects.select_related("queue").defer("receipt", "scores")
     prefetch_related_objects(told, Prefetch("runs", queryset=runs))
-    return with_scores(found)
+    return with_scores(submissions)
 
 
 def drawn(rows: list[SubmissionRow]) -> SafeString:
@@ -125,11 +125,11 @@ def drawn(rows: list[SubmissionRow]) -> SafeString:
     if not all(row.is_final for row in rows):
         return _draw(rows)
     key = f"submissions:{hashlib.sha256(repr(rows).encode()).hexdigest()}"
-    kept: SafeString | None = caches["pages"].get(key)
-    if kept is None:
-        kept = _draw(rows)
-        caches["pages"].set(key, kept)
-    return kept
+    html: SafeString | None = caches["pages"].get(key)
+    if html is None:
+        html = _draw(rows)
+        caches["pages"].set(key, html)
+    return html
 
 
 def _draw(rows: list[SubmissionRow]) -> SafeString:

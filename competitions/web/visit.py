@@ -120,8 +120,12 @@ class Visit:
 
     def board(self, phase: Phase | None, key: str | None = None) -> Leaderboard | None:
         """The phase's board of that key, else its main one; None where there is none."""
-        phases = [one for one in self.phases_with_boards if phase is not None and one.pk == phase.pk]
-        boards = [board for one in phases for board in one.leaderboards.all()]
+        phases = [
+            phase_with_boards
+            for phase_with_boards in self.phases_with_boards
+            if phase is not None and phase_with_boards.pk == phase.pk
+        ]
+        boards = [board for phase_with_boards in phases for board in phase_with_boards.leaderboards.all()]
         return next((board for board in boards if not key or board.key == key), None)
 
     @property

@@ -44,15 +44,15 @@ def message_deliver(pk: int) -> None:
     if not waiting_messages().filter(pk=pk).exists():
         return
     claim_id = claim(_due(now), pk, now=now, lease_s=LEASE_S)
-    found = WebhookMessage.objects.select_related("webhook").filter(pk=pk, claim_id=claim_id).first()
-    if claim_id is None or found is None:
+    message = WebhookMessage.objects.select_related("webhook").filter(pk=pk, claim_id=claim_id).first()
+    if claim_id is None or message is None:
         return
     try:
-        status = post(found.webhook.url, *signed(found, timezone.now()))
+        status = post(message.webhook.url, *signed(message, timezone.now()))
         is_accepted, answer = 200 <= status < 300, f"HTTP {status}"
     except (TargetRefused, NotReached) as error:
         status, is_accepted, answer = 0, False, str(error)
-    _settle(found, claim_id, is_accepted=is_accepted, is_gone=status == GONE, answer=answer)
+    _settle(message, claim_id, is_accepted=is_accepted, is_gone=status == GONE, answer=answer)
 
 
 def signed(message: WebhookMessage, now: datetime) -> tuple[bytes, dict[str, str]]:

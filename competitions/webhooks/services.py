@@ -126,12 +126,12 @@ def _body(kind: str, competition: Competition, now: datetime, *, subject: str, t
 
 
 def _message(webhook: Webhook, event: str, body: dict[str, Any], now: datetime) -> WebhookMessage:
-    found, is_new = WebhookMessage.objects.get_or_create(
+    message, is_new = WebhookMessage.objects.get_or_create(
         webhook=webhook, event=event, defaults={"body": body, "due_at": now, "created_at": now}
     )
     if is_new:
-        jobs.send_after_commit(JOB, found.pk)
-    return found
+        jobs.send_after_commit(JOB, message.pk)
+    return message
 
 
 def _send_waiting(webhook: Webhook) -> None:

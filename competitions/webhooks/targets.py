@@ -78,10 +78,10 @@ def look_up(url: str) -> Target:
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        results = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise NotReached(f"The host {host} was not found.") from error
-    addresses = [str(sockaddr[0]) for *_, sockaddr in found]
+    addresses = [str(sockaddr[0]) for *_, sockaddr in results]
     for text in addresses:
         _require_open(ipaddress.ip_address(text.partition("%")[0]), parts.scheme)
     return Target(parts, host, port, addresses[0])

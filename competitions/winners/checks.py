@@ -60,8 +60,8 @@ def finding(place: Place, check: Run, plain: Run) -> Finding:
     if check.state != RunState.FINISHED:
         return Finding(facts, [f"the run failed, {Reason(check.reason).label}: {check.detail}".rstrip(": ")])
     judge = _held_out if kind == Check.HELD_OUT else _row_by_row
-    found = judge(place, check, plain)
-    return replace(found, facts=facts | found.facts)
+    judgement = judge(place, check, plain)
+    return replace(judgement, facts=facts | judgement.facts)
 
 
 def meters_of(run: Run) -> dict[str, Any]:
@@ -94,14 +94,14 @@ def _score(run: Run, column: Column | None) -> float | None:
 def _row_by_row(place: Place, check: Run, plain: Run) -> Finding:
     """Predictions on changed input beside those on the plain input, each with that of the same row."""
     try:
-        made, base = made_by(check, place), made_by(plain, place)
+        predictions, base = made_by(check, place), made_by(plain, place)
         rows = _rows(check.task)
         expected = base if rows is None else {name: _moved(array, rows) for name, array in base.items()}
-        difference = compare(made, expected)
-        in_place = None if rows is None else compare(made, base)
+        difference = compare(predictions, expected)
+        in_place = None if rows is None else compare(predictions, base)
     except CannotCompare as error:
         return Finding({}, [str(error)])
-    facts = difference.as_dict() | {"pairs": sampled_pairs(made, expected)}
+    facts = difference.as_dict() | {"pairs": sampled_pairs(predictions, expected)}
     if in_place is not None:
         facts["unmoved_share"] = in_place.equal_share
     return Finding(facts, _faults(place, check.task, difference, in_place))

@@ -72,28 +72,28 @@ def compare(ours: Arrays, theirs: Arrays) -> Difference:
     if set(ours) != set(theirs):
         raise CannotCompare(f"The run made {sorted(ours)}, submitted were {sorted(theirs)}.")
     shares, means, largest, rows = [], [], [], 0
-    for name, made in ours.items():
+    for name, output in ours.items():
         sent = theirs[name]
-        if made.shape != sent.shape:
-            raise CannotCompare(f"{name!r} has the shape {made.shape}, submitted was {sent.shape}.")
-        rows = max(rows, len(made))
-        equal = made == sent
-        shares.append(float(np.mean(equal.reshape(len(made), -1).all(axis=1))) if len(made) else 1.0)
-        apart = _apart_in_text(made, sent) if made.dtype == object else _apart(made, sent)
+        if output.shape != sent.shape:
+            raise CannotCompare(f"{name!r} has the shape {output.shape}, submitted was {sent.shape}.")
+        rows = max(rows, len(output))
+        equal = output == sent
+        shares.append(float(np.mean(equal.reshape(len(output), -1).all(axis=1))) if len(output) else 1.0)
+        apart = _apart_in_text(output, sent) if output.dtype == object else _apart(output, sent)
         if apart is not None and apart.size:
             means.append(float(apart.mean()))
             largest.append(float(apart.max()))
     return Difference(rows, min(shares, default=1.0), max(means, default=None), max(largest, default=None))
 
 
-def _apart(made: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64] | None:
+def _apart(output: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64] | None:
     """Absolute differences of real numbers; None for classes and rankings, of which a mean says nothing."""
-    if not np.issubdtype(made.dtype, np.floating):
+    if not np.issubdtype(output.dtype, np.floating):
         return None
-    return np.abs(made.astype(np.float64) - sent.astype(np.float64))
+    return np.abs(output.astype(np.float64) - sent.astype(np.float64))
 
 
-def _apart_in_text(made: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64] | None:
+def _apart_in_text(output: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64] | None:
     """Absolute differences of the real numbers in lines of text; None where anything else differs.
 
     Words stand between blanks, commas, semicolons and tabs. Two whole numbers are words: they may be classes or rows.
@@ -102,27 +102,27 @@ def _apart_in_text(made: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64
     >>> _apart_in_text(lines[0], lines[1]), _apart_in_text(lines[0], lines[2])
     (array([0.25]), None)
     """
-    found = array("d")
-    for ours, theirs in zip(made, sent, strict=True):
+    differences = array("d")
+    for ours, theirs in zip(output, sent, strict=True):
         words = list(zip_longest(_WORD.findall(ours), _WORD.findall(theirs), fillvalue=b""))
-        for one, other in words:
-            if _REAL.fullmatch(one + b" " + other):
-                found.append(abs(float(one) - float(other)))
-            elif one != other:
+        for word, other in words:
+            if _REAL.fullmatch(word + b" " + other):
+                differences.append(abs(float(word) - float(other)))
+            elif word != other:
                 return None
-    return np.frombuffer(found, dtype=np.float64)
+    return np.frombuffer(differences, dtype=np.float64)
 
 
-def sampled_pairs(made: Arrays, expected: Arrays) -> list[list[float]]:
+def sampled_pairs(predictions: Arrays, expected: Arrays) -> list[list[float]]:
     """Expected and made prediction of some rows, evenly spread, for a plot; none where nothing holds real numbers.
 
     >>> sampled_pairs({"y": np.array([1.0, 2.5])}, {"y": np.array([1.0, 2.0])})
     [[1.0, 1.0], [2.0, 2.5]]
     """
-    name = next((name for name, array in made.items() if np.issubdtype(array.dtype, np.floating)), None)
+    name = next((name for name, array in predictions.items() if np.issubdtype(array.dtype, np.floating)), None)
     if name is None:
         return []
-    xs, ys = (np.asarray(one[name], dtype=np.float64).ravel() for one in (expected, made))
+    xs, ys = (np.asarray(arrays[name], dtype=np.float64).ravel() for arrays in (expected, predictions))
     both = np.stack([xs, ys], axis=1)[:: max(1, -(-len(xs) // MAX_PAIRS))]
     return [[float(x), float(y)] for x, y in both if np.isfinite(x) and np.isfinite(y)]
 
@@ -147,10 +147,10 @@ def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[s
         try:
             if "table" in prediction_format:
                 return _table(path, file_name, TableSchema.from_json(prediction_format["table"]))
-            with _official_file(path, file_name, prediction_format) as (found, name):
+            with _official_file(path, file_name, prediction_format) as (official_path, name):
                 rows = prediction_format.get("rows")
                 return submissions.read(
-                    found, str(prediction_format["dataset"]), str(prediction_format["split"]),
+                    official_path, str(prediction_format["dataset"]), str(prediction_format["split"]),
                     rows=rows if isinstance(rows, int) else None, filename=name,
                 )  # fmt: skip
         except (ScoringInputError, *UNREADABLE) as error:
@@ -160,19 +160,19 @@ def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[s
 @contextmanager
 def _official_file(path: Path, file_name: str, prediction_format: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """The official file itself, or the member of that name in a zip of a run's output."""
-    wanted = official_filename(str(prediction_format["dataset"]), str(prediction_format["split"]))
-    if file_name == wanted:
-        yield path, wanted
+    official_name = official_filename(str(prediction_format["dataset"]), str(prediction_format["split"]))
+    if file_name == official_name:
+        yield path, official_name
         return
-    with _member(path, lambda name: name == wanted, f"file called {wanted}") as target:
-        yield target, wanted
+    with _member(path, lambda name: name == official_name, f"file called {official_name}") as target:
+        yield target, official_name
 
 
 @contextmanager
 def _member(path: Path, is_wanted: Callable[[str], bool], what: str) -> Iterator[Path]:
     """The first file of a zip whose name is wanted, under that name."""
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(path) as archive:
-        member = next((one for one in archive.namelist() if is_wanted(one.rsplit("/", 1)[-1])), None)
+        member = next((name for name in archive.namelist() if is_wanted(name.rsplit("/", 1)[-1])), None)
         if member is None:
             raise CannotCompare(f"The run left no {what}.")
         target = Path(scratch) / member.rsplit("/", 1)[-1]

@@ -26,8 +26,8 @@ class NobodyLeft(Conflict):
 class NotYourTurn(Conflict):
     code = "not_your_turn"
 
-    def __init__(self, place: Place, wanted: str) -> None:
-        super().__init__(f"{wanted} cannot be handed in now: the state is “{place.get_state_display()}”.")
+    def __init__(self, place: Place, item: str) -> None:
+        super().__init__(f"{item} cannot be handed in now: the state is “{place.get_state_display()}”.")
 
 
 class Overdue(Conflict):
@@ -55,8 +55,8 @@ class NoCode(Conflict):
 class NotReady(Conflict):
     code = "not_ready"
 
-    def __init__(self, place: Place, wanted: str) -> None:
-        super().__init__(f"{wanted} is not possible while the state is “{place.get_state_display()}”.")
+    def __init__(self, place: Place, action: str) -> None:
+        super().__init__(f"{action} is not possible while the state is “{place.get_state_display()}”.")
 
 
 class OutsideTolerance(Conflict):

@@ -83,22 +83,22 @@ def _invite_free(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> l
 def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
     """Ranked rows of teams that were not invited yet, best first; a team with several rows stands for its best."""
     asked = set(Place.objects.filter(lane=lane).values_list("team", flat=True))
-    wanted = lane.top + len(asked)
+    team_count = lane.top + len(asked)
     rows = Entry.objects.filter(leaderboard=board, is_baseline=False).select_related(
         "team__captain", "score__submission"
     )
-    found: list[tuple[int, Entry]] = []
+    candidates: list[tuple[int, Entry]] = []
     rank, value = 0, None
-    for place, entry in enumerate(rows.order_by(*Entry.IN_ORDER)[: wanted * 20], start=1):
+    for place, entry in enumerate(rows.order_by(*Entry.IN_ORDER)[: team_count * 20], start=1):
         rank, value = (rank, value) if entry.rank_key == value else (place, entry.rank_key)
         if entry.team_id not in asked:
             asked.add(entry.team_id)
-            found.append((rank, entry))
-    return found
+            candidates.append((rank, entry))
+    return candidates
 
 
 def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> Place:
-    made = Place.objects.create(
+    place = Place.objects.create(
         lane=lane,
         team=entry.team,
         submission=entry.score.submission,
@@ -106,16 +106,16 @@ def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> 
         invited_at=now,
         due_at=now + timedelta(days=lane.days),
     )
-    PlaceEvent.objects.create(place=made, target=State.INVITED, actor=actor, at=now)
+    PlaceEvent.objects.create(place=place, target=State.INVITED, actor=actor, at=now)
     phase = entry.score.submission.phase
     mail_after_commit(
         to=entry.team.captain,
         subject=f"{entry.team} has rank {rank} in {phase.competition}",
         text=f"Your team is invited to show that its code does what was submitted to “{phase.name}”. Hand in code, report and "
-        f"hardware by {made.due_at:%Y-%m-%d %H:%M} UTC.",
-        path=f"/winners/{made.key}/",
+        f"hardware by {place.due_at:%Y-%m-%d %H:%M} UTC.",
+        path=f"/winners/{place.key}/",
     )
-    return made
+    return place
 
 
 def places_to_answer(user: User) -> QuerySet[Place]:
@@ -132,11 +132,11 @@ def locked_place(key: UUID) -> Place:
     return rows.get(key=key)
 
 
-def _of_team(place: Place, by: User, source: State, wanted: str, now: datetime) -> None:
+def _of_team(place: Place, by: User, source: State, item: str, now: datetime) -> None:
     if not Membership.objects.filter(team=place.team_id, user=by).exists():
         raise refusals.NotInThisLane
     if place.state != source:
-        raise refusals.NotYourTurn(place, wanted)
+        raise refusals.NotYourTurn(place, item)
     if place.is_overdue(now):
         raise refusals.Overdue(place)
 
@@ -279,7 +279,7 @@ def places_follow_decision(
 
     Boards have followed already, so their locks are held.
     """
-    disqualified = [one.pk for one in submissions if one.disqualified_at is not None]
+    disqualified = [submission.pk for submission in submissions if submission.disqualified_at is not None]
     places = Place.objects.filter(submission__in=disqualified, state__in=(*OPEN, State.CONFIRMED)).order_by("pk")
     for key in places.values_list("key", flat=True):
         board, place = _locked_board(key), locked_place(key)

@@ -54,15 +54,15 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     if place.code is None:
         raise refusals.NoCode(place)
     phase = place.lane.leaderboard.phase
-    wanted: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "phase": phase, "team": place.team, "by": by, "file": place.code, "file_name": place.code_name, "now": now,
         "seed": len(earlier), "environment": environment_of(place.submission),
     }  # fmt: skip
-    made, checks = verification_create(**wanted), checks_of(phase)
+    verification, checks = verification_create(**arguments), checks_of(phase)
     place_move(
         place=place, source=State.HARDWARE, target=State.VERIFYING, actor=_actor(by), now=now,
-        note=f"submission #{made.pk}", verification=made,
-        check_run=verification_create(**wanted, checks=checks) if checks else None,
+        note=f"submission #{verification.pk}", verification=verification,
+        check_run=verification_create(**arguments, checks=checks) if checks else None,
     )  # fmt: skip
     return place
 
@@ -93,7 +93,7 @@ def verification_compare(*, key: UUID, now: datetime) -> bool:
     if (
         place.state != State.VERIFYING
         or run is None
-        or any(one and one.status not in FINAL for one in (run, check_run))
+        or any(submission and submission.status not in FINAL for submission in (run, check_run))
     ):
         return False
     if _is_not_the_teams(run) or (check_run is not None and _is_the_platforms(check_run)):
@@ -101,11 +101,11 @@ def verification_compare(*, key: UUID, now: datetime) -> bool:
         return place_move(
             place=place, source=State.VERIFYING, target=State.HARDWARE, actor="verification", now=now, note=note
         )
-    found = comparison_of(place, run)
-    log.info("winners_compared", place=str(place.key), is_within=found["is_within"])
+    comparison = comparison_of(place, run)
+    log.info("winners_compared", place=str(place.key), is_within=comparison["is_within"])
     return place_move(
         place=place, source=State.VERIFYING, target=State.COMPARED, actor="verification", now=now,
-        note="; ".join(found["faults"]) or "within the tolerance", comparison=found,
+        note="; ".join(comparison["faults"]) or "within the tolerance", comparison=comparison,
     )  # fmt: skip
 
 
@@ -126,31 +126,31 @@ def comparison_of(place: Place, verification: Submission) -> dict[str, Any]:
     outside the organizers' tolerance."""
     runs = list(verification.runs.select_related("task", "submission__phase"))
     wall_s = sum(float(run.meters.get("wall_s", 0.0)) for run in runs)
-    found: dict[str, Any] = {
+    comparison: dict[str, Any] = {
         "wall_s": wall_s, "limit_s": verification.phase.time_limit_s, "runs": [_named_meters(run) for run in runs],
         "tolerance_origin": place.lane.tolerance_origin, "earlier": place.comparison.get("earlier", []),
     }  # fmt: skip
     if verification.status == RunState.FAILED:
-        said = next((run.detail for run in runs if run.detail), "")
-        faults = [f"the run failed, {Reason(verification.reason).label}: {said}".rstrip(": ")]
-        return found | {"is_within": False, "faults": faults}
+        detail = next((run.detail for run in runs if run.detail), "")
+        faults = [f"the run failed, {Reason(verification.reason).label}: {detail}".rstrip(": ")]
+        return comparison | {"is_within": False, "faults": faults}
     faults = []
     try:
         difference, pairs = _difference(place, runs)
-        found |= difference.as_dict() | {"pairs": pairs}
+        comparison |= difference.as_dict() | {"pairs": pairs}
         faults += _outside(place.lane, difference)
-        found |= _code(place, difference.rows)
+        comparison |= _code(place, difference.rows)
     except CannotCompare as error:
         faults.append(str(error))
     score = _score_difference(place, verification)
     if score is not None:
-        found["score_difference"] = score
+        comparison["score_difference"] = score
         if abs(score) > place.lane.score_tolerance:
             faults.append(f"the score differs by {score:+.6g}; {place.lane.score_tolerance:g} is allowed")
     findings = _findings(place, {run.task_id: run for run in runs})
-    found["checks"] = [one.facts | {"faults": one.faults} for one in findings]
-    faults += [fault for one in findings for fault in one.named_faults]
-    return found | {"is_within": not faults, "faults": faults}
+    comparison["checks"] = [outcome.facts | {"faults": outcome.faults} for outcome in findings]
+    faults += [fault for outcome in findings for fault in outcome.named_faults]
+    return comparison | {"is_within": not faults, "faults": faults}
 
 
 def _named_meters(run: Run) -> dict[str, Any]:
@@ -183,11 +183,11 @@ def _difference(place: Place, runs: list[Run]) -> tuple[Difference, list[list[fl
     """Over all tasks: the worst of each; and pairs of predictions of the first for the plot."""
     theirs = {run.task_id: run for run in place.submission.runs.all()}
     both = [(made_by(run, place), _submitted(place, theirs.get(run.task_id))) for run in runs]
-    differences = [compare(made, sent) for made, sent in both]
-    means = [one.mae for one in differences if one.mae is not None]
-    largest = [one.largest for one in differences if one.largest is not None]
+    differences = [compare(output, sent) for output, sent in both]
+    means = [difference.mae for difference in differences if difference.mae is not None]
+    largest = [difference.largest for difference in differences if difference.largest is not None]
     return Difference(
-        rows=sum(one.rows for one in differences), equal_share=min(one.equal_share for one in differences),
+        rows=sum(difference.rows for difference in differences), equal_share=min(difference.equal_share for difference in differences),
         mae=max(means, default=None), largest=max(largest, default=None),
     ), sampled_pairs(*both[0])  # fmt: skip
 

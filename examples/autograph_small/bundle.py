@@ -53,7 +53,7 @@ def write_graph(dest: Path, graph: Graph, rng: np.random.Generator) -> None:
     features = rng.normal(size=(graph.classes, FEATURES))[labels] + rng.normal(scale=2.0, size=(graph.nodes, FEATURES))
     order = rng.permutation(graph.nodes)
     firsts = [
-        np.flatnonzero(labels == one)[0] for one in range(graph.classes)
+        np.flatnonzero(labels == label)[0] for label in range(graph.classes)
     ]  # a class without a label cannot be learnt
     train = np.union1d(order[: int(graph.nodes * TRAIN_SHARE)], firsts)
     test = np.setdiff1d(np.arange(graph.nodes), train)

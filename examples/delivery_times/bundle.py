@@ -97,9 +97,9 @@ def baseline(data: Path, target: Path) -> Path:
     """Write predictions: of each district, the quantile that the costs ask for of the minutes for a kilometre."""
     train, test = pl.read_csv(data / "train.csv"), pl.read_csv(data / "test.csv")
     pace = train.group_by("district").agg((pl.col("minutes") / pl.col("distance_km")).quantile(0.75).alias("pace"))
-    made = test.join(pace, on="district", maintain_order="left")
+    predictions = test.join(pace, on="district", maintain_order="left")
     return write_table(
-        made.select("id", minutes=(pl.col("pace") * pl.col("distance_km")).clip(0, 600).round(1)), target
+        predictions.select("id", minutes=(pl.col("pace") * pl.col("distance_km")).clip(0, 600).round(1)), target
     )
 
 

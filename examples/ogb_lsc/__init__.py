@@ -129,7 +129,7 @@ def pcqm4mv2(size: Size, seed: int) -> Data:
 def _spelled_otherwise(split: Split, seed: int) -> Check:
     """The same molecules in other SMILES spellings: the same predictions are expected."""
     rng = random.Random(f"{seed} spellings")
-    smiles = np.array([write(parse(one), rng) for one in split.smiles])
+    smiles = np.array([write(parse(text), rng) for text in split.smiles])
     return Check(CHALLENGE, "perturbed", {"smiles": smiles}, {"y_true": split.gaps}, tolerance=0.05)
 
 

@@ -10,7 +10,7 @@ inputs = Path(sys.argv[3]) if len(sys.argv) > 3 else data
 train = np.load(data / "train.npz")
 features, labels = train["x"].astype(np.float32), train["y"]
 classes = np.unique(labels)
-means = np.stack([features[labels == one].mean(axis=0) for one in classes])
+means = np.stack([features[labels == label].mean(axis=0) for label in classes])
 for path in sorted(inputs.glob("test-*.npz")):
     papers = np.load(path)["x"].astype(np.float32)
     # The squared distance to each mean, but for what all means share.

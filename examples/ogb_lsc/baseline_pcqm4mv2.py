@@ -9,7 +9,10 @@ CHARACTERS = "CNOSFclnos=#[]+-H"  # with the number of digits, each is the same 
 
 
 def features(smiles: np.ndarray) -> np.ndarray:
-    counts = [[text.count(one) for one in CHARACTERS] + [sum(map(str.isdigit, text)), 1] for text in smiles.tolist()]
+    counts = [
+        [text.count(character) for character in CHARACTERS] + [sum(map(str.isdigit, text)), 1]
+        for text in smiles.tolist()
+    ]
     return np.array(counts, dtype=np.float64)
 
 

@@ -22,7 +22,7 @@ results = []
 for seed in range(10):
     half = np.random.default_rng(seed).random(len(labels)) < 0.5
     classes = np.unique(labels[half])
-    means = np.stack([features[half][labels[half] == one].mean(axis=0) for one in classes])
+    means = np.stack([features[half][labels[half] == label].mean(axis=0) for label in classes])
     results.append({"seed": seed, **{split: accuracy(split, classes, means) for split in ("valid", "test")}})
 with zipfile.ZipFile(dest / "results.zip", "w") as archive:
     document = {"dataset": "ogbn-arxiv", "metric": "acc", "seeds": results}

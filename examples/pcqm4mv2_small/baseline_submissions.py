@@ -39,10 +39,10 @@ def build_baselines(bundle: Path, dest: Path) -> list[Baseline]:
     dest.mkdir(parents=True, exist_ok=True)
     train = bundle / "public_data" / "train.csv.gz"
     median = float(np.median(_gaps(train)))
-    made = [_constant(bundle, dest, split, median) for split in TEST_SPLITS]
-    made += [_ridge(dest, train), _overrun(dest)]
-    (dest / "expected.json").write_text(json.dumps([asdict(one) for one in made], indent=2) + "\n")
-    return made
+    baselines = [_constant(bundle, dest, split, median) for split in TEST_SPLITS]
+    baselines += [_ridge(dest, train), _overrun(dest)]
+    (dest / "expected.json").write_text(json.dumps([asdict(baseline) for baseline in baselines], indent=2) + "\n")
+    return baselines
 
 
 def _constant(bundle: Path, dest: Path, split: str, value_ev: float) -> Baseline:

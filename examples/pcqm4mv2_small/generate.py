@@ -82,9 +82,9 @@ class Split:
 
 def random_molecule(rng: random.Random) -> Molecule:
     """One molecule: a core, then groups and rings on free hydrogens until the drawn size is reached."""
-    wanted = min(MAX_HEAVY_ATOMS, max(4, round(rng.gauss(MEAN_HEAVY_ATOMS, SPREAD_HEAVY_ATOMS))))
+    size = min(MAX_HEAVY_ATOMS, max(4, round(rng.gauss(MEAN_HEAVY_ATOMS, SPREAD_HEAVY_ATOMS))))
     molecule = parse(_drawn(rng, CORES))
-    while len(molecule) < wanted:
+    while len(molecule) < size:
         group = parse(_drawn(rng, RINGS if rng.random() < RING_SHARE else GROUPS))
         sites = [i for i in range(len(molecule)) if _may_join(molecule, i, group)]
         if not sites or len(molecule) + len(group) > MAX_HEAVY_ATOMS:
@@ -136,7 +136,7 @@ def generate(sizes: Sizes = SMALL, *, seed: int = DEFAULT_SEED, noise_ev: float 
     for name, size in sizes.by_split().items():
         smiles = tuple(next(source) for _ in range(size))
         noise = random.Random(f"{seed} {name}")
-        gaps = [round(homo_lumo_gap(parse(one)) + noise.gauss(0.0, noise_ev), FORMAT_DECIMALS) for one in smiles]
+        gaps = [round(homo_lumo_gap(parse(text)) + noise.gauss(0.0, noise_ev), FORMAT_DECIMALS) for text in smiles]
         splits[name] = Split(name, smiles, np.array(gaps))
     return splits
 

@@ -28,7 +28,7 @@ def simulated_files(bundle: Path, dest: Path, *, teams: int, seed: int = 7) -> l
     """
     truth = reference.read(bundle / f"reference_data_{SPLIT}").labels(SPLIT)["y_true"]
     chance = np.random.default_rng(seed)
-    made = []
+    files = []
     for team in range(1, teams + 1):
         error_ev = float(np.exp(chance.uniform(np.log(BEST_EV), np.log(WORST_EV))))
         for number, days_ago in enumerate(
@@ -38,7 +38,7 @@ def simulated_files(bundle: Path, dest: Path, *, teams: int, seed: int = 7) -> l
             folder = dest / f"team-{team:02}-{number}"
             folder.mkdir(parents=True)
             path = write(folder, DATASET, SPLIT, {"y_pred": (truth + noise).astype(np.float32)}, rows=len(truth))
-            made.append(
+            files.append(
                 SimulatedFile(f"Simulated team {team}", SPLIT, str(Path(path).relative_to(dest)), float(days_ago))
             )
-    return sorted(made, key=lambda file: -file.days_ago)
+    return sorted(files, key=lambda file: -file.days_ago)

@@ -28,25 +28,25 @@ def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
 
     `bundle` is a folder made by `build_track`.
     """
-    made = []
+    baselines = []
     for path in run_baseline(bundle, dest):
         owner = owner_of(path.name)
-        phase = next(one for one in track.phases if owner is None or owner[1] == one.split)
+        phase = next(candidate for candidate in track.phases if owner is None or owner[1] == candidate.split)
         metric = track.columns[0].key
         score = _score(bundle / f"reference_data_{phase.split}", path, has_official_file=track.has_official_file)[
             metric
         ]
-        made.append(
+        baselines.append(
             Baseline(
                 competition=track.slug, name=f"{track.slug}-{phase.split}", title=f"Baseline of {track.title}",
                 description="The program of the starting kit.", kind="prediction", phase=phase.split, filename=path.name,
                 outcome="finished", reason=None, metric=metric, score_range=(score - EXACT, score + EXACT),
                 also_by=("team 1", "team 2") if phase.visibility == "public" else (),
-                facts={one.key: ANSWERS[one.kind] for one in track.fact_sheet},
+                facts={question.key: ANSWERS[question.kind] for question in track.fact_sheet},
             )
         )  # fmt: skip
-    first = next(one for one in made if one.phase == track.phases[0].split)
-    return made + ([_code(bundle, track, dest, first)] if track.takes_code else [])
+    first = next(baseline for baseline in baselines if baseline.phase == track.phases[0].split)
+    return baselines + ([_code(bundle, track, dest, first)] if track.takes_code else [])
 
 
 def _code(bundle: Path, track: Track, dest: Path, predictions: Baseline) -> Baseline:

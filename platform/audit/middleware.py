@@ -56,8 +56,8 @@ def record(request: HttpRequest, actor: User, status: int) -> None:
 def address_of(request: HttpRequest) -> str | None:
     """The client's address: the last one that a trusted proxy wrote, else the connection's."""
     forwarded = request.headers.get("X-Forwarded-For", "") if settings.PROXIES else ""
-    found: str = forwarded.split(",")[-1].strip() or request.META.get("REMOTE_ADDR", "")
-    return found or None
+    address: str = forwarded.split(",")[-1].strip() or request.META.get("REMOTE_ADDR", "")
+    return address or None
 
 
 def _fields(request: HttpRequest) -> dict[str, Any]:
@@ -65,8 +65,8 @@ def _fields(request: HttpRequest) -> dict[str, Any]:
     posted: QueryDict | None = getattr(request, "_post", None)
     if posted is None:
         return {}
-    kept = [name for name in posted if not _is_secret(name.lower())][:MAX_FIELDS]
-    return {_plain(name): _shown(posted.getlist(name)) for name in kept}
+    names = [name for name in posted if not _is_secret(name.lower())][:MAX_FIELDS]
+    return {_plain(name): _shown(posted.getlist(name)) for name in names}
 
 
 def _is_secret(name: str) -> bool:

@@ -48,9 +48,9 @@ class SiteCollector(Collector):
         waiting = (
             Run.objects.filter(state=State.QUEUED).values("queue__name").annotate(n=Count("*"), since=Min("queued_at"))
         )
-        found = {row["queue__name"]: row for row in waiting.order_by()}
+        rows = {row["queue__name"]: row for row in waiting.order_by()}
         for name in Queue.objects.values_list("name", flat=True):
-            row = found.get(name)
+            row = rows.get(name)
             depth.add_metric([name], row["n"] if row else 0)
             age.add_metric([name], (self.now - row["since"]).total_seconds() if row else 0)
         yield depth
@@ -115,9 +115,9 @@ class SiteCollector(Collector):
             "podium_background_oldest_age_seconds", "Age of the row that has asked longest.", labels=["job"]
         )
         for job in jobs():
-            found = job.waiting().aggregate(n=Count("*"), since=Min(job.asked_at))
-            waiting.add_metric([job.name], found["n"])
-            age.add_metric([job.name], max((self.now - found["since"]).total_seconds(), 0) if found["since"] else 0)
+            totals = job.waiting().aggregate(n=Count("*"), since=Min(job.asked_at))
+            waiting.add_metric([job.name], totals["n"])
+            age.add_metric([job.name], max((self.now - totals["since"]).total_seconds(), 0) if totals["since"] else 0)
         yield waiting
         yield age
 

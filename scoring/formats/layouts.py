@@ -153,14 +153,14 @@ def owner_of(filename: str) -> tuple[str, str] | None:
     return None
 
 
-def sibling_with_shape(wanted: Layout, member: Member, shape: tuple[int, ...]) -> str | None:
+def sibling_with_shape(expected: Layout, member: Member, shape: tuple[int, ...]) -> str | None:
     """Another split of the same dataset whose array `member.key` officially has `shape`, if there is one.
 
     >>> sibling_with_shape(layout("lsc-pcqm4mv2", "test-dev"), layout("lsc-pcqm4mv2", "test-dev").members[0], (147432,))
     'test-challenge'
     """
-    for split in splits(wanted.dataset):
-        other = layout(wanted.dataset, split)
-        if split != wanted.split and any(replace(member, shape=shape) == candidate for candidate in other.members):
+    for split in splits(expected.dataset):
+        other = layout(expected.dataset, split)
+        if split != expected.split and any(replace(member, shape=shape) == candidate for candidate in other.members):
             return split
     return None

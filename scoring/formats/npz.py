@@ -88,9 +88,9 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
         infos = _infos_by_key(archive, layout)
         for member in layout.members:
             _require_plain_member(infos[member.key], member)
-        found = {member.key: _read_header(archive, infos[member.key], member, layout) for member in layout.members}
+        headers = {member.key: _read_header(archive, infos[member.key], member, layout) for member in layout.members}
         return {
-            member.key: _read_numbers(archive, infos[member.key], member, found[member.key])
+            member.key: _read_numbers(archive, infos[member.key], member, headers[member.key])
             for member in layout.members
         }
 
@@ -161,22 +161,22 @@ def _opened(path: Path, name: str) -> Iterator[zipfile.ZipFile]:
 
 def _infos_by_key(archive: zipfile.ZipFile, layout: Layout) -> dict[str, zipfile.ZipInfo]:
     """The wanted members by key: exactly these, each once, no folders."""
-    wanted = {f"{member.key}.npy": member.key for member in layout.members}
+    keys_by_name = {f"{member.key}.npy": member.key for member in layout.members}
     given = archive.infolist()
     names = [info.filename for info in given]
-    expected = " and ".join(wanted)
+    expected = " and ".join(keys_by_name)
     for name in names:
         if "/" in name or "\\" in name or info_has_hidden_name(name):
             raise ScoringInputError("path_in_member", _shown(name), "its name holds a path", f"name it {expected}")
-    missing = [name for name in wanted if name not in names]
+    missing = [name for name in keys_by_name if name not in names]
     if missing:
         shown = ", ".join(map(_shown, names[:3]))
         raise ScoringInputError("wrong_key", layout.filename, f"it holds {shown}", f"it must hold {expected} alone")
-    if len(given) != len(wanted):
+    if len(given) != len(keys_by_name):
         raise ScoringInputError(
             "extra_member", layout.filename, f"it holds {len(given)} members", f"it must hold {expected} alone"
         )
-    return {wanted[info.filename]: info for info in given}
+    return {keys_by_name[info.filename]: info for info in given}
 
 
 def info_has_hidden_name(name: str) -> bool:
@@ -246,23 +246,23 @@ def parse_header(stream: IO[bytes], name: str) -> Header:
     if length > _LARGEST_HEADER:
         raise ScoringInputError("bad_header", name, f"its header has {length:,} bytes", _MADE_BY_US)
     text = (start[prefix:] + stream.read(length - (12 - prefix))).decode("latin-1")
-    found = _HEADER.fullmatch(text)
-    if found is None or len(text) != length:
+    match = _HEADER.fullmatch(text)
+    if match is None or len(text) != length:
         raise ScoringInputError("bad_header", name, "its header is not as numpy writes it", _MADE_BY_US)
-    shape = tuple(int(number) for number in re.findall(r"\d+", found["shape"]))
-    return Header(_description(found["descr"], name), found["fortran"] == "True", shape, prefix + length)
+    shape = tuple(int(number) for number in re.findall(r"\d+", match["shape"]))
+    return Header(_description(match["descr"], name), match["fortran"] == "True", shape, prefix + length)
 
 
 def _description(descr: str, name: str) -> str:
     """The npy type, for instance ``<f4``; objects and records are refused by name."""
-    found = _DESCRIPTION.fullmatch(descr)
-    if found is None:
+    match = _DESCRIPTION.fullmatch(descr)
+    if match is None:
         raise ScoringInputError("wrong_dtype", name, "it holds records", "use one plain number type")
-    if found[2] == "O":
+    if match[2] == "O":
         raise ScoringInputError(
             "object_dtype", name, "it holds Python objects, which are never loaded", "use an array of numbers"
         )
-    return "".join(found.groups())
+    return "".join(match.groups())
 
 
 def _require_dtype(header: Header, member: Member, name: str) -> None:

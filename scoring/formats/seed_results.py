@@ -70,10 +70,12 @@ def read(path: str | os.PathLike[str], dataset: str, *, filename: str | None = N
     (0.5, 0.6, 0.7)
     """
     location = Path(path)
-    wanted = official_filename(dataset)
-    if (filename or location.name) != wanted:
+    expected_name = official_filename(dataset)
+    if (filename or location.name) != expected_name:
         name = ascii((filename or location.name)[:120])
-        raise ScoringInputError("wrong_file_name", name, "this is not the official file name", f"call it {wanted}")
+        raise ScoringInputError(
+            "wrong_file_name", name, "this is not the official file name", f"call it {expected_name}"
+        )
     return _checked(_load(location), dataset)
 
 

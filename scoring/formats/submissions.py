@@ -86,11 +86,11 @@ def read(
     ...     read(path, "lsc-mag240m", "test-dev", rows=2)
     {'y_pred': array([  3, 152], dtype=int16)}
     """
-    wanted = layout(dataset, split, rows)
-    return read_layout(Path(path), wanted, filename=filename)
+    expected = layout(dataset, split, rows)
+    return read_layout(Path(path), expected, filename=filename)
 
 
-def read_layout(path: Path, wanted: Layout, *, filename: str | None = None) -> dict[str, NDArray[Any]]:
+def read_layout(path: Path, expected: Layout, *, filename: str | None = None) -> dict[str, NDArray[Any]]:
     """As `read`, for a layout of one's own (`scoring.formats.layouts.Layout`).
 
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -98,11 +98,11 @@ def read_layout(path: Path, wanted: Layout, *, filename: str | None = None) -> d
     ...     read_layout(path, layout("lsc-mag240m", "test-dev", 2))["y_pred"].tolist()
     [3, 152]
     """
-    _require_name(PurePath(filename).name if filename is not None else path.name, wanted)
-    arrays = read_arrays(path, wanted)
-    for member in wanted.members:
+    _require_name(PurePath(filename).name if filename is not None else path.name, expected)
+    arrays = read_arrays(path, expected)
+    for member in expected.members:
         _require_values(arrays[member.key], member)
-    return _as_inputs(arrays, wanted)
+    return _as_inputs(arrays, expected)
 
 
 def check_headers(
@@ -116,9 +116,9 @@ def check_headers(
     ...     path = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [3, 152]}, rows=2)
     ...     check_headers(path, "lsc-mag240m", "test-dev", rows=2)
     """
-    wanted = layout(dataset, split, rows)
-    _require_name(PurePath(filename).name if filename is not None else Path(path).name, wanted)
-    npz.check_headers(Path(path), wanted)
+    expected = layout(dataset, split, rows)
+    _require_name(PurePath(filename).name if filename is not None else Path(path).name, expected)
+    npz.check_headers(Path(path), expected)
 
 
 def check(
@@ -134,12 +134,12 @@ def check(
     {'y_pred': {'shape': [2], 'dtype': 'int16'}}
     """
     inputs = read(path, dataset, split, rows=rows, filename=filename)
-    wanted = layout(dataset, split, rows)
+    expected = layout(dataset, split, rows)
     return Report(
         dataset=dataset,
         split=split,
-        filename=wanted.filename,
-        rows=wanted.rows,
+        filename=expected.filename,
+        rows=expected.rows,
         size_bytes=Path(path).stat().st_size,
         arrays={name: {"shape": list(array.shape), "dtype": str(array.dtype)} for name, array in inputs.items()},
         warnings=_warnings(inputs),
@@ -174,9 +174,9 @@ def write(
     ...     path.name, read(path, "lsc-pcqm4mv2", "test-dev", rows=2)["y_pred"].tolist()
     ('y_pred_pcqm4m-v2_test-dev.npz', [5.5, 4.25])
     """
-    wanted = layout(dataset, split, rows)
-    members: dict[str, Any] = {member.key: _as_member(arrays, member, wanted) for member in wanted.members}
-    target = Path(folder) / wanted.filename
+    expected = layout(dataset, split, rows)
+    members: dict[str, Any] = {member.key: _as_member(arrays, member, expected) for member in expected.members}
+    target = Path(folder) / expected.filename
     if not target.parent.is_dir():
         raise ScoringInputError("no_file", str(target.parent), "there is no such folder", "make it first")
     handle, name = tempfile.mkstemp(suffix=".npz", dir=folder)
@@ -202,13 +202,13 @@ def split_of(dataset: str, filename: str) -> str | None:
     return owner[1] if owner is not None and owner[0] == dataset else None
 
 
-def _require_name(name: str, wanted: Layout) -> None:
+def _require_name(name: str, expected: Layout) -> None:
     """The official name and no other, with the reason that helps most."""
-    if name == wanted.filename:
+    if name == expected.filename:
         return
     owner = owner_of(name)
-    right = f"this upload is for {wanted.dataset} {wanted.split} and must be called {wanted.filename}"
-    if owner is not None and owner[0] == wanted.dataset:
+    right = f"this upload is for {expected.dataset} {expected.split} and must be called {expected.filename}"
+    if owner is not None and owner[0] == expected.dataset:
         raise ScoringInputError("wrong_split", ascii(name), f"this is the name of the file for {owner[1]}", right)
     what = f"this is the name of the file for {owner[0]}" if owner else "this is not the official file name"
     raise ScoringInputError("wrong_file_name", ascii(name[:120]), what, right)
@@ -228,17 +228,17 @@ def _require_values(array: AnyArray, member: Member) -> None:
         )
 
 
-def _as_inputs(arrays: dict[str, NDArray[Any]], wanted: Layout) -> dict[str, NDArray[Any]]:
+def _as_inputs(arrays: dict[str, NDArray[Any]], expected: Layout) -> dict[str, NDArray[Any]]:
     """The arrays under the evaluator's names. OpenBioLink: tails first, then heads, without copying them."""
-    if wanted.dataset != "obl2021":
+    if expected.dataset != "obl2021":
         return arrays
     both = arrays["pred_top10"]
-    return {"t_pred_top10": both[: wanted.rows], "h_pred_top10": both[wanted.rows :]}
+    return {"t_pred_top10": both[: expected.rows], "h_pred_top10": both[expected.rows :]}
 
 
-def _as_member(arrays: Mapping[str, ArrayLike], member: Member, wanted: Layout) -> NDArray[Any]:
+def _as_member(arrays: Mapping[str, ArrayLike], member: Member, expected: Layout) -> NDArray[Any]:
     """The one array of the file, checked as a reader would check it and only then cast."""
-    if wanted.dataset == "obl2021":
+    if expected.dataset == "obl2021":
         given = np.concatenate([numeric(take(arrays, name), name) for name in ("t_pred_top10", "h_pred_top10")])
     else:
         given = numeric(take(arrays, member.key), member.key)
@@ -258,16 +258,16 @@ def _as_member(arrays: Mapping[str, ArrayLike], member: Member, wanted: Layout) 
 
 def _warnings(inputs: Mapping[str, NDArray[Any]]) -> list[str]:
     """What is legal in the file but looks like an accident."""
-    found = []
+    warnings = []
     for name, array in inputs.items():
         if array.dtype.kind == "i" and array.ndim == 2:
             padded = int(np.count_nonzero(array < 0))
             if bool((array == np.iinfo(array.dtype).min).any()):
-                found.append(
+                warnings.append(
                     f"{name}: it holds {np.iinfo(array.dtype).min}, which NaN becomes when cast to an integer."
                 )
             elif padded:
-                found.append(f"{name}: {padded:,} negative ids are padding and take up ranks.")
+                warnings.append(f"{name}: {padded:,} negative ids are padding and take up ranks.")
         if array.shape[0] > 1 and bool((array == array[:1]).all()):
-            found.append(f"{name}: all rows are equal.")
-    return found
+            warnings.append(f"{name}: all rows are equal.")
+    return warnings

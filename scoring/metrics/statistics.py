@@ -181,12 +181,12 @@ def tiers(
     means = resampled_means(values, resamples=resamples, seed=seed)
     order = np.argsort(-values.mean(axis=1), kind="stable").tolist()
     tier, leader = 1, order[0]
-    found = dict.fromkeys(order, 1)
+    tier_of = dict.fromkeys(order, 1)
     for entry in order[1:]:
         if _share_above(means[:, leader], means[:, entry]) >= level:
             tier, leader = tier + 1, entry
-        found[entry] = tier
-    return [found[entry] for entry in range(len(order))]
+        tier_of[entry] = tier
+    return [tier_of[entry] for entry in range(len(order))]
 
 
 def _entries(samples: ArrayLike) -> NDArray[np.float64]:

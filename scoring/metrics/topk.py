@@ -158,8 +158,8 @@ def hits_at_10(h_pred_top10: ArrayLike, t_pred_top10: ArrayLike, triples: ArrayL
     0.75
     """
     heads, tails = hits_in_top10(h_pred_top10, t_pred_top10, triples)
-    found = int(np.count_nonzero(heads)) + int(np.count_nonzero(tails))
-    return float(np.float32(found / (2 * heads.shape[0])))
+    hits = int(np.count_nonzero(heads)) + int(np.count_nonzero(tails))
+    return float(np.float32(hits / (2 * heads.shape[0])))
 
 
 def _top10(given: ArrayLike, name: str, rows: int) -> AnyArray:
@@ -195,12 +195,12 @@ def _reciprocal_ranks(prediction: AnyArray, truth: AnyArray, names: tuple[str, s
 
 def _rows_that_hold(prediction: AnyArray, truth: AnyArray, name: str) -> NDArray[np.bool_]:
     truth, common = _comparable(prediction, truth, (name, "triples"))
-    found = np.zeros(truth.shape[0], np.bool_)
+    hits = np.zeros(truth.shape[0], np.bool_)
     for part in blocks(truth.shape[0], _ROWS):
         # two columns at a time as one 16-bit word: `any` along rows of ten costs ten times as much
         pairs = _equal_to_truth(prediction[part], truth[part], common).view(np.uint16).reshape(-1, K // 2)
-        found[part] = reduce(np.bitwise_or, pairs.T) != 0
-    return found
+        hits[part] = reduce(np.bitwise_or, pairs.T) != 0
+    return hits
 
 
 def _comparable(prediction: AnyArray, truth: AnyArray, names: tuple[str, str]) -> tuple[AnyArray, np.dtype[Any]]:

@@ -52,7 +52,7 @@ def as_ids(column: pl.Series) -> pl.Series:
     return numbers if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all() else text
 
 
-def places_of(found: pl.Series, ids: pl.Series) -> Places | None:
+def places_of(values: pl.Series, ids: pl.Series) -> Places | None:
     """For each value found, in which row of `ids` (each there once) it stands; None unless the two hold the same ids.
 
     >>> places_of(pl.Series([3, 1, 2]), pl.Series([1, 2, 3])).tolist(), places_of(pl.Series(["a"]), pl.Series(["b"]))
@@ -60,11 +60,11 @@ def places_of(found: pl.Series, ids: pl.Series) -> Places | None:
     >>> places_of(pl.Series([1, 1]), pl.Series([1, 2])) is None
     True
     """
-    if len(found) != len(ids) or found.dtype != ids.dtype or found.null_count():
+    if len(values) != len(ids) or values.dtype != ids.dtype or values.null_count():
         return None
     if not len(ids):
         return np.empty(0, dtype=np.uint32)
-    return _places_of_numbers(found, ids) if _are_close(ids) else _places_by_sorting(found, ids)
+    return _places_of_numbers(values, ids) if _are_close(ids) else _places_by_sorting(values, ids)
 
 
 def in_order(table: pl.DataFrame, places: Places, ids: pl.Series, id_column: str) -> pl.DataFrame:
@@ -103,16 +103,16 @@ def _has_repeats(ids: pl.Series) -> bool:
     return int(np.count_nonzero(is_there)) < len(ids)
 
 
-def _places_of_numbers(found: pl.Series, ids: pl.Series) -> Places | None:
+def _places_of_numbers(values: pl.Series, ids: pl.Series) -> Places | None:
     """No join and no sort: a number says itself where it belongs, through a table where the ids are not all in a row."""
     low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
-    if found.min() != low or found.max() != high:
+    if values.min() != low or values.max() != high:
         return None
     is_plain = high - low + 1 == len(ids) and ids.is_sorted()
     table = None if is_plain else _table_of(ids, low, high)
     places = np.empty(len(ids), dtype=np.uint32)
     is_there = np.zeros(len(ids), dtype=np.bool_)
-    for rows, part in _slices(found):
+    for rows, part in _slices(values):
         part_places = part - low if table is None else table[part - low]
         if part_places.min() < 0:
             return None
@@ -129,13 +129,13 @@ def _table_of(ids: pl.Series, low: int, high: int) -> NDArray[np.int32]:
     return table
 
 
-def _places_by_sorting(found: pl.Series, ids: pl.Series) -> Places | None:
+def _places_by_sorting(values: pl.Series, ids: pl.Series) -> Places | None:
     """Two sorts cost a fraction of a join that keeps an order."""
-    found_order, order = found.arg_sort(), ids.arg_sort()
-    if not found.gather(found_order).equals(ids.gather(order), check_names=False):
+    value_order, order = values.arg_sort(), ids.arg_sort()
+    if not values.gather(value_order).equals(ids.gather(order), check_names=False):
         return None
     places = np.empty(len(ids), dtype=np.uint32)
-    places[found_order.to_numpy()] = order.to_numpy()
+    places[value_order.to_numpy()] = order.to_numpy()
     return places
 
 

@@ -176,52 +176,54 @@ def _whole(values: pl.Series) -> pl.Series:
     return values.cast(pl.Int64, strict=False).fill_null(rounded) if values.dtype == pl.String else rounded
 
 
-def _require_ids(source: Source, found: pl.Series, schema: TableSchema, ids: pl.Series | None) -> Places | None:
+def _require_ids(source: Source, submitted_ids: pl.Series, schema: TableSchema, ids: pl.Series | None) -> Places | None:
     """Every id that is asked for once, and no other. Where each belongs; None where they stand there already."""
-    if ids is not None and found.equals(ids, check_names=False):
+    if ids is not None and submitted_ids.equals(ids, check_names=False):
         return None
-    if ids is not None and (places := places_of(found, ids)) is not None:
+    if ids is not None and (places := places_of(submitted_ids, ids)) is not None:
         return places
-    _name_wrong_ids(source, found, schema, ids)
+    _name_wrong_ids(source, submitted_ids, schema, ids)
     return None
 
 
-def _name_wrong_ids(source: Source, found: pl.Series, schema: TableSchema, ids: pl.Series | None) -> None:
+def _name_wrong_ids(source: Source, submitted_ids: pl.Series, schema: TableSchema, ids: pl.Series | None) -> None:
     """Refuse what is wrong with the ids; nothing is where none were asked for, and each is there once."""
     name = schema.id_column
-    if found.null_count():
+    if submitted_ids.null_count():
         raise ScoringInputError(
-            "nan", ascii(name), f"it is empty in {_places(source, found.is_null())}", "give each row its id"
+            "nan", ascii(name), f"it is empty in {_places(source, submitted_ids.is_null())}", "give each row its id"
         )
-    if found.n_unique() < len(found):
-        repeated = found.is_duplicated() & ~found.is_first_distinct()
+    if submitted_ids.n_unique() < len(submitted_ids):
+        repeated = submitted_ids.is_duplicated() & ~submitted_ids.is_first_distinct()
         values = listed(
-            [ascii(value) for value in found.filter(repeated).head(_SHOWN).to_list()], total=int(repeated.sum())
+            [ascii(value) for value in submitted_ids.filter(repeated).head(_SHOWN).to_list()], total=int(repeated.sum())
         )
         raise ScoringInputError(
             "duplicate_ids", ascii(name), f"{values} is there again in {_places(source, repeated)}", "give each id once"
         )
     if ids is None:
-        if schema.rows is not None and len(found) != schema.rows:
-            raise ScoringInputError("wrong_shape", "the table", f"it has {len(found):,} rows", f"give {schema.rows:,}")
+        if schema.rows is not None and len(submitted_ids) != schema.rows:
+            raise ScoringInputError(
+                "wrong_shape", "the table", f"it has {len(submitted_ids):,} rows", f"give {schema.rows:,}"
+            )
         return
-    _require_same_ids(source, found, name, ids if ids.dtype == found.dtype else ids.cast(pl.String))
+    _require_same_ids(source, submitted_ids, name, ids if ids.dtype == submitted_ids.dtype else ids.cast(pl.String))
 
 
-def _require_same_ids(source: Source, found: pl.Series, name: str, ids: pl.Series) -> None:
-    missing = ids.filter(~ids.is_in(found.implode()))
+def _require_same_ids(source: Source, submitted_ids: pl.Series, name: str, ids: pl.Series) -> None:
+    missing = ids.filter(~ids.is_in(submitted_ids.implode()))
     if len(missing):
         values = listed([ascii(value) for value in missing.head(_SHOWN).to_list()], total=len(missing))
         right = f"give a row for each of the {len(ids):,} ids of the sample submission"
         raise ScoringInputError("missing_ids", ascii(name), f"{_count_of_ids(missing)} missing: {values}", right)
-    others = ~found.is_in(ids.implode())
+    others = ~submitted_ids.is_in(ids.implode())
     if others.any():
         values = listed(
-            [ascii(value) for value in found.filter(others).head(_SHOWN).to_list()], total=int(others.sum())
+            [ascii(value) for value in submitted_ids.filter(others).head(_SHOWN).to_list()], total=int(others.sum())
         )
         right = f"leave out what is not in the sample submission (first in {_places(source, others)})"
         raise ScoringInputError(
-            "unknown_ids", ascii(name), f"{_count_of_ids(found.filter(others))} not asked for: {values}", right
+            "unknown_ids", ascii(name), f"{_count_of_ids(submitted_ids.filter(others))} not asked for: {values}", right
         )
 
 

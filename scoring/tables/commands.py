@@ -35,9 +35,9 @@ def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> dict[
     if sample is None and schema is None:
         raise ScoringInputError("missing_input", "the sample", "it is missing", "give --sample, --schema or both")
     shown = None if sample is None else _sample(sample)
-    wanted = _schema(schema, shown)
-    ids = None if shown is None else ids_of(shown, wanted.id_column)
-    return check(path, wanted, ids).as_dict()
+    table_schema = _schema(schema, shown)
+    ids = None if shown is None else ids_of(shown, table_schema.id_column)
+    return check(path, table_schema, ids).as_dict()
 
 
 def fault_of(path: str, file_name: str, schema: dict[str, Any], sample: tuple[str, str] | None) -> dict[str, str]:
@@ -49,9 +49,9 @@ def fault_of(path: str, file_name: str, schema: dict[str, Any], sample: tuple[st
     'no_file'
     """
     try:
-        wanted = TableSchema.from_json(schema)
-        ids = None if sample is None else ids_of(_sample(Path(sample[0]), sample[1]), wanted.id_column)
-        check(Path(path), wanted, ids, filename=file_name)
+        table_schema = TableSchema.from_json(schema)
+        ids = None if sample is None else ids_of(_sample(Path(sample[0]), sample[1]), table_schema.id_column)
+        check(Path(path), table_schema, ids, filename=file_name)
     except ScoringInputError as error:
         return {"code": error.code, "message": str(error)}
     return {}

@@ -114,9 +114,9 @@ def read_source(source: Source, *, types: Types | None = None, as_text: bool = F
     except ScoringInputError:
         raise
     except (pl.exceptions.PolarsError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        said = str(error).strip().partition("\n")[0][:200] or type(error).__name__
+        reason = str(error).strip().partition("\n")[0][:200] or type(error).__name__
         raise ScoringInputError(
-            "unknown_format", "the table", f"it cannot be read ({said})", f"write it again as {source.format}"
+            "unknown_format", "the table", f"it cannot be read ({reason})", f"write it again as {source.format}"
         ) from error
     if not table.width:
         raise ScoringInputError("empty_file", "the table", "it has no columns", "give a header and rows")

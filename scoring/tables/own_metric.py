@@ -116,14 +116,20 @@ def _load(path: Path) -> ModuleType:
 def _settings(name: str, function: Callable[..., Any]) -> dict[str, Any]:
     """The parameters behind the three that every metric has, with their defaults."""
     names = list(inspect.signature(function).parameters.values())
-    if [one.name for one in names[:3]] != list(_PLAIN_ARGUMENTS):
+    if [parameter.name for parameter in names[:3]] != list(_PLAIN_ARGUMENTS):
         raise _bad(
             name,
-            f"score takes {', '.join(one.name for one in names[:3]) or 'nothing'}",
+            f"score takes {', '.join(parameter.name for parameter in names[:3]) or 'nothing'}",
             f"take {', '.join(_PLAIN_ARGUMENTS)}",
         )
-    settings = [one for one in names[3:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-    return {one.name: None if one.default is one.empty else one.default for one in settings}
+    settings = [
+        parameter
+        for parameter in names[3:]
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    return {
+        parameter.name: None if parameter.default is parameter.empty else parameter.default for parameter in settings
+    }
 
 
 def as_pandas(table: pl.DataFrame) -> Any:

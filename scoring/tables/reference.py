@@ -90,7 +90,7 @@ class TableReference:
         if absent:
             raise _bad(f"{', '.join(sorted(absent))} is missing")
         given = {name: value[name] for name in known & set(value)}
-        given["metrics"] = tuple(_chosen(one) for one in given["metrics"])
+        given["metrics"] = tuple(_chosen(metric) for metric in given["metrics"])
         given["schema"] = TableSchema.from_json(given["schema"])
         return cls(**{**given, "targets": tuple(given["targets"])})
 

@@ -20,8 +20,8 @@ TIMEOUT_S = 10
 def pinned(constraints: str) -> Iterator[tuple[str, str]]:
     """Name and version of each `name==version` line."""
     for line in constraints.splitlines():
-        name, found, version = line.partition("#")[0].strip().partition("==")
-        if found:
+        name, separator, version = line.partition("#")[0].strip().partition("==")
+        if separator:
             yield name.strip(), version.strip()
 
 
@@ -34,9 +34,9 @@ def known_vulnerabilities(packages: list[tuple[str, str]], url: str) -> dict[str
         results = json.load(answer)["results"]
     named = zip(packages, results, strict=True)
     return {
-        f"{name}=={version}": [v["id"] for v in found["vulns"]]
-        for (name, version), found in named
-        if found.get("vulns")
+        f"{name}=={version}": [v["id"] for v in result["vulns"]]
+        for (name, version), result in named
+        if result.get("vulns")
     }
 
 
@@ -49,14 +49,14 @@ def main(argv: list[str] | None = None) -> int:
     chosen = parser.parse_args(argv)
     packages = list(pinned(chosen.constraints.read_text()))
     try:
-        found = known_vulnerabilities(packages, chosen.url)
+        vulnerabilities = known_vulnerabilities(packages, chosen.url)
     except (OSError, ValueError, KeyError) as error:
         print(f"{len(packages)} packages were NOT audited: {chosen.url} cannot be asked from here ({error})")
         return 2 if chosen.require else 0
-    for package, ids in found.items():
+    for package, ids in vulnerabilities.items():
         print(f"{package}: {', '.join(ids)}")
-    print(f"{len(packages)} packages audited, {len(found)} with known vulnerabilities")
-    return 1 if found else 0
+    print(f"{len(packages)} packages audited, {len(vulnerabilities)} with known vulnerabilities")
+    return 1 if vulnerabilities else 0
 
 
 if __name__ == "__main__":

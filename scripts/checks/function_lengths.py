@@ -37,7 +37,7 @@ def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def main(folders: list[str]) -> int:
     """Exit status 1 with the longest functions when a bound is exceeded."""
     files = [path for folder in folders for path in Path(folder).rglob("*.py") if not LEFT_OUT & set(path.parts)]
-    measured = sorted(found for path in files for found in functions(path))
+    measured = sorted(function for path in files for function in functions(path))
     lengths = [lines for lines, _ in measured]
     if not lengths:
         print(f"no functions in {', '.join(folders)}", file=sys.stderr)

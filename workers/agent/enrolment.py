@@ -45,12 +45,12 @@ def enrol(worker: Worker, *, when: str, image: str) -> SelfTest:
     """
     if when == "never":
         return SelfTest()
-    found = worker.engine.find_image(image)
-    if found is None:
+    image_facts = worker.engine.find_image(image)
+    if image_facts is None:
         log.warning("self_test_not_run", detail=f"the image {image} is not on this host")
         return SelfTest()
-    record = _kept(worker, found.digest) if when == "once" else None
-    record = record or _tried(worker, image, found.digest)
+    record = _kept(worker, image_facts.digest) if when == "once" else None
+    record = record or _tried(worker, image, image_facts.digest)
     if record.fails:
         raise LimitsDoNotHold(record.fails)
     return record

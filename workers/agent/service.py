@@ -187,7 +187,7 @@ class Service:
 
     def _adopt_all(self) -> list[threading.Thread]:
         """Threads that go on with what a predecessor left and whose lease still lives; the rest is for the janitor."""
-        found = []
+        handlings = []
         for path in sorted(self._worker.runs.iterdir()):
             try:
                 folder, job = RunFolder.load(self._worker.runs, path.name)
@@ -195,8 +195,8 @@ class Service:
                 log.warning("run_folder_unreadable", lease=path.name, detail=str(error)[:200])
                 remove_run_folder(path)
                 continue
-            found.append(RunHandling(self._slot_for(folder), job, self._held, self.stop, folder))
-        return [thread for handling in found if (thread := self._adopter(handling)) is not None]
+            handlings.append(RunHandling(self._slot_for(folder), job, self._held, self.stop, folder))
+        return [thread for handling in handlings if (thread := self._adopter(handling)) is not None]
 
     def _slot_for(self, folder: RunFolder) -> Slot:
         """The slot with the run's GPU; of several without one, that which it was claimed for."""

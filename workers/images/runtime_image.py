@@ -28,8 +28,8 @@ GLIBC_MINORS = (17, 28, 34, 35, 36)  # wheels for any of these run on bookworm (
 def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -> bool:
     """Build `image` unless the engine has it with the same content; True when something was built."""
     package = scoring or scoring_package()
-    wanted = context_digest([RECIPE / "Dockerfile", *recipe_of_deps()], package)
-    if label_of(image, DIGEST_LABEL) == wanted:
+    digest = context_digest([RECIPE / "Dockerfile", *recipe_of_deps()], package)
+    if label_of(image, DIGEST_LABEL) == digest:
         return False
     ensure_deps()
     say(f"building {image}")
@@ -37,7 +37,7 @@ def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -
         context = Path(folder)
         shutil.copy(RECIPE / "Dockerfile", context / "Dockerfile")
         shutil.copytree(package, context / "scoring", ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
-        docker_build(image, context, wanted, {"DEPS": DEPS_IMAGE})
+        docker_build(image, context, digest, {"DEPS": DEPS_IMAGE})
     say(f"{image} is ready")
     return True
 
@@ -46,23 +46,23 @@ def ensure_torch(image: str = TORCH_IMAGE) -> bool:
     """Build the runtime image with PyTorch unless the engine has it with the same content; True when something was built."""
     ensure_runtime()
     runtime = label_of(RUNTIME_IMAGE, DIGEST_LABEL)
-    wanted = hashlib.sha256(f"{runtime}\0{context_digest([TORCH, RECIPE / 'torch.Dockerfile'])}".encode()).hexdigest()
-    if label_of(image, DIGEST_LABEL) == wanted:
+    digest = hashlib.sha256(f"{runtime}\0{context_digest([TORCH, RECIPE / 'torch.Dockerfile'])}".encode()).hexdigest()
+    if label_of(image, DIGEST_LABEL) == digest:
         return False
     with tempfile.TemporaryDirectory(prefix="podium-torch-") as folder:
         context = Path(folder)
         shutil.copy(RECIPE / "torch.Dockerfile", context / "Dockerfile")
         install_wheels(context / "site-packages", REQUIREMENTS, TORCH)
         say(f"building {image}")
-        docker_build(image, context, wanted, {"RUNTIME": RUNTIME_IMAGE})
+        docker_build(image, context, digest, {"RUNTIME": RUNTIME_IMAGE})
     say(f"{image} is ready")
     return True
 
 
 def ensure_deps() -> None:
     """Build the layer with Python and the scientific packages, unless it is there with the same recipe."""
-    wanted = context_digest(recipe_of_deps())
-    if label_of(DEPS_IMAGE, DIGEST_LABEL) == wanted:
+    digest = context_digest(recipe_of_deps())
+    if label_of(DEPS_IMAGE, DIGEST_LABEL) == digest:
         return
     ensure_base()
     with tempfile.TemporaryDirectory(prefix="podium-deps-") as folder:
@@ -70,7 +70,7 @@ def ensure_deps() -> None:
         shutil.copy(RECIPE / "deps.Dockerfile", context / "Dockerfile")
         install_wheels(context / "site-packages", REQUIREMENTS)
         say(f"building {DEPS_IMAGE}")
-        docker_build(DEPS_IMAGE, context, wanted, {"BASE": BASE_IMAGE})
+        docker_build(DEPS_IMAGE, context, digest, {"BASE": BASE_IMAGE})
 
 
 def recipe_of_deps() -> list[Path]:

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", choices=["describe"])
     parser.add_argument("image", nargs="?", help="such as podium/runtime:1; without one: all that Podium makes")
     image = parser.parse_args(arguments).image
-    sentences = [image_contents(one) for one in ([image] if image else [f"{name}:1" for name in PACKAGES])]
+    sentences = [image_contents(reference) for reference in ([image] if image else [f"{name}:1" for name in PACKAGES])]
     if not all(sentences):
         print(f"{image} is no image that Podium makes. Ask the organizers who named it what it holds.")
         return 1

@@ -119,9 +119,9 @@ def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 def _make_readable(name: str, facts: os.stat_result, folder: int) -> None:
     """The scorer runs under the same unprivileged user: a file without rights must not look like its failure."""
-    wanted = {stat.S_IFDIR: 0o755, stat.S_IFREG: 0o644}.get(stat.S_IFMT(facts.st_mode))
-    if wanted is not None and facts.st_mode & wanted != wanted:
-        os.chmod(name, stat.S_IMODE(facts.st_mode) | wanted, dir_fd=folder)
+    rights = {stat.S_IFDIR: 0o755, stat.S_IFREG: 0o644}.get(stat.S_IFMT(facts.st_mode))
+    if rights is not None and facts.st_mode & rights != rights:
+        os.chmod(name, stat.S_IMODE(facts.st_mode) | rights, dir_fd=folder)
 
 
 def _open_below(root: Path, path: str, flags: int) -> int:

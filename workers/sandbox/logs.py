@@ -45,11 +45,11 @@ class StageLog:
         # The log is a convenience, never evidence: without an engine there is none, and the run goes on.
         with contextlib.suppress(SandboxError, OSError, ValueError):
             stream = self._engine.collect(self._container, follow=True)
-            kept, followed = Overwrites(), 0
+            overwrites, followed = Overwrites(), 0
             try:
                 for chunk in stream:
                     followed += len(chunk)
-                    if not self._add(kept.pass_on(chunk), more=followed <= MAX_FOLLOWED_BYTES):
+                    if not self._add(overwrites.pass_on(chunk), more=followed <= MAX_FOLLOWED_BYTES):
                         break
             finally:
                 stream.close()
@@ -89,25 +89,25 @@ class StageLog:
 
     def _read_again(self) -> None:
         """Engines end a follower without a last line that has no line break; a plain read has it."""
-        whole, kept, followed = bytearray(), Overwrites(), 0
+        whole, overwrites, followed = bytearray(), Overwrites(), 0
         for chunk in self._engine.collect(self._container, follow=False):
-            whole += kept.pass_on(chunk)
+            whole += overwrites.pass_on(chunk)
             followed += len(chunk)
             if len(whole) > self._head_limit or followed > MAX_FOLLOWED_BYTES:
                 break
         else:
-            whole += kept.rest()
+            whole += overwrites.rest()
         with self._lock:
             if len(whole) > len(self._head):
                 self._head = whole[: self._head_limit]
                 self._cut = len(whole) > self._head_limit or followed > MAX_FOLLOWED_BYTES
 
     def _read_tail(self) -> bytes:
-        end, kept = b"", Overwrites()
+        end, overwrites = b"", Overwrites()
         limit = self._limit - self._head_limit
         for chunk in self._engine.collect(self._container, follow=False, tail=TAIL_MESSAGES):
-            end = (end + kept.pass_on(chunk))[-limit:]
-        return (end + kept.rest())[-limit:]
+            end = (end + overwrites.pass_on(chunk))[-limit:]
+        return (end + overwrites.rest())[-limit:]
 
     def content(self) -> bytes:
         """The log as it is kept: all of it, or head, notice and tail."""

@@ -206,6 +206,6 @@ def _run(*argv: str) -> None:
 
 def _words(error: BaseException) -> str:
     if isinstance(error, subprocess.CalledProcessError):
-        said: bytes = error.stderr or b""
-        return said.decode(errors="replace").strip() or str(error)
+        stderr: bytes = error.stderr or b""
+        return stderr.decode(errors="replace").strip() or str(error)
     return str(error)

@@ -63,14 +63,16 @@ def read_scores(output: Path, columns: Sequence[str]) -> ScoresRead:
     ScoresInvalid
         `no_scores`, `scores_unreadable`, `column_missing` (none of them is there), `score_not_finite`.
     """
-    name, said = _scores_file(output)
-    values = {column: _finite(name, column, said[column]) for column in columns if column in said}
-    missing = [column for column in columns if column not in said]
-    unknown = [str(key)[:60] for key in said if key not in values][:20]
+    name, scores = _scores_file(output)
+    values = {column: _finite(name, column, scores[column]) for column in columns if column in scores}
+    missing = [column for column in columns if column not in scores]
+    unknown = [str(key)[:60] for key in scores if key not in values][:20]
     if columns and not values:
-        found = f"it has {', '.join(map(repr, unknown))}" if unknown else "it is empty"
-        wanted = ", ".join(map(repr, missing))
-        raise ScoresInvalid("column_missing", f"{name} has a value for none of the board's columns {wanted}; {found}.")
+        contents = f"it has {', '.join(map(repr, unknown))}" if unknown else "it is empty"
+        expected = ", ".join(map(repr, missing))
+        raise ScoresInvalid(
+            "column_missing", f"{name} has a value for none of the board's columns {expected}; {contents}."
+        )
     notes = [f"{name}: {key!r} is no column of the board and was left out." for key in unknown]
     notes += [f"{name} has no value for the column {column!r}." for column in missing]
     return ScoresRead(values, notes)
@@ -81,10 +83,10 @@ def _scores_file(output: Path) -> tuple[str, dict[str, Any]]:
         content = _read(output, name, MAX_SCORES_BYTES)
         if content is None:
             continue
-        said = parse(content)
-        if not isinstance(said, dict):
+        scores = parse(content)
+        if not isinstance(scores, dict):
             raise ScoresInvalid("scores_unreadable", f"{name} must hold one mapping with a number for each column.")
-        return name, {str(key): value for key, value in said.items()}
+        return name, {str(key): value for key, value in scores.items()}
     raise ScoresInvalid("no_scores", "The scoring program wrote no scores.json and no scores.txt into /app/output.")
 
 
@@ -106,13 +108,13 @@ def _parse_text(content: bytes) -> Any:
     """YAML; and lines such as `key:1`, which YAML takes for one long text."""
     text = content.decode("utf-8-sig", errors="replace")
     try:
-        said = yaml.load(text, Loader=NoAliases)
+        document = yaml.load(text, Loader=NoAliases)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = _lines(text)
-        if said is None:
+        document = _lines(text)
+        if document is None:
             words = " ".join(str(error).split())[:200]
             raise ScoresInvalid("scores_unreadable", f"scores.txt cannot be read as YAML: {words}.") from error
-    return _lines(text) if isinstance(said, str) else said
+    return _lines(text) if isinstance(document, str) else document
 
 
 def _lines(text: str) -> dict[str, Any] | None:
@@ -146,22 +148,22 @@ def _finite(name: str, column: str, value: Any) -> float:
 def read_refusal(output: Path) -> Refusal | None:
     """The scorer's `refusal.json`; None when there is none that can be used."""
     try:
-        said = json.loads(read_bounded(output, "refusal.json", MAX_REFUSAL_BYTES) or b"null")
+        refusal = json.loads(read_bounded(output, "refusal.json", MAX_REFUSAL_BYTES) or b"null")
     except (OutputRefused, ValueError, RecursionError):
         return None
-    if not isinstance(said, dict) or not isinstance(said.get("message"), str):
+    if not isinstance(refusal, dict) or not isinstance(refusal.get("message"), str):
         return None
-    code = str(said.get("code"))
-    return Refusal(code if CODE.match(code) else "refused", plain_text(said["message"])[:MAX_MESSAGE_CHARACTERS])
+    code = str(refusal.get("code"))
+    return Refusal(code if CODE.match(code) else "refused", plain_text(refusal["message"])[:MAX_MESSAGE_CHARACTERS])
 
 
 def read_progress(output: Path) -> float | None:
     """The fraction of the work done, 0 to 1, from `progress.json` (`{"fraction": 0.4}`). Shown, never trusted."""
     try:
-        said = json.loads(read_bounded(output, "progress.json", MAX_PROGRESS_BYTES) or b"null")
+        progress = json.loads(read_bounded(output, "progress.json", MAX_PROGRESS_BYTES) or b"null")
     except (OutputRefused, SandboxError, OSError, ValueError, RecursionError):
         return None
-    fraction = said.get("fraction") if isinstance(said, dict) else None
+    fraction = progress.get("fraction") if isinstance(progress, dict) else None
     if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
         return None
     return float(fraction)

@@ -101,8 +101,8 @@ def _rates(samples: tuple[_Sample, ...], sums: list[float | None]) -> tuple[floa
     return tuple(rates)
 
 
-def _larger(one: int | None, other: int | None) -> int | None:
-    known = [value for value in (one, other) if value is not None]
+def _larger(first: int | None, second: int | None) -> int | None:
+    known = [value for value in (first, second) if value is not None]
     return max(known) if known else None
 
 

@@ -51,15 +51,15 @@ class WritableInputs:
 
     def mounts(self) -> tuple[Mount, ...]:
         """What the container sees of them."""
-        found: dict[str, str] = {}
+        places: dict[str, str] = {}
         for target in self.sources:
             if target.startswith("/app/input/"):
-                found["/app/input"] = "input"
+                places["/app/input"] = "input"
             else:
-                found[target] = PLACES[target]
+                places[target] = PLACES[target]
                 if target in ALSO_AT:
-                    found[ALSO_AT[target]] = PLACES[target]
-        return tuple(Mount(self.path / place, target, writable=True) for target, place in found.items())
+                    places[ALSO_AT[target]] = PLACES[target]
+        return tuple(Mount(self.path / place, target, writable=True) for target, place in places.items())
 
     def reserve(self) -> None:
         """Make the folders that the engine wants to see when it is told about the container."""
@@ -114,9 +114,9 @@ def copy_tree(source: Path, target: Path) -> None:
     argv = ["cp", "-R", "-P", "--preserve=mode", "--reflink=auto", "--", f"{source}/.", str(target)]
     done = subprocess.run(argv, check=False, capture_output=True, stdin=subprocess.DEVNULL, timeout=COPY_TIMEOUT_S)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()[:300]
-        code = "disk_full" if "No space left" in said else "staging_failed"
-        raise SandboxError(code, f"an input could not be copied: {said}")
+        message = done.stderr.decode(errors="replace").strip()[:300]
+        code = "disk_full" if "No space left" in message else "staging_failed"
+        raise SandboxError(code, f"an input could not be copied: {message}")
 
 
 def _write_anew(path: Path, content: bytes) -> None:

@@ -52,4 +52,4 @@ def logout(name: Annotated[str, typer.Argument(help="The site, as `podium sites`
 @app.command()
 def sites() -> None:
     """List the sites that you are signed in to; the first is used where none is named."""
-    write_table(["name", "site"], [(one.name, one.site) for one in profiles()])
+    write_table(["name", "site"], [(profile.name, profile.site) for profile in profiles()])

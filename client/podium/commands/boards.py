@@ -27,17 +27,17 @@ def leaderboard(
     if csv:
         print(me.leaderboard_csv(slug, phase=phase, board=board), end="")
         return
-    found = me.leaderboard(slug, phase=phase, board=board, limit=limit)
+    ranking = me.leaderboard(slug, phase=phase, board=board, limit=limit)
     if as_json:
-        write_json(found)
+        write_json(ranking)
         return
     rows = [
         (
             row.rank or "baseline",
             row.team,
-            *(row.scores.get(column.key, "") for column in found.columns),
+            *(row.scores.get(column.key, "") for column in ranking.columns),
             row.submissions,
         )
-        for row in found.rows
+        for row in ranking.rows
     ]
-    write_table(["rank", "team", *(column.title for column in found.columns), "submissions"], rows)
+    write_table(["rank", "team", *(column.title for column in ranking.columns), "submissions"], rows)

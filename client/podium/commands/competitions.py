@@ -17,13 +17,16 @@ app = typer.Typer()
 @app.command("list")
 def list_competitions(profile: Profile = "", as_json: AsJson = False) -> None:
     """List the competitions that you can see."""
-    found = list(client(profile).competitions())
+    competitions = list(client(profile).competitions())
     if as_json:
-        write_json(found)
+        write_json(competitions)
         return
     write_table(
         ["name", "title", "host", "registration"],
-        [(one.slug, one.title, one.host, one.registration_policy) for one in found],
+        [
+            (competition.slug, competition.title, competition.host, competition.registration_policy)
+            for competition in competitions
+        ],
     )
 
 
@@ -41,13 +44,13 @@ def show(slug: Slug, profile: Profile = "", as_json: AsJson = False) -> None:
         ["phase", "opens", "closes", "accepts", "scores"],
         [
             (
-                one.slug,
-                one.opens_at,
-                one.closes_at or "never",
-                ", ".join(one.kinds),
-                "sealed" if one.is_sealed else "shown",
+                phase.slug,
+                phase.opens_at,
+                phase.closes_at or "never",
+                ", ".join(phase.kinds),
+                "sealed" if phase.is_sealed else "shown",
             )
-            for one in competition.phases
+            for phase in competition.phases
         ],
     )
 
@@ -98,13 +101,13 @@ def download(
     if unknown := set(only) - {file.file_name for file in offered}:
         listed = ", ".join(file.file_name for file in offered) or "none"
         raise InvalidInput(f"{slug} has no file {min(unknown)!r}; it has: {listed}.")
-    wanted = [file for file in offered if not only or file.file_name in only]
-    for file in wanted:
+    files = [file for file in offered if not only or file.file_name in only]
+    for file in files:
         with transfer_bar(file.file_name) as progress:
             path = me.download(file, folder, progress=progress)
         if not as_json:
             print(path)
     if as_json:
-        write_json(wanted)
-    elif not wanted:
+        write_json(files)
+    elif not files:
         say(f"{slug} offers no files.")

@@ -25,11 +25,11 @@ def commands_of(kind: EnvironmentKind, what: str) -> typer.Typer:
     @app.command("list")
     def list_files(slug: Slug, profile: Profile = "", as_json: AsJson = False) -> None:
         """List what your team has uploaded."""
-        found = client(profile).environment_files(slug, kind)
+        files = client(profile).environment_files(slug, kind)
         if as_json:
-            write_json(found)
+            write_json(files)
             return
-        rows = [(one.reference, one.state, one.size_bytes, one.sha256[:12], one.detail) for one in found]
+        rows = [(file.reference, file.state, file.size_bytes, file.sha256[:12], file.detail) for file in files]
         write_table(["name", "state", "bytes", "sha256", ""], rows)
 
     @app.command()
@@ -38,23 +38,23 @@ def commands_of(kind: EnvironmentKind, what: str) -> typer.Typer:
         me = client(profile)
         with transfer_bar(file.name) as progress:
             sent = me.environment_file_upload(slug, kind, file, name=name, progress=progress)
-        made = me.environment_file_wait(sent)
+        environment_file = me.environment_file_wait(sent)
         if as_json:
-            write_json(made)
+            write_json(environment_file)
         else:
-            say(f"{made.reference} is {made.state}. {made.detail}".strip())
-        if made.state != "ready":
+            say(f"{environment_file.reference} is {environment_file.state}. {environment_file.detail}".strip())
+        if environment_file.state != "ready":
             raise typer.Exit(1)
 
     @app.command()
     def delete(slug: Slug, reference: Reference, yes: Yes = False, profile: Profile = "") -> None:
         """Remove a file from the site; submissions that named it cannot be run again."""
         me = client(profile)
-        found = [one for one in me.environment_files(slug, kind) if one.reference == reference]
-        if not found:
+        matches = [file for file in me.environment_files(slug, kind) if file.reference == reference]
+        if not matches:
             raise InvalidInput(f"Your team has no {reference} in {slug}.", code="unknown_environment_file")
         confirmed(f"Remove {reference}?", yes=yes, option="--yes")
-        me.environment_file_delete(found[0].key)
+        me.environment_file_delete(matches[0].key)
 
     return app
 

@@ -77,18 +77,22 @@ def check(
     """Check a file as the site does after an upload, without sending it."""
     site = client(profile)
     chosen = site.phase(slug, phase)
-    wanted = chosen.prediction_format
-    if wanted is None:
+    prediction_format = chosen.prediction_format
+    if prediction_format is None:
         raise InvalidInput(
             f"{chosen.slug} takes any zip: there is nothing to check before it is scored.", code="no_format"
         )
     with TemporaryDirectory() as folder:
-        if "table" in wanted:
-            arguments = ["table", str(file), *_table_arguments(site, slug, chosen.slug, wanted["table"], Path(folder))]
+        if "table" in prediction_format:
+            arguments = [
+                "table",
+                str(file),
+                *_table_arguments(site, slug, chosen.slug, prediction_format["table"], Path(folder)),
+            ]
         else:
-            arguments = [str(wanted["dataset"]), str(file), "--split", str(wanted["split"])]
-            if wanted.get("rows") is not None:
-                arguments += ["--rows", str(wanted["rows"])]
+            arguments = [str(prediction_format["dataset"]), str(file), "--split", str(prediction_format["split"])]
+            if prediction_format.get("rows") is not None:
+                arguments += ["--rows", str(prediction_format["rows"])]
         code = tool("scoring.cli")(["check", *arguments], prog="podium score")
     raise typer.Exit(code)
 

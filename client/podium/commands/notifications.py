@@ -23,13 +23,21 @@ def notifications(
 ) -> None:
     """List what you were told: runs that ended, announcements, deadlines, invitations."""
     account = client(profile)
-    found = list(islice(account.notifications(unread=unread), most))
+    inbox = list(islice(account.notifications(unread=unread), most))
     if as_json:
-        write_json(found)
+        write_json(inbox)
     else:
         write_table(
             ["when (UTC)", "competition", "what", ""],
-            [(one.created_at, one.competition, one.subject, "" if one.is_read else "new") for one in found],
+            [
+                (
+                    notification.created_at,
+                    notification.competition,
+                    notification.subject,
+                    "" if notification.is_read else "new",
+                )
+                for notification in inbox
+            ],
         )
-    if mark_read and found:
-        account.notifications_read(found[0].id)
+    if mark_read and inbox:
+        account.notifications_read(inbox[0].id)

@@ -99,12 +99,21 @@ def submissions(
     as_json: AsJson = False,
 ) -> None:
     """List your team's submissions."""
-    found = list(islice(client(profile).submissions(slug, phase=phase, status=status), limit))
+    newest = list(islice(client(profile).submissions(slug, phase=phase, status=status), limit))
     if as_json:
-        write_json(found)
+        write_json(newest)
         return
     rows = [
-        (one.id, one.status, _scores(one), one.phase, one.created_at, one.file_name, one.description) for one in found
+        (
+            submission.id,
+            submission.status,
+            _scores(submission),
+            submission.phase,
+            submission.created_at,
+            submission.file_name,
+            submission.description,
+        )
+        for submission in newest
     ]
     write_table(["id", "status", "scores", "phase", "sent (UTC)", "file", "note"], rows)
 
@@ -142,11 +151,11 @@ def logs(
         is_over = (
             not follow or me.submission(number).is_final
         )  # asked first, so that nothing printed before the end is missed
-        found = me.logs(number)
+        streams = me.logs(number)
         if as_json:
-            write_json(found)
+            write_json(streams)
             return
-        for log in found:
+        for log in streams:
             key = (log.run, log.stream)
             print(log.text[printed.get(key, 0) :], end="", flush=True)
             printed[key] = len(log.text)

@@ -50,13 +50,13 @@ def invite(
 @app.command()
 def invitations(profile: Profile = "", as_json: AsJson = False) -> None:
     """List the invitations that wait for your answer."""
-    found = client(profile).invitations()
+    pending = client(profile).invitations()
     if as_json:
-        write_json(found)
+        write_json(pending)
         return
     write_table(
         ["key", "team", "competition", "until (UTC)"],
-        [(one.key, one.team, one.competition, one.expires_at) for one in found],
+        [(invitation.key, invitation.team, invitation.competition, invitation.expires_at) for invitation in pending],
     )
 
 

@@ -24,7 +24,7 @@ class ColumnOut(serializers.ModelSerializer[Column]):
 
 class CellOut(serializers.Serializer[Any]):
     key = serializers.CharField(help_text="As in `scores`: `column@task`.")
-    state = serializers.ChoiceField(choices=[(one.value, one.value) for one in CellState])
+    state = serializers.ChoiceField(choices=[(cell_state.value, cell_state.value) for cell_state in CellState])
     reason = serializers.CharField(allow_null=True, help_text="Why there is no score, where there will be none.")
     is_own = serializers.BooleanField(help_text="The row's team submitted the dataset: it does not count for its rank.")
 

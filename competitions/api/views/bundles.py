@@ -47,11 +47,11 @@ class Bundles(ApiView):
         user, now = self.person(), timezone.now()
         if not may_host(user):
             raise OrganizersOnly
-        said = BundleIn(data=request.data)
-        said.is_valid(raise_exception=True)
-        file = said.validated_data["file"]
-        wanted = said.validated_data["queue"]
-        queue = queue_named(wanted, user) if wanted else None
+        serializer = BundleIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        file = serializer.validated_data["file"]
+        queue_name = serializer.validated_data["queue"]
+        queue = queue_named(queue_name, user) if queue_name else None
         sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
         assert sent.file is not None, "it came in one piece"
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
@@ -100,9 +100,9 @@ class CompetitionBundle(ApiView):
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         competition = get_object_or_404(Competition.objects.managed_by(user), slug=slug)
-        wanted = ExportIn(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        with_files = wanted.validated_data["files"] == "all"
+        serializer = ExportIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        with_files = serializer.validated_data["files"] == "all"
         export = export_begin(competition=competition, by=user, with_files=with_files, now=timezone.now())
         return Response(export_shape(export), status=202, headers={"Location": f"/api/v1/exports/{export.pk}/"})
 

@@ -98,13 +98,13 @@ class RegistrationView(ApiView):
     @extend_schema(responses={201: s.RegistrationOut})
     def post(self, request: Request, slug: str) -> Response:
         competition, user = self.competition(slug), self.person()
-        said = self.get_serializer(data=request.data)
-        said.is_valid(raise_exception=True)
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         now = timezone.now()
-        made = services.register(user=user, competition=competition, now=now, **said.validated_data)
-        if made.state == made.State.APPROVED:
+        registration = services.register(user=user, competition=competition, now=now, **serializer.validated_data)
+        if registration.state == registration.State.APPROVED:
             services.join_alone(user=user, competition=competition, now=now)
-        return Response(s.RegistrationOut(made).data, status=201)
+        return Response(s.RegistrationOut(registration).data, status=201)
 
 
 class TeamView(ApiView):
@@ -121,9 +121,9 @@ class TeamView(ApiView):
     @extend_schema(responses={201: s.TeamOut})
     def post(self, request: Request, slug: str) -> Response:
         competition, user = self.competition(slug), self.person()
-        said = self.get_serializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        team = services.team_create(user=user, competition=competition, now=timezone.now(), **said.validated_data)
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        team = services.team_create(user=user, competition=competition, now=timezone.now(), **serializer.validated_data)
         return Response(s.TeamOut(team).data, status=201)
 
     @extend_schema(responses={204: None})
@@ -144,9 +144,9 @@ class TeamInvitations(ApiView):
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
-        said = self.get_serializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        invitation = services.invite(team=team, by=user, now=timezone.now(), **said.validated_data)
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        invitation = services.invite(team=team, by=user, now=timezone.now(), **serializer.validated_data)
         return Response(s.InvitationOut(invitation).data, status=201)
 
 
@@ -166,10 +166,12 @@ class TeamMerges(ApiView):
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
-        said = self.get_serializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        made = merging.merge_propose(team=team, by=user, other_name=said.validated_data["team"], now=timezone.now())
-        return Response(s.MergeOut(made).data, status=201)
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        proposal = merging.merge_propose(
+            team=team, by=user, other_name=serializer.validated_data["team"], now=timezone.now()
+        )
+        return Response(s.MergeOut(proposal).data, status=201)
 
 
 class MergeAnswer(ApiView):

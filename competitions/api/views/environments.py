@@ -33,14 +33,14 @@ class EnvironmentFiles(ApiView):
     @extend_schema(request=s.EnvironmentFileIn, responses={201: s.EnvironmentFileOut})
     def post(self, request: Request, slug: str, kind: str) -> Response:
         user, competition = self.person(), self.competition(slug)
-        said = s.EnvironmentFileIn(data=request.data)
-        said.is_valid(raise_exception=True)
-        upload = get_object_or_404(Upload, key=said.validated_data["upload"], user=user)
-        made = environment_file_add(
-            user=user, competition=competition, kind=EnvironmentFile.Kind(kind), name=said.validated_data["name"], upload=upload,
+        serializer = s.EnvironmentFileIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        upload = get_object_or_404(Upload, key=serializer.validated_data["upload"], user=user)
+        environment_file = environment_file_add(
+            user=user, competition=competition, kind=EnvironmentFile.Kind(kind), name=serializer.validated_data["name"], upload=upload,
             now=timezone.now(),
         )  # fmt: skip
-        return Response(s.EnvironmentFileOut(made).data, status=201)
+        return Response(s.EnvironmentFileOut(environment_file).data, status=201)
 
 
 class EnvironmentFileDetail(ApiView):
@@ -49,10 +49,10 @@ class EnvironmentFileDetail(ApiView):
     serializer_class = s.EnvironmentFileOut
 
     def file(self, key: UUID) -> EnvironmentFile:
-        found: EnvironmentFile = get_object_or_404(
+        environment_file: EnvironmentFile = get_object_or_404(
             environment_files_of(self.person()).select_related("uploaded_by"), key=key
         )
-        return found
+        return environment_file
 
     @extend_schema(responses=s.EnvironmentFileOut)
     def get(self, request: Request, key: UUID) -> Response:

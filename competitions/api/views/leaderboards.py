@@ -40,7 +40,7 @@ class BoardView(ApiView):
         phase = _phase(self.request.user, slug, phase_slug)
         load_boards([phase])
         key = self.request.query_params.get("board")
-        board = next((one for one in phase.leaderboards.all() if not key or one.key == key), None)
+        board = next((candidate for candidate in phase.leaderboards.all() if not key or candidate.key == key), None)
         if board is None:
             raise Http404
         if not may_see_board(self.reader, board):
@@ -110,10 +110,10 @@ class CommitmentDetail(ApiView):
     @extend_schema(parameters=[BOARD])
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        made = Commitment.objects.filter(leaderboard__phase=phase, leaderboard__is_hidden=False)
+        commitments = Commitment.objects.filter(leaderboard__phase=phase, leaderboard__is_hidden=False)
         if key := request.query_params.get("board"):
-            made = made.filter(leaderboard__key=key)
-        commitment = made.select_related("leaderboard__phase__competition").first()
+            commitments = commitments.filter(leaderboard__key=key)
+        commitment = commitments.select_related("leaderboard__phase__competition").first()
         if commitment is None:
             raise Http404
         return Response(s.CommitmentOut(commitment).data)

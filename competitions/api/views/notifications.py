@@ -40,7 +40,7 @@ class NotificationsRead(ApiView):
     @extend_schema(operation_id="notifications_read", request=s.NotificationsReadIn, responses={204: None})
     def post(self, request: Request) -> Response:
         user = self.person()
-        said = s.NotificationsReadIn(data=request.data)
-        said.is_valid(raise_exception=True)
-        mark_read(user=user, now=timezone.now(), up_to=said.validated_data["up_to"])
+        serializer = s.NotificationsReadIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        mark_read(user=user, now=timezone.now(), up_to=serializer.validated_data["up_to"])
         return Response(status=204)

@@ -68,8 +68,8 @@ class SubmissionView(ApiView):
     serializer_class = s.SubmissionOut
 
     def submission(self, pk: int) -> Submission:
-        found: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
-        return found
+        submission: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
+        return submission
 
     def shown(self, submissions: Sequence[Submission]) -> list[dict[str, Any]]:
         """The submissions as answers tell them."""
@@ -111,29 +111,29 @@ class SubmissionList(SubmissionView):
     )
     def post(self, request: Request) -> Response:
         user, began_at = self.person(), timezone.now()
-        said = s.SubmissionIn(data=request.data)
-        said.is_valid(raise_exception=True)
-        phase = self.phase(pk=said.validated_data["phase"])
-        made = submission_create(
+        serializer = s.SubmissionIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        phase = self.phase(pk=serializer.validated_data["phase"])
+        submission = submission_create(
             user=user,
             phase=phase,
-            upload=_upload(user, said.validated_data, began_at),
-            kind=Kind(said.validated_data["kind"]),
-            description=said.validated_data["description"],
-            fact_sheet=said.validated_data["fact_sheet"],
-            is_smoke=said.validated_data["smoke"],
-            wish=Wish(said.validated_data["weights"], said.validated_data["image"]),
+            upload=_upload(user, serializer.validated_data, began_at),
+            kind=Kind(serializer.validated_data["kind"]),
+            description=serializer.validated_data["description"],
+            fact_sheet=serializer.validated_data["fact_sheet"],
+            is_smoke=serializer.validated_data["smoke"],
+            wish=Wish(serializer.validated_data["weights"], serializer.validated_data["image"]),
             idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             now=timezone.now(),
         )
-        return self.answer(self.submission(made.pk), status=201)
+        return self.answer(self.submission(submission.pk), status=201)
 
 
-def _upload(user: User, said: dict[str, Any], began_at: Any) -> Upload:
+def _upload(user: User, values: dict[str, Any], began_at: Any) -> Upload:
     """The finished upload that was named, or the file of this very request."""
-    if "upload" in said:
-        return get_object_or_404(Upload, key=said["upload"], user=user)
-    file = said["file"]
+    if "upload" in values:
+        return get_object_or_404(Upload, key=values["upload"], user=user)
+    file = values["file"]
     return upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=began_at)
 
 
@@ -188,9 +188,11 @@ class SubmissionFactSheet(SubmissionView):
     @extend_schema(request=s.FactSheetIn, responses=s.SubmissionOut)
     def put(self, request: Request, pk: int) -> Response:
         submission, user = self.submission(pk), self.person()
-        said = s.FactSheetIn(data=request.data)
-        said.is_valid(raise_exception=True)
-        fact_sheet_edit(submission=submission, answers=said.validated_data["fact_sheet"], by=user, now=timezone.now())
+        serializer = s.FactSheetIn(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        fact_sheet_edit(
+            submission=submission, answers=serializer.validated_data["fact_sheet"], by=user, now=timezone.now()
+        )
         return self.answer(self.submission(pk))
 
 

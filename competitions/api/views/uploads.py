@@ -53,9 +53,9 @@ class UploadList(ApiView):
     @extend_schema(operation_id="uploads_create", responses={201: s.UploadOut})
     def post(self, request: Request) -> Response:
         user = self.person()
-        said = self.get_serializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        upload = upload_begin(user=user, now=timezone.now(), **said.validated_data)
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        upload = upload_begin(user=user, now=timezone.now(), **serializer.validated_data)
         return Response(s.UploadOut(upload).data, status=201, headers={"Location": f"/api/v1/uploads/{upload.key}/"})
 
 

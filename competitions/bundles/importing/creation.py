@@ -104,11 +104,11 @@ class Maker:
         own = competition.tasks.filter(dataset=None).alias(is_used=Exists(Phase.objects.filter(tasks=OuterRef("pk"))))
         before = Existing(own.order_by("-is_used", "pk"), "name")
         tasks = {
-            one.index: self._task(competition, one, before) for one in self.spec.tasks if one.podium.checks is None
+            spec.index: self._task(competition, spec, before) for spec in self.spec.tasks if spec.podium.checks is None
         }
-        for one in self.spec.tasks:
-            if one.podium.checks is not None:
-                self._task(competition, one, before, checks=tasks[one.podium.checks])
+        for spec in self.spec.tasks:
+            if spec.podium.checks is not None:
+                self._task(competition, spec, before, checks=tasks[spec.podium.checks])
         return tasks
 
     def _phases(self, competition: Competition, tasks: dict[Index, Task]) -> None:
@@ -205,47 +205,51 @@ class Maker:
             self.report.created.append(f"{_counted(list(images), 'image')} for pages")
 
     def _fact_sheet(self, competition: Competition) -> None:
-        own = {said.key for said in self.spec.podium.fact_sheet}
+        own = {question.key for question in self.spec.podium.fact_sheet}
         before = Existing(Question.objects.filter(competition=competition, phase=None), "key")
-        for index, (key, said) in enumerate((self.spec.fact_sheet or {}).items()):
+        for index, (key, question) in enumerate((self.spec.fact_sheet or {}).items()):
             if key in own:
                 continue
-            given = said.selection if isinstance(said.selection, list) else str(said.selection or "").split(",")
-            choices = [str(choice).strip() for choice in given if str(choice).strip()] if said.type == "select" else []
+            given = (
+                question.selection if isinstance(question.selection, list) else str(question.selection or "").split(",")
+            )
+            choices = (
+                [str(choice).strip() for choice in given if str(choice).strip()] if question.type == "select" else []
+            )
             written(
-                before.take(key, Question(competition=competition, key=key)), title=said.title, kind=said.type,
-                choices=choices, index=index, is_required=said.is_required, is_public=said.is_on_leaderboard,
-                is_on_board=said.is_on_leaderboard,
+                before.take(key, Question(competition=competition, key=key)), title=question.title, kind=question.type,
+                choices=choices, index=index, is_required=question.is_required, is_public=question.is_on_leaderboard,
+                is_on_board=question.is_on_leaderboard,
             )  # fmt: skip
         _ask(self.spec.podium.fact_sheet, before, competition=competition)
 
     def _questions(self, competition: Competition) -> None:
         before = Existing(competition.registration_questions.all(), "key")
-        for index, said in enumerate(self.spec.podium.registration_questions):
-            question = before.take(said.key, RegistrationQuestion(competition=competition))
-            written(question, index=index, **said.model_dump(exclude={"where"}))
+        for index, spec in enumerate(self.spec.podium.registration_questions):
+            question = before.take(spec.key, RegistrationQuestion(competition=competition))
+            written(question, index=index, **spec.model_dump(exclude={"where"}))
         before.remove_others()
 
-    def _resource(self, said: str | None, kind: str, name: str, current: Resource | None) -> Resource | None:
+    def _resource(self, reference: str | None, kind: str, name: str, current: Resource | None) -> Resource | None:
         """The resource behind a path or a key; one for each file and kind, however often it is named.
 
         `current` is the one in its place so far: it stays where its content is the same, else the new one replaces it.
         """
-        if said is None:
+        if reference is None:
             return None
-        if (found := self.references.resources.get((said, kind))) is not None:
-            return found
-        part = self.parts[said]
+        if (resource := self.references.resources.get((reference, kind))) is not None:
+            return resource
+        part = self.parts[reference]
         if current is not None and current.file_id == part.file.pk:
             return current
-        if (said, kind) not in self.resources:
+        if (reference, kind) not in self.resources:
             label = Resource.Kind(kind).label
-            self.resources[said, kind] = Resource.objects.create(
+            self.resources[reference, kind] = Resource.objects.create(
                 owner=self.owner, kind=kind, name=f"{name}: {label}"[:200], file=part.file, file_name=part.file_name,
                 replaces=current,
             )  # fmt: skip
-            self.report.created.append(f"{label} {said} ({part.file.size_bytes:,} bytes)")
-        return self.resources[said, kind]
+            self.report.created.append(f"{label} {reference} ({part.file.size_bytes:,} bytes)")
+        return self.resources[reference, kind]
 
     def _resources(
         self, row: Task | Phase, spec: TaskSpec | PhaseSpec, names: Sequence[str]
@@ -351,14 +355,14 @@ def _smoke(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
 
 
 def _ask(
-    said: Sequence[FactQuestionSpec],
+    specs: Sequence[FactQuestionSpec],
     before: Existing[Question],
     *,
     competition: Competition,
     phase: Phase | None = None,
 ) -> None:
     """The questions of a fact sheet in Podium's own form, in place of those that were asked `before`."""
-    for index, one in enumerate(said):
-        question = before.take(one.key, Question(competition=competition, phase=phase))
-        written(question, index=index, **one.model_dump(exclude={"where"}))
+    for index, spec in enumerate(specs):
+        question = before.take(spec.key, Question(competition=competition, phase=phase))
+        written(question, index=index, **spec.model_dump(exclude={"where"}))
     before.remove_others()

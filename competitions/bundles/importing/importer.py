@@ -72,14 +72,14 @@ def bundle_import(
         try:
             progress("Creating")
             with transaction.atomic():
-                made = Imported(Maker(reader, references, owner, stored).competition(now), reader.report)
-                record(made)
+                imported = Imported(Maker(reader, references, owner, stored).competition(now), reader.report)
+                record(imported)
         except BaseException as error:
             forget_parts(stored, now)
             if isinstance(error, ValidationError):
                 raise refusal_of(reader, error) from error
             raise
-    return made
+    return imported
 
 
 def forget_parts(stored: dict[str, Part], now: datetime) -> None:
@@ -107,10 +107,10 @@ def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progre
     named: list[str | None] = [*reader.usable_images.paths]
     named += [getattr(task, name) for task in spec.tasks if task.key is None for name in TASK_FILES]
     named += [getattr(phase, name) for phase in spec.phases for name in PHASE_FILES]
-    wanted = sorted({name for name in named if name and files.exists(name)})
+    names = sorted({name for name in named if name and files.exists(name)})
     stored: dict[str, Part] = {}
-    for number, name in enumerate(wanted):
-        progress(f"Storing {number + 1} of {len(wanted)}: {name}")
+    for number, name in enumerate(names):
+        progress(f"Storing {number + 1} of {len(names)}: {name}")
         path, file_name = files.zipped(name, scratch)
         sha256, _ = digest_of(path)
         is_new = not StoredFile.objects.filter(sha256=sha256).exists()

@@ -27,10 +27,10 @@ class NoSuchQueue(Refusal):
 def queue_named(name: str, user: User) -> Queue:
     """The queue of this name, in any case of letters, that the organizer may use. Raises `NoSuchQueue`."""
     usable = Queue.objects.usable_by(user)
-    found = usable.filter(name=name.strip().lower()).first()
-    if found is None:
+    queue = usable.filter(name=name.strip().lower()).first()
+    if queue is None:
         raise NoSuchQueue(name, usable.values_list("name", flat=True)[:10])
-    return found
+    return queue
 
 
 class References:
@@ -100,14 +100,16 @@ class References:
         else:
             self.tasks[key] = task
 
-    def _resource(self, said: str | None, kind: str, where: Where) -> None:
+    def _resource(self, reference: str | None, kind: str, where: Where) -> None:
         """A value that is no file of the bundle but a key."""
-        if said is None or self.reader.files.exists(said) or not is_key(said):
+        if reference is None or self.reader.files.exists(reference) or not is_key(reference):
             return
-        found = Resource.objects.usable_by(self.owner).filter(key=said).first()
-        if found is None:
-            self._fault(where, f"there is no dataset with the key {said} that you may use")
-        elif found.kind != kind:
-            self._fault(where, f"the dataset {said} is {found.get_kind_display()}, not {Resource.Kind(kind).label}")
+        resource = Resource.objects.usable_by(self.owner).filter(key=reference).first()
+        if resource is None:
+            self._fault(where, f"there is no dataset with the key {reference} that you may use")
+        elif resource.kind != kind:
+            self._fault(
+                where, f"the dataset {reference} is {resource.get_kind_display()}, not {Resource.Kind(kind).label}"
+            )
         else:
-            self.resources[said, kind] = found
+            self.resources[reference, kind] = resource

@@ -41,11 +41,11 @@ def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[
         path = files.folder / TASK_YAML
         if not path.is_file():
             raise invalid(f"There is no {TASK_YAML} at the top level of the zip.", file=TASK_YAML)
-        made = _TaskReader(read_document(path, TASK_YAML), files, owner)
-        made.check()
+        reader = _TaskReader(read_document(path, TASK_YAML), files, owner)
+        reader.check()
         require_room(owner, sum(part.stat().st_size for part in files.folder.rglob("*") if part.is_file()))
         with transaction.atomic():
-            task = made.create(Path(scratch))
+            task = reader.create(Path(scratch))
             record(task)
     return task
 
@@ -78,20 +78,20 @@ class _TaskReader:
     def _fault(self, where: tuple[str, ...], message: str) -> None:
         self.report.faults.append(self.document.note(where, message))
 
-    def _part(self, name: str, said: Any) -> None:
-        if not isinstance(said, dict) or not ({"key", "zip"} & set(said)):
+    def _part(self, name: str, part: Any) -> None:
+        if not isinstance(part, dict) or not ({"key", "zip"} & set(part)):
             self._fault((name,), "must be a mapping with a `zip` of this archive or the `key` of a dataset")
-        elif said.get("key") is not None:
-            self._key(name, str(said["key"]))
+        elif part.get("key") is not None:
+            self._key(name, str(part["key"]))
         else:
-            self._zip(name, str(said["zip"]))
+            self._zip(name, str(part["zip"]))
 
     def _key(self, name: str, key: str) -> None:
-        found = Resource.objects.usable_by(self.owner).filter(key=key, kind=name).first() if is_key(key) else None
-        if found is None:
+        resource = Resource.objects.usable_by(self.owner).filter(key=key, kind=name).first() if is_key(key) else None
+        if resource is None:
             self._fault((name, "key"), f"there is no {Resource.Kind(name).label} with the key {key!r} that you may use")
         else:
-            self.existing[name] = found
+            self.existing[name] = resource
 
     def _zip(self, name: str, relative: str) -> None:
         where = (name, "zip")
@@ -109,11 +109,11 @@ class _TaskReader:
 
     def create(self, scratch: Path) -> Task:
         """The task's rows. Everything has been checked."""
-        found = {name: self._resource(name, scratch) for name in TASK_FILES if self.data.get(name) is not None}
+        resources = {name: self._resource(name, scratch) for name in TASK_FILES if self.data.get(name) is not None}
         return Task.objects.create(
             owner=self.owner, name=self.data["name"][:256], description=self.data["description"],
             is_public=self.data.get("is_public") is True,
-            ingestion_only_during_scoring=self.data.get("ingestion_only_during_scoring") is True, **found,
+            ingestion_only_during_scoring=self.data.get("ingestion_only_during_scoring") is True, **resources,
         )  # fmt: skip
 
     def _resource(self, name: str, scratch: Path) -> Resource:

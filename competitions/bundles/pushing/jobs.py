@@ -141,7 +141,7 @@ def _folder(push: CompetitionPush, claim_id: uuid.UUID) -> Iterator[Path]:
         copies = {file.pk: stack.enter_context(local_copy(file)) for file in push.parts.all()}
         beside = {path: copies[digest] for path, digest in push.digests.items()}
         source = stack.enter_context(local_copy(push.bundle))
-        yield stack.enter_context(unpacked(source, name="the folder", wanted=is_wanted, beside=beside))
+        yield stack.enter_context(unpacked(source, name="the folder", is_wanted=is_wanted, beside=beside))
 
 
 def _is_wanted(claim_id: uuid.UUID) -> bool:

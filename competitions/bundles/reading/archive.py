@@ -83,12 +83,12 @@ class BundleFiles:
 
     def similar(self, relative: str) -> str:
         """What may have been meant: a file of that name elsewhere, or one that is spelt nearly so; else empty."""
-        wanted = relative.rstrip("/").replace("\\", "/")
+        posix_path = relative.rstrip("/").replace("\\", "/")
         names = [str(path.relative_to(self.folder)) for path in self.folder.rglob("*")][:5000]
-        same = [name for name in names if PurePosixPath(name).name.lower() == PurePosixPath(wanted).name.lower()]
-        near = same or get_close_matches(wanted, names, n=1)
-        if not near and "." in wanted:
-            near = [name for name in names if name == wanted.rsplit(".", 1)[0]]
+        same = [name for name in names if PurePosixPath(name).name.lower() == PurePosixPath(posix_path).name.lower()]
+        near = same or get_close_matches(posix_path, names, n=1)
+        if not near and "." in posix_path:
+            near = [name for name in names if name == posix_path.rsplit(".", 1)[0]]
         return near[0] if near else ""
 
     def text(self, relative: str) -> str:

@@ -83,14 +83,14 @@ class Legacy:
     def spec(self) -> dict[str, Any]:
         """The competition in the keys of version 2, each part with `where` it stood."""
         data = self.data
-        made: dict[str, Any] = {key: data[key] for key in ROOT_SAME if key in data}
-        made["docker_image"] = data.get("competition_docker_image") or data.get("docker_image") or ""
-        made["registration_auto_approve"] = not _flag(data.get("has_registration"), default=True)
-        self._pages(made)
-        self._phases(made)
-        self._boards(made)
+        spec: dict[str, Any] = {key: data[key] for key in ROOT_SAME if key in data}
+        spec["docker_image"] = data.get("competition_docker_image") or data.get("docker_image") or ""
+        spec["registration_auto_approve"] = not _flag(data.get("has_registration"), default=True)
+        self._pages(spec)
+        self._phases(spec)
+        self._boards(spec)
         self._left_out(data, (), set(ROOT_SAME), IGNORED_ROOT)
-        return made
+        return spec
 
     def _fault(self, where: Where, message: str) -> None:
         self.report.faults.append(self.document.note(where, message))
@@ -98,28 +98,28 @@ class Legacy:
     def _mapped(self, where: Where, message: str) -> None:
         self.report.mapped.append(self.document.note(where, message))
 
-    def _pages(self, made: dict[str, Any]) -> None:
+    def _pages(self, spec: dict[str, Any]) -> None:
         pages = self.data.get("html")
         if not isinstance(pages, dict) or not pages:
             self._fault(("html",), "there are no pages; `html` must map titles to files, with at least `terms`")
-            made["pages"] = []
+            spec["pages"] = []
             return
         if "terms" not in pages:
             self._fault(("html",), "the page `terms` is missing; add `terms: terms.html` with the rules")
-        made["terms"] = pages.get("terms") or "-"
-        made["pages"] = [
+        spec["terms"] = pages.get("terms") or "-"
+        spec["pages"] = [
             {"title": title, "file": file, "where": ("html", title)}
             for title, file in pages.items()
             if title != "terms"
         ]
 
-    def _phases(self, made: dict[str, Any]) -> None:
+    def _phases(self, spec: dict[str, Any]) -> None:
         phases = self.data.get("phases")
         if isinstance(phases, list):
             phases = dict(enumerate(phases))
         if not isinstance(phases, dict) or not phases:
             self._fault(("phases",), "there are no phases; `phases` must map a number to each phase")
-            made["phases"] = made["tasks"] = []
+            spec["phases"] = spec["tasks"] = []
             return
         for key, phase in phases.items():
             if not isinstance(phase, dict):
@@ -127,9 +127,9 @@ class Legacy:
         rows = [(key, phase) for key, phase in phases.items() if isinstance(phase, dict)]
         rows.sort(key=lambda row: _number(row[1].get("phasenumber")))
         rows = self._without_parent(rows)
-        made["tasks"] = [self._task(number, key, phase) for number, (key, phase) in enumerate(rows)]
-        made["phases"] = [self._phase(number, key, phase) for number, (key, phase) in enumerate(rows)]
-        self._ends(made["phases"])
+        spec["tasks"] = [self._task(number, key, phase) for number, (key, phase) in enumerate(rows)]
+        spec["phases"] = [self._phase(number, key, phase) for number, (key, phase) in enumerate(rows)]
+        self._ends(spec["phases"])
 
     def _without_parent(self, rows: list[tuple[Any, dict[str, Any]]]) -> list[tuple[Any, dict[str, Any]]]:
         parallel = any("parent_phasenumber" in phase or phase.get("is_parallel_parent") for _, phase in rows)
@@ -152,11 +152,11 @@ class Legacy:
     def _phase(self, number: int, key: Any, phase: dict[str, Any]) -> dict[str, Any]:
         where = ("phases", key)
         self._left_out(phase, where, {*PHASE_SAME, *TASK_FILES}, IGNORED_PHASE)
-        made: dict[str, Any] = {name: phase[name] for name in PHASE_SAME if phase.get(name) is not None}
+        spec: dict[str, Any] = {name: phase[name] for name in PHASE_SAME if phase.get(name) is not None}
         if "label" not in phase:
             self._fault(where, "the phase has no `label`, which is its name")
         start = self._date((*where, "start_date"), phase.get("start_date"), needed=True)
-        return made | {
+        return spec | {
             "index": number, "name": phase.get("label") or f"Phase {number + 1}", "tasks": [number], "where": where,
             "start": start or datetime.min.replace(tzinfo=_UTC),
             "auto_migrate_to_this_phase": _flag(phase.get("auto_migration"), default=False),
@@ -192,18 +192,20 @@ class Legacy:
             self._fault(where, str(error))
             return None
 
-    def _boards(self, made: dict[str, Any]) -> None:
+    def _boards(self, spec: dict[str, Any]) -> None:
         board = self.data.get("leaderboard")
         boards = board.get("leaderboards") if isinstance(board, dict) else None
         columns = board.get("columns") if isinstance(board, dict) else None
         if not isinstance(boards, dict) or not boards or not isinstance(columns, dict) or not columns:
             what = "leaderboards" if not isinstance(boards, dict) or not boards else "columns"
             self._fault(("leaderboard", what), f"`leaderboard` must hold a mapping `{what}` that is not empty")
-            made["leaderboards"] = []
+            spec["leaderboards"] = []
             return
         rule = self._rule()
-        found = [self._board(key, board, columns, rule, first=n == 0) for n, (key, board) in enumerate(boards.items())]
-        made["leaderboards"] = [board for number, board in enumerate(found) if board["columns"] or number == 0]
+        leaderboards = [
+            self._board(key, board, columns, rule, first=n == 0) for n, (key, board) in enumerate(boards.items())
+        ]
+        spec["leaderboards"] = [board for number, board in enumerate(leaderboards) if board["columns"] or number == 0]
 
     def _board(self, key: str, board: Any, columns: dict[str, Any], rule: str, *, first: bool) -> dict[str, Any]:
         where = ("leaderboard", "leaderboards", key)
@@ -216,24 +218,31 @@ class Legacy:
             self._fault(
                 where, f"no column belongs to the leaderboard {label!r}; give a column `leaderboard: *anchor` of it"
             )
-        made = [self._column(number, name, column, mine) for number, (name, column) in enumerate(mine)]
-        return {"title": key, "key": key, "columns": made, "submission_rule": rule, "primary_index": 0, "where": where}
+        column_specs = [self._column(number, name, column, mine) for number, (name, column) in enumerate(mine)]
+        return {
+            "title": key,
+            "key": key,
+            "columns": column_specs,
+            "submission_rule": rule,
+            "primary_index": 0,
+            "where": where,
+        }
 
     def _column(
         self, number: int, name: str, column: dict[str, Any], mine: list[tuple[str, dict[str, Any]]]
     ) -> dict[str, Any]:
         where = ("leaderboard", "columns", name)
-        made: dict[str, Any] = {
+        spec: dict[str, Any] = {
             "key": name, "title": column.get("label") or name, "index": number, "where": where,
             "sorting": column.get("sort") or "desc", "hidden": _flag(column.get("hidden"), default=False),
             "precision": 2 if column.get("numeric_format") is None else column["numeric_format"],
         }  # fmt: skip
         computed = column.get("computed")
         if isinstance(computed, dict):
-            made |= self._computed((*where, "computed"), computed, [key for key, _ in mine])
+            spec |= self._computed((*where, "computed"), computed, [key for key, _ in mine])
         known = {"leaderboard", "label", "sort", "rank", "numeric_format", "hidden", "computed"}
         self._left_out(column, where, known, IGNORED_COLUMN)
-        return made
+        return spec
 
     def _computed(self, where: Where, computed: dict[str, Any], keys: list[str]) -> dict[str, Any]:
         operation = str(computed.get("operation") or "").strip().lower()
@@ -252,11 +261,11 @@ class Legacy:
         }
 
     def _rule(self) -> str:
-        wanted = (
+        rules = (
             ("force_best_submission_to_leaderboard", "Force_Best"),
             ("force_submission_to_leaderboard", "Force_Last"),
         )
-        for key, rule in wanted:
+        for key, rule in rules:
             if _flag(self.data.get(key), default=False):
                 self._mapped((key,), f"becomes the submission rule {rule}")
                 return rule
@@ -287,8 +296,8 @@ def _place(document: Document, where: Where) -> tuple[str, int | None]:
 
 def _is_of(column: dict[str, Any], label: str) -> bool:
     board = column.get("leaderboard")
-    said = board.get("label") if isinstance(board, dict) else board
-    return str(said or "").strip().lower() == label.strip().lower()
+    board_label = board.get("label") if isinstance(board, dict) else board
+    return str(board_label or "").strip().lower() == label.strip().lower()
 
 
 def _flag(value: Any, *, default: bool) -> bool:

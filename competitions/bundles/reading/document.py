@@ -39,8 +39,8 @@ class Document:
     def line(self, where: Where) -> int | None:
         """The line of this place, or of the nearest one around it."""
         for end in range(len(where), -1, -1):
-            if (found := self.lines.get(where[:end])) is not None:
-                return found
+            if (line := self.lines.get(where[:end])) is not None:
+                return line
         return None
 
     def note(self, where: Where, message: str) -> Note:
@@ -85,12 +85,12 @@ def parse_document(text: str, name: str = YAML_NAME) -> Document:
 
 def _no_yaml(error: yaml.YAMLError, name: str) -> Exception:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    hint = " Indent with blanks, not with tabs." if "\\t" in str(said) else ""
-    if "mapping values are not allowed" in str(said):
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    hint = " Indent with blanks, not with tabs." if "\\t" in str(problem) else ""
+    if "mapping values are not allowed" in str(problem):
         hint = ' Put a text that contains a colon in quotes, such as title: "Molecules: energy", and check the indentation.'
     line = mark.line + 1 if mark is not None else None
-    return invalid(f"This is not valid YAML: {' '.join(str(said).split())[:300]}.{hint}", file=name, line=line)
+    return invalid(f"This is not valid YAML: {' '.join(str(problem).split())[:300]}.{hint}", file=name, line=line)
 
 
 class _Builder:
@@ -126,7 +126,7 @@ class _Builder:
             raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from error
 
     def _mapping(self, node: yaml.MappingNode, where: Where, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.tag == MERGE:
@@ -134,11 +134,11 @@ class _Builder:
                 continue
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else str(key_node.value)
             place = (*where, key)
-            if key in found:
+            if key in mapping:
                 self._twice(key, key_node, place)
             self.document.lines[place] = key_node.start_mark.line + 1
-            found[key] = self.build(value_node, place, depth + 1)
-        return merged | found
+            mapping[key] = self.build(value_node, place, depth + 1)
+        return merged | mapping
 
     def _merged(self, node: yaml.Node, where: Where, depth: int) -> dict[str, Any]:
         parts = node.value if isinstance(node, yaml.SequenceNode) else [node]

@@ -61,10 +61,10 @@ class Report:
         return [line for title, items in sections if items for line in (f"{title}:", *(f"- {item}" for item in items))]
 
     @classmethod
-    def from_json(cls, said: dict[str, Any]) -> "Report":
+    def from_json(cls, report: dict[str, Any]) -> "Report":
         """What `as_json` was made of, for a program that got it from a site."""
-        notes = {name: [Note(**one) for one in said[name]] for name in ("faults", "warnings", "mapped", "ignored")}
-        return cls(shape=said["shape"], title=said["title"], created=said["created"], **notes)
+        notes = {name: [Note(**note) for note in report[name]] for name in ("faults", "warnings", "mapped", "ignored")}
+        return cls(shape=report["shape"], title=report["title"], created=report["created"], **notes)
 
 
 class InvalidBundle(Refusal):

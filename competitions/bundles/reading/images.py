@@ -47,8 +47,8 @@ class BundleImages:
                 )
             elif name in self._named:
                 continue
-            elif (found := self._found(source, name, page)) is not None:
-                self._take(name, found, where)
+            elif (image_path := self._found(source, name, page)) is not None:
+                self._take(name, image_path, where)
             else:
                 self._note(where, f"the page shows the image {source[:80]!r}, and the bundle has no such file")
 
@@ -56,7 +56,9 @@ class BundleImages:
         """The image beside its page, or at the top of the bundle."""
         folder = PurePosixPath(page.replace("\\", "/")).parent
         candidates = [normpath(folder / unquote(source)), str(folder / name), name]
-        return next((one for one in candidates if (path := self._bundle.path(one)) and path.is_file()), None)
+        return next(
+            (candidate for candidate in candidates if (path := self._bundle.path(candidate)) and path.is_file()), None
+        )
 
     def _take(self, name: str, file: str, where: Where) -> None:
         known = self.files.get(name)

@@ -82,8 +82,10 @@ class BundleReader:
     def _read(self) -> None:
         data = self.document.data
         if not isinstance(data, dict) or not data:
-            said = "is empty" if not data else f"holds {'a list' if isinstance(data, list) else 'a text'}"
-            self._fault((), f"the file {said}; it must be a mapping of keys such as title, phases and leaderboards")
+            description = "is empty" if not data else f"holds {'a list' if isinstance(data, list) else 'a text'}"
+            self._fault(
+                (), f"the file {description}; it must be a mapping of keys such as title, phases and leaderboards"
+            )
             return
         legacy = is_legacy(data)
         self.report.shape = "1.5" if legacy else "2"
@@ -93,18 +95,18 @@ class BundleReader:
         self._validate(raw, legacy=legacy)
 
     def _version(self, data: dict[str, Any], *, legacy: bool) -> None:
-        said = data.get("version")
-        if said is None:
+        version = data.get("version")
+        if version is None:
             if not legacy:
                 self._warn((), "there is no `version`; the keys are those of version 2, so it is read as that")
             return
-        known = VERSIONS.get(str(said).strip())
+        known = VERSIONS.get(str(version).strip())
         if known is None:
-            self._fault(("version",), f"version {said!r} is not known; there are 2, and 1.5 or 1.8 of CodaLab")
+            self._fault(("version",), f"version {version!r} is not known; there are 2, and 1.5 or 1.8 of CodaLab")
         elif (known == "2") == legacy:
             self._warn(
                 ("version",),
-                f"version is {said}, but the keys are those of {'1.5' if legacy else '2'}, which is how it is read",
+                f"version is {version}, but the keys are those of {'1.5' if legacy else '2'}, which is how it is read",
             )
 
     def _second(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -155,10 +157,10 @@ class BundleReader:
         try:
             spec = CompetitionSpec.model_validate(raw)
         except ValidationError as error:
-            said = [fault.path for fault in self.report.faults]
+            paths = [fault.path for fault in self.report.faults]
             for item in error.errors():
                 old = LEGACY_PARTS.get(str(item["loc"][0])) if legacy and item["type"] == "too_short" else None
-                if old is not None and any(path.startswith(old) for path in said):
+                if old is not None and any(path.startswith(old) for path in paths):
                     continue  # it is empty because of what was said of the old keys
                 where = self._origin(raw, tuple(item["loc"]), legacy=legacy)
                 note = self.document.note(where, sentence_of(item))
@@ -333,12 +335,12 @@ def command_fault(files: BundleFiles, relative: str) -> str:
             else f"{what}; add one with a line `command: ...`"
         )
     try:
-        said = read_plain_yaml(text)
+        metadata = read_plain_yaml(text)
     except NotPlainYaml:
         return f"the file {name} of {relative!r} is no valid YAML, so the program cannot be run"
-    if not isinstance(said, dict) or not said.get("command"):
+    if not isinstance(metadata, dict) or not metadata.get("command"):
         return f"the file {name} of {relative!r} has no line `command: ...`, so the program cannot be run"
-    if not isinstance(said["command"], str):
+    if not isinstance(metadata["command"], str):
         return f"the `command` in {name} of {relative!r} must be one line of text, so the program cannot be run"
     return ""
 

@@ -17,7 +17,9 @@ MAX_TABS, MAX_TAB_TITLE = 5, 24
 def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
     """What is read otherwise than it was written, and stops no import."""
     board = spec.leaderboards[0]
-    if "primary_index" not in board.model_fields_set or any(one.index == board.primary_index for one in board.columns):
+    if "primary_index" not in board.model_fields_set or any(
+        column.index == board.primary_index for column in board.columns
+    ):
         return []
     known = ", ".join(str(column.index) for column in board.columns)
     message = f"there is no column with the index {board.primary_index}, so the first column decides the rank; there are {known}"
@@ -26,7 +28,7 @@ def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
 
 def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
     """Every contradiction between parts that are well formed by themselves."""
-    found = [
+    faults = [
         *_tasks(spec),
         *_phases(spec, legacy=legacy),
         *_boards(spec),
@@ -34,7 +36,7 @@ def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool
         *_questions(spec),
         *_tabs(spec),
     ]
-    return [document.note(where, message) for where, message in found]
+    return [document.note(where, message) for where, message in faults]
 
 
 Found = Iterator[tuple[Where, str]]
@@ -136,7 +138,7 @@ def _smoke(phase: PhaseSpec, spec: CompetitionSpec) -> Found:
 
 def _hidden_data(task: TaskSpec, spec: CompetitionSpec) -> Iterator[str]:
     """What a public split has in common with a task that hides it."""
-    for other in (one for one in spec.tasks if one is not task and not one.podium.public_split):
+    for other in (candidate for candidate in spec.tasks if candidate is not task and not candidate.podium.public_split):
         hidden = [other.reference_data] + ([] if spec.make_input_data_available else [other.input_data])
         for path in {task.input_data, task.reference_data} & set(hidden) - {None}:
             yield f"the file {path} is also of the task {other.index!r}, which keeps it hidden; give the smoke run data of its own"
@@ -185,8 +187,8 @@ def _sealing(spec: CompetitionSpec) -> Found:
     """A score that one board keeps sealed and another shows: in one phase, or in two that have a task in common, unless the
     reveal is planned for before the open one starts."""
     shown = [(phase, board) for phase in spec.phases for board in phase.extra.leaderboards or spec.leaderboards[:1]]
-    for phase, board in (one for one in shown if not _is_sealed(*one)):
-        for other, sealed in (one for one in shown if _is_sealed(*one)):
+    for phase, board in (pair for pair in shown if not _is_sealed(*pair)):
+        for other, sealed in (pair for pair in shown if _is_sealed(*pair)):
             common = _score_keys(board) & _score_keys(sealed)
             if not common or not (other is phase or _scores_the_same(phase, other)):
                 continue

@@ -147,10 +147,12 @@ class CompetitionAdmin(OrganizerAdmin):
             return format_html(
                 "<p>{}</p>", "It is listed here once the competition is saved; phases and tasks come after that."
             )
-        found = competition_warnings(competition)
-        if not found:
+        warnings = competition_warnings(competition)
+        if not warnings:
             return format_html("<p>{}</p>", "Nothing: participants can register, submit and be scored.")
-        rows = format_html_join("", "<li><strong>{}</strong>: {}</li>", ((one.where, one.text) for one in found))
+        rows = format_html_join(
+            "", "<li><strong>{}</strong>: {}</li>", ((warning.where, warning.text) for warning in warnings)
+        )
         page = reverse("web:overview", args=[competition.slug])
         told = '<ul class="errorlist">{}</ul><p><a href="{}">The competition\'s page</a> has this list with links.</p>'
         return format_html(told, rows, page)
@@ -178,11 +180,11 @@ class CompetitionAdmin(OrganizerAdmin):
         for warning in competition_warnings(form.instance):
             self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
 
-    def _publish_rules(self, request: HttpRequest, competition: Competition, said: dict[str, Any]) -> None:
-        before, text = current_rules(competition), said.get("rules_text", "").replace("\r\n", "\n")
+    def _publish_rules(self, request: HttpRequest, competition: Competition, values: dict[str, Any]) -> None:
+        before, text = current_rules(competition), values.get("rules_text", "").replace("\r\n", "\n")
         if not text.strip():
             return
-        written = Format(said.get("rules_format") or (before.format if before else Format.MARKDOWN))
+        written = Format(values.get("rules_format") or (before.format if before else Format.MARKDOWN))
         rules = rules_publish(competition=competition, text=text, form=written, now=timezone.now())
         if rules != before:
             self.message_user(request, f"Version {rules.number} of the rules is in force.")

@@ -118,7 +118,7 @@ class PhaseForm(forms.ModelForm[Phase]):
             changes = {name: value for name, value in changes.items() if getattr(stored, name) != value}
         sentences = phase_impact(stored, changes, timezone.now())
         if sentences:
-            told = format_html_join("", "<li>{}</li>", ((one,) for one in sentences))
+            told = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences))
             self.add_error(
                 None,
                 format_html(

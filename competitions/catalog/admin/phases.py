@@ -65,7 +65,7 @@ class PhaseAdmin(OrganizerAdmin):
         competitions = list(managed_competitions(request).order_by("title"))
         if len(competitions) == 1:
             return redirect(self._add_url(request, competitions[0]))
-        choices = [(one, self._add_url(request, one)) for one in competitions]
+        choices = [(competition, self._add_url(request, competition)) for competition in competitions]
         context = self.admin_site.each_context(request) | {
             "title": "Add a phase", "opts": self.opts, "choices": choices, "is_popup": "_popup" in request.GET,
         }  # fmt: skip

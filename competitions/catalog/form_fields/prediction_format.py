@@ -111,8 +111,8 @@ class PredictionFormatField(forms.Field):
         kind = value.parts["kind"] if isinstance(value, Sent) else ANY
         if kind == KEPT:
             return self.stored
-        made = _format_of(kind, value.parts) if kind != ANY else None
-        return self.stored if self.stored and made == self._as_sent_back() else made
+        prediction_format = _format_of(kind, value.parts) if kind != ANY else None
+        return self.stored if self.stored and prediction_format == self._as_sent_back() else prediction_format
 
     def _as_sent_back(self) -> dict[str, Any] | None:
         """What a form gives that nobody touched."""
@@ -133,9 +133,9 @@ def _typed(value: Any) -> str:
 
 
 def _format_of(kind: str, parts: Mapping[str, Any]) -> dict[str, Any]:
-    made = _table_of(parts) if kind == TABLE else _official_of(parts)
-    validate_prediction_format(made)
-    return made
+    prediction_format = _table_of(parts) if kind == TABLE else _official_of(parts)
+    validate_prediction_format(prediction_format)
+    return prediction_format
 
 
 def _official_of(parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,13 +22,13 @@ def size_written(size: int) -> str:
 
 def size_read(text: str) -> int:
     """Bytes of "16 GiB", "1.5GB" or "4096". Raises `ValidationError`."""
-    found = WRITTEN.fullmatch(text.strip().replace(",", ""))
-    if found is None:
+    match = WRITTEN.fullmatch(text.strip().replace(",", ""))
+    if match is None:
         raise ValidationError(
             "Write a size such as 16 GiB, 500 MB or 4096 (bytes), not %(text)r.", code="size", params={"text": text}
         )
-    unit = next((name for name in UNITS if name.lower() == (found[2] or "B").lower()), "B")
-    size = int(float(found[1]) * UNITS[unit]) if "." in found[1] else int(found[1]) * UNITS[unit]
+    unit = next((name for name in UNITS if name.lower() == (match[2] or "B").lower()), "B")
+    size = int(float(match[1]) * UNITS[unit]) if "." in match[1] else int(match[1]) * UNITS[unit]
     if size > LARGEST:
         raise ValidationError("%(text)s is more than can be kept; the most is 8 EiB.", params={"text": text})
     return size

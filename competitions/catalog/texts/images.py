@@ -117,28 +117,28 @@ IMAGE: Final = jobs.Job(IMAGE_JOB, waiting=waiting_images, perform=image_perform
 
 def _encode(asked: ImageUpload, mine: QuerySet[ImageUpload]) -> str:
     """What is wrong with it; empty: it is shown now."""
-    image, fault = _anew(asked.file, asked.place, wanted=partial(_is_wanted, mine))
+    image, fault = _anew(asked.file, asked.place, is_wanted=partial(_is_wanted, mine))
     with transaction.atomic():
         if image and mine.select_for_update().exists():  # else another image took its place meanwhile
             _show(asked.competition, asked.place, asked.name, image)
     return fault
 
 
-def _anew(file: StoredFile, place: str, *, wanted: Callable[[], bool]) -> tuple[dict[str, Any], str]:
+def _anew(file: StoredFile, place: str, *, is_wanted: Callable[[], bool]) -> tuple[dict[str, Any], str]:
     """The image written anew, as the fields of `PageImage`, and what is wrong with it."""
     bounds = Bounds(wall_s=60, cpu_s=60, memory_bytes=settings.CHECK_MEMORY_BYTES)
     every_s = settings.BACKGROUND_LEASE_S / RENEWALS
     with tempfile.TemporaryDirectory(prefix="image-") as folder, local_copy(file) as path:
         work = Call(ENCODE, {"source": str(path), "folder": folder, **SIZES[ImageUpload.Place(place)]})
         try:
-            made = run_bounded(work, bounds, wanted=wanted, every_s=every_s)
+            outcome = run_bounded(work, bounds, is_wanted=is_wanted, every_s=every_s)
         except OverBounds as error:
             return {}, f"It took more {error.what} to read than this site gives. Save it smaller."
-        if "fault" in made:
-            return {}, str(made["fault"])
+        if "fault" in outcome:
+            return {}, str(outcome["fault"])
         large = store_path(Path(folder) / "large.webp")
-        small = store_path(Path(folder) / "small.webp") if made["has_small"] else None
-    return {"file": large, "small": small, "width": made["width"], "height": made["height"]}, ""
+        small = store_path(Path(folder) / "small.webp") if outcome["has_small"] else None
+    return {"file": large, "small": small, "width": outcome["width"], "height": outcome["height"]}, ""
 
 
 def image_import(
@@ -152,7 +152,7 @@ def image_import(
         _require_room(competition, file, name)
     if _shown_at_once(competition, place, file, name):
         return
-    image, fault = _anew(file, place, wanted=lambda: True)
+    image, fault = _anew(file, place, is_wanted=lambda: True)
     if image:
         _show(competition, place, name, image)
         return

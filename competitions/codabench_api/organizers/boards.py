@@ -167,11 +167,11 @@ class Table:
 
     def by_owner(self) -> dict[str, dict[str, str]]:
         """Values by owner and column; a team's further rows have the submission's number behind its name."""
-        found: dict[str, dict[str, str]] = {}
+        values_by_owner: dict[str, dict[str, str]] = {}
         for owner, submission, values in self.rows:
-            name = owner if owner not in found else f"{owner}-{submission}"
-            found[name] = dict(zip(self.columns, values, strict=True))
-        return found
+            name = owner if owner not in values_by_owner else f"{owner}-{submission}"
+            values_by_owner[name] = dict(zip(self.columns, values, strict=True))
+        return values_by_owner
 
     def as_csv(self) -> str:
         text = io.StringIO()

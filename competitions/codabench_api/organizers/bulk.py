@@ -81,13 +81,13 @@ class ActsOnGet(RobotView):
 
 def repeated(submissions: Iterable[Submission], by: User) -> list[int]:
     """Run each again as a new one that costs no quota; those that have not ended are left out. Returns the new numbers."""
-    made = []
+    numbers = []
     for submission in submissions:
         try:
-            made.append(submission_repeat(submission=submission, by=by, now=timezone.now()).pk)
+            numbers.append(submission_repeat(submission=submission, by=by, now=timezone.now()).pk)
         except StillRunning:
             continue
-    return made
+    return numbers
 
 
 class RerunPhase(ActsOnGet):
@@ -101,8 +101,8 @@ class RerunPhase(ActsOnGet):
         sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
         if (count := sent.count()) > MOST_AT_ONCE:
             raise TooMany(count)
-        made = repeated(sent.order_by("pk"), user)
-        return Response({"count": len(made), "submissions": made})
+        numbers = repeated(sent.order_by("pk"), user)
+        return Response({"count": len(numbers), "submissions": numbers})
 
 
 class NamedSubmissions(RobotView):
@@ -112,24 +112,24 @@ class NamedSubmissions(RobotView):
 
     def named(self) -> QuerySet[Submission]:
         """Those that were named. Raises `BadForm`; 404 when one is not there for the asker, and then nothing is done."""
-        wanted = self._numbers()
-        if len(wanted) > MOST_AT_ONCE:
-            raise TooMany(len(wanted))
-        for number in wanted:
+        numbers = self._numbers()
+        if len(numbers) > MOST_AT_ONCE:
+            raise TooMany(len(numbers))
+        for number in numbers:
             get_object_or_404(self.submissions(), pk=number)
-        return self.submissions().filter(pk__in=wanted).order_by("pk")
+        return self.submissions().filter(pk__in=numbers).order_by("pk")
 
     def _numbers(self) -> set[int]:
         data: Any = self.request.data
         if isinstance(data, Mapping):
             data = data.getlist("pks") if hasattr(data, "getlist") else data.get("pks")
-        if not isinstance(data, list) or not data or not all(_is_pk(one) for one in data):
+        if not isinstance(data, list) or not data or not all(_is_pk(number) for number in data):
             raise BadForm("Name the submissions by number: the field `pks` once for each, or a JSON list.")
-        return {int(one) for one in data}
+        return {int(number) for number in data}
 
 
-def _is_pk(said: object) -> bool:
-    return not isinstance(said, bool) and is_number(str(said))
+def _is_pk(value: object) -> bool:
+    return not isinstance(value, bool) and is_number(str(value))
 
 
 class RerunMany(NamedSubmissions):
@@ -139,8 +139,8 @@ class RerunMany(NamedSubmissions):
         user, named = self.person(), self.named()
         if not all(may_repeat(user, submission) for submission in named):
             raise MayNotRepeat
-        made = repeated(named, user)
-        return Response({"count": len(made), "submissions": made})
+        numbers = repeated(named, user)
+        return Response({"count": len(numbers), "submissions": numbers})
 
 
 class DownloadMany(NamedSubmissions):
@@ -152,10 +152,10 @@ class DownloadMany(NamedSubmissions):
         self.person()
         files = [
             {
-                "name": f"{one.pk}_{one.file_name}",
-                "url": address(cast("HttpRequest", request), "codabench:file", one.pk),
+                "name": f"{submission.pk}_{submission.file_name}",
+                "url": address(cast("HttpRequest", request), "codabench:file", submission.pk),
             }
-            for one in self.named()
+            for submission in self.named()
         ]
         return Response(files)
 

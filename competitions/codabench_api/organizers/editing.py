@@ -112,7 +112,7 @@ def _ignored(form: Mapping[str, Any]) -> list[str]:
 
 def _objects(form: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     given = form.get(name) or []
-    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+    if not isinstance(given, list) or not all(isinstance(item, Mapping) for item in given):
         raise BadForm(f"`{name}` must be a list of objects. Send the competition as JSON.")
     return given
 

@@ -96,8 +96,8 @@ class Queues(RobotView):
     parameters = ("search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        found = Queue.objects.usable_by(self.person()).filter(name__icontains=self.asked("search"))
-        return self.page(found, queue_shape)
+        queues = Queue.objects.usable_by(self.person()).filter(name__icontains=self.asked("search"))
+        return self.page(queues, queue_shape)
 
     def post(self, request: Request) -> Response:
         self.person()
@@ -204,10 +204,10 @@ class Phases(RobotView):
     parameters = ("competition", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        found = _phases(self)
+        phases = _phases(self)
         if (competition := self.asked_number("competition")) is not None:
-            found = found.filter(competition=competition)
-        return self.rows(found.order_by("pk"), lambda phase: phase_shape(phase, timezone.now()), limit=500)
+            phases = phases.filter(competition=competition)
+        return self.rows(phases.order_by("pk"), lambda phase: phase_shape(phase, timezone.now()), limit=500)
 
     def post(self, request: Request) -> Response:
         self.person()
@@ -230,9 +230,9 @@ class PhaseView(RobotView):
 
 
 def _phases(view: RobotView) -> QuerySet[Phase]:
-    found = Phase.objects.visible_to(view.request.user)
-    found = found.select_related("competition", "public_data__file", "starting_kit__file")
-    return found.prefetch_related("tasks", "leaderboards__columns")
+    phases = Phase.objects.visible_to(view.request.user)
+    phases = phases.select_related("competition", "public_data__file", "starting_kit__file")
+    return phases.prefetch_related("tasks", "leaderboards__columns")
 
 
 class UserQuota(RobotView):

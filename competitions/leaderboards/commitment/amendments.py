@@ -127,12 +127,12 @@ def _published(commitment: Commitment) -> dict[str, Any]:
     """The document of then with the amendments since."""
     amendments = [
         {
-            "number": one.number,
-            "made_at": one.made_at.isoformat(),
-            "reason": one.reason,
-            "changes": one.changes,
-            "digest": one.digest,
+            "number": amendment.number,
+            "made_at": amendment.made_at.isoformat(),
+            "reason": amendment.reason,
+            "changes": amendment.changes,
+            "digest": amendment.digest,
         }
-        for one in commitment.amendments.all()
+        for amendment in commitment.amendments.all()
     ]
     return {**commitment.document, "amendments": amendments}

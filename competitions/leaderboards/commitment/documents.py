@@ -28,8 +28,8 @@ def entries_of(board: Leaderboard, team: Team | None = None) -> list[dict[str, A
     """The board's rows, or one team's, each as it is committed to."""
     columns, rows = _columns(board), Entry.objects.filter(leaderboard=board)
     rows = rows.filter(team=team) if team else rows
-    found = rows.select_related("team", "score__submission").order_by("score__submission")
-    return [_entry(entry, columns, shows_tasks=board.shows_tasks) for entry in found.iterator(chunk_size=5000)]
+    entries = rows.select_related("team", "score__submission").order_by("score__submission")
+    return [_entry(entry, columns, shows_tasks=board.shows_tasks) for entry in entries.iterator(chunk_size=5000)]
 
 
 def _columns(board: Leaderboard) -> list[Column]:

@@ -88,7 +88,7 @@ def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "submission": entry["submission"],
             "team": entry["team"],
         }
-        for value, entry in sorted(valued, key=lambda one: (one[0], one[1]["received_at"], one[1]["submission"]))
+        for value, entry in sorted(valued, key=lambda pair: (pair[0], pair[1]["received_at"], pair[1]["submission"]))
     ]
 
 
@@ -131,7 +131,7 @@ def amendment_digest(salt: str, previous: str, amendment: Mapping[str, Any]) -> 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """What changed, as an amendment holds it: board and tasks whole, entries that came or changed, submissions that left."""
-    old, new = ({entry["submission"]: entry for entry in one["entries"]} for one in (before, after))
+    old, new = ({entry["submission"]: entry for entry in document["entries"]} for document in (before, after))
     changes: dict[str, Any] = {
         key: after[key] for key in ("board", "tasks") if key in after and after[key] != before[key]
     }
@@ -220,7 +220,7 @@ def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
 def _board_faults(document: Mapping[str, Any]) -> list[str]:
     stated = [{key: row[key] for key in ("rank", "submission", "team")} for row in document["rows"]]
     computed = rebuilt(amended(current(document), document["unexplained"]))
-    wrong = sum(one != other for one, other in zip(stated, computed, strict=False)) + abs(len(stated) - len(computed))
+    wrong = sum(row != other for row, other in zip(stated, computed, strict=False)) + abs(len(stated) - len(computed))
     return [f"{wrong} of {len(computed)} rows differ from the board that the entries give."] if wrong else []
 
 

@@ -90,10 +90,10 @@ def comparisons(
     """What was reported beside what was found, for the scores that may be seen: key to column and exact value."""
     compared = []
     for question in questions:
-        reported, found = submission.fact_sheet.get(question.key), scores.get(question.compared_with)
-        if found is None or isinstance(reported, bool) or not isinstance(reported, int | float):
+        reported, score = submission.fact_sheet.get(question.key), scores.get(question.compared_with)
+        if score is None or isinstance(reported, bool) or not isinstance(reported, int | float):
             continue
-        column, value = found
+        column, value = score
         difference = f"{reported - value:+.{column.precision}f}"
         compared.append(Comparison(question.title, column.shown(reported), column.shown(value), difference))
     return compared

@@ -54,13 +54,13 @@ def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[st
         if run.fills_board and run.state == State.FAILED:
             values[task_key(FAILED, run.task_id)] = run.reason
         elif run.fills_board and run.state == State.FINISHED:
-            found = {
+            scores = {
                 column.key: _finite([run.scores.get(column.key)])
                 for column in columns
                 if column.kind == Column.Kind.SCORE
             }
-            values |= {task_key(key, run.task_id): numbers[0] for key, numbers in found.items() if numbers}
-            if not all(found.values()):
+            values |= {task_key(key, run.task_id): numbers[0] for key, numbers in scores.items() if numbers}
+            if not all(scores.values()):
                 values[task_key(FAILED, run.task_id)] = str(Reason.SCORING_ERROR)
     return values
 
@@ -90,10 +90,12 @@ def _by_task(
     known = {source.key: source for source in columns}
     numbers: list[float] = []
     for key in column.sources:
-        found = _by_task(known[key], columns, runs, above | {column.key}) if key in known else None
-        if found is None:
+        source_numbers = _by_task(known[key], columns, runs, above | {column.key}) if key in known else None
+        if source_numbers is None:
             return None
-        numbers += [_over_tasks(known[key], found)] if known[key].kind == Column.Kind.COMPUTED else found
+        numbers += (
+            [_over_tasks(known[key], source_numbers)] if known[key].kind == Column.Kind.COMPUTED else source_numbers
+        )
     return numbers
 
 

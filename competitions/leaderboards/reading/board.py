@@ -101,12 +101,12 @@ def board_page(
         return sorted_page(board, key=sort, cursor=cursor, size=size, before=before)
     entries = _ordered(board)
     if before:
-        found = list(entries.filter(_ahead_of(read_cursor(before))).reverse()[: size + 1])
-        return _page(list(reversed(found[:size])), is_first=len(found) <= size, has_more=True)
+        rows = list(entries.filter(_ahead_of(read_cursor(before))).reverse()[: size + 1])
+        return _page(list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
     if cursor:
         entries = entries.filter(_after(read_cursor(cursor)))
-    found = list(entries[: size + 1])
-    return _page(found[:size], is_first=not cursor, has_more=len(found) > size)
+    rows = list(entries[: size + 1])
+    return _page(rows[:size], is_first=not cursor, has_more=len(rows) > size)
 
 
 def _page(shown: list[Entry], *, is_first: bool, has_more: bool) -> BoardPage:
@@ -138,16 +138,16 @@ def sorted_page(
         ahead = cells.filter(
             Q(sort_value__lt=at.value) | Q(sort_value=at.value, entry__lt=at.pk), sort_value__lte=at.value
         )
-        found = list(ahead.reverse()[: size + 1])
-        return _sorted(board, list(reversed(found[:size])), is_first=len(found) <= size, has_more=True)
+        rows = list(ahead.reverse()[: size + 1])
+        return _sorted(board, list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
     if cursor:
         at = read_cursor(cursor)
         behind = Q(sort_value__gt=at.value) | Q(sort_value=at.value, entry__gt=at.pk)
         cells = cells.filter(behind, sort_value__gte=at.value)
-    found = list(cells[: size + 1])
-    if not found and not cursor and board.entry_count:
+    rows = list(cells[: size + 1])
+    if not rows and not cursor and board.entry_count:
         raise UnknownSort(key)
-    return _sorted(board, found[:size], is_first=not cursor, has_more=len(found) > size)
+    return _sorted(board, rows[:size], is_first=not cursor, has_more=len(rows) > size)
 
 
 def _sorted(board: Leaderboard, shown: list[Cell], *, is_first: bool, has_more: bool) -> BoardPage:
@@ -258,8 +258,8 @@ def entry_of(board: Leaderboard, team_id: int) -> Entry | None:
 def search(board: Leaderboard, text: str) -> list[Entry]:
     """Rows of teams whose name begins with the text, whatever its case; by name, the first few, each found by an index."""
     rows = Entry.objects.filter(leaderboard=board, team__competition=board.phase.competition_id)
-    found = rows.filter(team__searched_name__startswith=Lower(Value(text))).select_related("team")
-    return list(found.order_by("team__searched_name", *Entry.IN_ORDER)[:SEARCH_RESULTS])
+    matches = rows.filter(team__searched_name__startswith=Lower(Value(text))).select_related("team")
+    return list(matches.order_by("team__searched_name", *Entry.IN_ORDER)[:SEARCH_RESULTS])
 
 
 def leader_of(board: Leaderboard) -> Entry | None:

@@ -53,8 +53,8 @@ def with_scores(submissions: Sequence[Submission]) -> list[ScoredSubmission]:
     known = rows.annotate(
         best_values=Subquery(best.values("values")[:1]), best_submission=Subquery(best.values("submission")[:1])
     )
-    for made, board, values, entry, best_values, best_submission in known.values_list(*names):
-        scores[made][board] = BoardScore(values, entry, best_values, best_submission == made)
+    for submission_id, board, values, entry, best_values, best_submission in known.values_list(*names):
+        scores[submission_id][board] = BoardScore(values, entry, best_values, best_submission == submission_id)
     picked = _picked(submissions)
     return [
         ScoredSubmission(

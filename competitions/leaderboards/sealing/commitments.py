@@ -90,8 +90,8 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
 
 def commitment_of(board: Leaderboard) -> Commitment | None:
     """The board's commitment without what only a manifest needs."""
-    made = Commitment.objects.filter(leaderboard=board).select_related("leaderboard__phase__competition")
-    return made.defer("salt", "leaves", "document").first()
+    commitments = Commitment.objects.filter(leaderboard=board).select_related("leaderboard__phase__competition")
+    return commitments.defer("salt", "leaves", "document").first()
 
 
 def sealed_boards(phase: Phase) -> list[Leaderboard]:

@@ -79,13 +79,15 @@ def _columns(facts: dict[str, Any]) -> list[dict[str, Any]]:
     has_results, scores = facts["split"] is None, facts["columns"]
     means = [
         column(
-            one["key"], one["key"], one["sorting"], index=index, unit=one["unit"], spread=_deviation(one["key"]) if has_results else "",
+            score["key"], score["key"], score["sorting"], index=index, unit=score["unit"],
+            spread=_deviation(score["key"]) if has_results else "",
         )
-        for index, one in enumerate(scores)
+        for index, score in enumerate(scores)
     ]  # fmt: skip
     deviations = [
-        column(_deviation(one["key"]), _deviation(one["key"]), "asc", index=index, unit=one["unit"]) | {"hidden": True}
-        for index, one in enumerate(scores, start=len(scores))
+        column(_deviation(score["key"]), _deviation(score["key"]), "asc", index=index, unit=score["unit"])
+        | {"hidden": True}
+        for index, score in enumerate(scores, start=len(scores))
     ]
     return [*means, *(deviations if has_results else [])]
 

@@ -119,7 +119,7 @@ def _make(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
     with tempfile.TemporaryDirectory(prefix="build-") as folder:
         bundle = Path(folder)
         sample = bundle_write_draft(
-            draft, bundle, wanted=lambda: _is_mine(draft, claim_id), every_s=settings.BACKGROUND_LEASE_S / RENEWALS
+            draft, bundle, is_wanted=lambda: _is_mine(draft, claim_id), every_s=settings.BACKGROUND_LEASE_S / RENEWALS
         )
         bundle_import(
             source=bundle, owner=draft.owner, name=draft.title, now=timezone.now(), progress=progress,
@@ -150,13 +150,13 @@ def _step(draft: CompetitionDraft, claim_id: uuid.UUID, step: str) -> None:
 
 def _built(draft: CompetitionDraft, claim_id: uuid.UUID, sample: Sample | None, imported: Imported) -> None:
     """Inside the transaction that makes the competition: it takes the place of the one before, and its trial is on its way."""
-    now, made = timezone.now(), imported.competition
+    now, competition = timezone.now(), imported.competition
     if draft.competition is not None:
         competition_remove(draft.competition, now=now)
-    _prepare_trial(made)
+    _prepare_trial(competition)
     build = CompetitionDraft.Build.FINISHED
-    result = _tried(draft, made, sample)
-    if not _over(draft, claim_id, build=build, built_version=draft.version, competition=made, **result):
+    result = _tried(draft, competition, sample)
+    if not _over(draft, claim_id, build=build, built_version=draft.version, competition=competition, **result):
         raise _ClaimLost
 
 

@@ -30,22 +30,22 @@ def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
         "group": columns["group"] or None,
         "split": dict(answers["split"]),
     }
-    made = bounded({"do": "write", "target": str(folder), "plan": plan})
+    reference = bounded({"do": "write", "target": str(folder), "plan": plan})
     copy_program(folder, "table")
-    write_yaml(folder, _document(answers, metric, made), answers.texts)
+    write_yaml(folder, _document(answers, metric, reference), answers.texts)
     return Sample(folder / BASELINE, "Constant baseline")
 
 
-def _document(answers: Answers, metric: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+def _document(answers: Answers, metric: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
     task = {
         "index": 0,
         "name": answers["about"]["title"][:256],
         "scoring_program": "scoring_program",
         "reference_data": "reference_data",
     }
-    boards = _boards(metric, made["parts"])
+    boards = _boards(metric, reference["parts"])
     extra: dict[str, Any] = {
-        "slug": "main", "accepts": ["prediction"], "prediction_format": {"table": made["schema"]},
+        "slug": "main", "accepts": ["prediction"], "prediction_format": {"table": reference["schema"]},
         "leaderboards": boards,
     }  # fmt: skip
     if len(boards) > 1:

@@ -19,5 +19,5 @@ def default_texts(draft: CompetitionDraft) -> dict[str, str]:
 
 def _answered(draft: CompetitionDraft) -> dict[str, Any]:
     names = ("about", "schedule", "columns", "metric", "split", "dataset", "program")
-    found: dict[str, Any] = {name: question_answered(draft, name) for name in names}
-    return found | ({"metric_title": metric_facts(found["metric"])["title"]} if found["metric"] else {})
+    answers: dict[str, Any] = {name: question_answered(draft, name) for name in names}
+    return answers | ({"metric_title": metric_facts(answers["metric"])["title"]} if answers["metric"] else {})

@@ -28,7 +28,7 @@ WRITERS: Final[Mapping[str, Callable[[Answers, Path, Bounded], Sample | None]]] 
 
 
 def bundle_write_draft(
-    draft: CompetitionDraft, folder: Path, *, wanted: Callable[[], bool], every_s: float
+    draft: CompetitionDraft, folder: Path, *, is_wanted: Callable[[], bool], every_s: float
 ) -> Sample | None:
     """Write the draft's bundle into an empty folder; returns what is to be scored on trial.
 
@@ -41,23 +41,25 @@ def bundle_write_draft(
             for file in draft.files.select_related("file")
         }
         answers = Answers(draft.start, _steps(draft), files, _texts(draft))
-        return WRITERS[draft.start](answers, folder, partial(_bounded, wanted=wanted, every_s=every_s))
+        return WRITERS[draft.start](answers, folder, partial(_bounded, is_wanted=is_wanted, every_s=every_s))
 
 
-def _bounded(work: Callable[[], Any] | dict[str, Any], *, wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:
+def _bounded(
+    work: Callable[[], Any] | dict[str, Any], *, is_wanted: Callable[[], bool], every_s: float
+) -> dict[str, Any]:
     """What the work answers. Raises `CannotBeBuilt` where it names a fault, or takes more than it may."""
     try:
         if isinstance(work, dict):
-            found = work_on_tables(work, wanted=wanted, every_s=every_s)
+            answer = work_on_tables(work, is_wanted=is_wanted, every_s=every_s)
         else:
-            found = run_bounded(work, bounds(), wanted=wanted, every_s=every_s)
+            answer = run_bounded(work, bounds(), is_wanted=is_wanted, every_s=every_s)
     except OverBounds as error:
         raise CannotBeBuilt(
             f"The files took more {error.what} to read than this site gives. Make them smaller."
         ) from error
-    if found["fault"]:
-        raise CannotBeBuilt(found["fault"])
-    return found
+    if answer["fault"]:
+        raise CannotBeBuilt(answer["fault"])
+    return answer
 
 
 def _steps(draft: CompetitionDraft) -> dict[str, dict[str, Any]]:

@@ -146,9 +146,9 @@ class BoardForm(ChangeForm):
 
 
 def _sentences(board: Leaderboard, changes: Mapping[str, Any]) -> list[str]:
-    found = []
+    sentences = []
     if changes.get("visibility") == Leaderboard.Visibility.SEALED:
-        found.append(
+        sentences.append(
             "Scores that everybody has seen so far would be sealed until the reveal; whoever kept them still has them."
         )
     if "is_hidden" in changes:
@@ -157,10 +157,10 @@ def _sentences(board: Leaderboard, changes: Mapping[str, Any]) -> list[str]:
             if changes["is_hidden"]
             else "Everybody sees the board from now on."
         )
-        found.append(seen)
+        sentences.append(seen)
     if "freeze_at" in changes:
-        found.append(_freeze_sentence(board, changes["freeze_at"]))
-    return found
+        sentences.append(_freeze_sentence(board, changes["freeze_at"]))
+    return sentences
 
 
 def _freeze_sentence(board: Leaderboard, freeze_at: datetime | None) -> str:

@@ -46,9 +46,9 @@ def merged(columns: Any, seen: Mapping[str, str], sent: QueryDict) -> QueryDict:
     stored = {str(row.pk): row for row in board.columns.order_by("index", "pk")}
     rows = [list(_stored_row(row, by_column.get(key), seen)) for key, row in stored.items()]
     others = [form for form in columns.forms if str(form["id"].data or "") not in stored]
-    kept = [form for form in others if not form["id"].data or _was_changed(form, seen)]
+    new_forms = [form for form in others if not form["id"].data or _was_changed(form, seen)]
     rows += [
-        [(field, _texts_sent(form, field)) for field in (*FIELDS, "DELETE")] for form in kept if form.has_changed()
+        [(field, _texts_sent(form, field)) for field in (*FIELDS, "DELETE")] for form in new_forms if form.has_changed()
     ]
     for key in [key for key in data if key.startswith(f"{COLUMNS}-") and key.split("-")[1].isdigit()]:
         del data[key]
@@ -95,4 +95,4 @@ def _texts_stored(form: Any, field: str) -> list[str]:
     if isinstance(widget, forms.CheckboxInput):
         return ["on"] if value else []
     shown = widget.format_value(form.fields[field].prepare_value(value))
-    return [str(one) for one in (shown if isinstance(shown, list) else [shown]) if one is not None]
+    return [str(item) for item in (shown if isinstance(shown, list) else [shown]) if item is not None]

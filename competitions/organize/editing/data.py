@@ -41,8 +41,8 @@ class Slot:
 
     @property
     def resource(self) -> Resource | None:
-        found: Resource | None = getattr(self.row, self.name)
-        return found
+        resource: Resource | None = getattr(self.row, self.name)
+        return resource
 
     @property
     def is_unpacked(self) -> bool:
@@ -131,9 +131,9 @@ def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: Us
         return resource_replace(
             resource=before, file=upload.file, file_name=upload.file_name, owner=by, may_change=lambda row: row in users
         )
-    made = Resource.objects.create(
+    resource = Resource.objects.create(
         owner=by, kind=slot.name, name=f"{competition.title}: {slot.label.lower()}"[:200], file=upload.file, file_name=upload.file_name
     )  # fmt: skip
-    setattr(locked.row, slot.name, made)
+    setattr(locked.row, slot.name, resource)
     locked.row.save(update_fields=[slot.name])
-    return made
+    return resource

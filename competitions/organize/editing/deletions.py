@@ -64,9 +64,9 @@ def task_deletion(task: Task, competition: Competition) -> Deletion:
 
 
 def _keeps_task(task: Task, phases: list[Phase], own: list[Phase]) -> Iterator[str]:
-    if made := task.runs.values("submission").distinct().count():
-        were = "submission was" if made == 1 else "submissions were"
-        yield f"{made:,} {were} run on it. To keep their results, take it out of its phases instead."
+    if count := task.runs.values("submission").distinct().count():
+        were = "submission was" if count == 1 else "submissions were"
+        yield f"{count:,} {were} run on it. To keep their results, take it out of its phases instead."
     if len(phases) > len(own):
         yield "A phase of another competition uses it."
     for phase in own:
@@ -106,5 +106,5 @@ def _delete(row: Leaderboard | Task, deletion: Deletion, confirmed: str) -> None
         with transaction.atomic():
             row.delete()
     except ProtectedError as error:  # a phase checks datasets by the task, or a check of it was run
-        kept = sorted({str(one._meta.verbose_name) for one in error.protected_objects})
-        raise NotDeleted(deletion.what, [f"It is needed by: {', '.join(kept)}."]) from error
+        kinds = sorted({str(dependent._meta.verbose_name) for dependent in error.protected_objects})
+        raise NotDeleted(deletion.what, [f"It is needed by: {', '.join(kinds)}."]) from error

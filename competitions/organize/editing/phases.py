@@ -136,10 +136,10 @@ class PhaseForm(ChangeForm):
         before = self.competition.phases.order_by("index", "pk").last()
         highest = self.competition.phases.aggregate(highest=Max("index"))["highest"]
         self.instance.index = 0 if highest is None else highest + 1
-        made: Phase = self.save()
+        phase: Phase = self.save()
         if before is not None and before.main_board is not None:
-            board_copy(before.main_board, made)
-        return made
+            board_copy(before.main_board, phase)
+        return phase
 
 
 def _free_slug(competition: Competition, name: str) -> str:

@@ -68,8 +68,8 @@ class TaskForm(ChangeForm):
         for name in names:
             setattr(self.instance, name, getattr(like, name))
         self.instance.competition, self.instance.owner = self.competition, self.by
-        made: Task = self.save()
-        return made
+        task: Task = self.save()
+        return task
 
 
 def tasks_of(competition: Competition) -> Any:

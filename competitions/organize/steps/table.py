@@ -91,7 +91,7 @@ class ColumnsForm(StepForm):
         return cleaned
 
     def _require_ids(self, solution: dict[str, Any], identity: str | None) -> None:
-        column = next((one for one in solution["columns"] if one["name"] == identity), None)
+        column = next((candidate for candidate in solution["columns"] if candidate["name"] == identity), None)
         if column is None or (not column["missing"] and column["distinct"] == solution["rows"]):
             return
         what = f"{column['distinct']:,} different ids in {solution['rows']:,} rows, {column['missing']:,} of them empty"
@@ -248,14 +248,14 @@ def _parameters(text: str) -> dict[str, Any]:
     >>> _parameters("k=10, levels=0.1 0.5, average=macro")
     {'k': 10, 'levels': [0.1, 0.5], 'average': 'macro'}
     """
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, separator, value = part.partition("=")
         if not separator or not value.strip():
             raise ValueError(part)
         values = [_value(word) for word in value.split()]
-        found[name.strip()] = values if len(values) > 1 else values[0]
-    return found
+        parameters[name.strip()] = values if len(values) > 1 else values[0]
+    return parameters
 
 
 def _value(word: str) -> int | float | str:

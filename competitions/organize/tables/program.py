@@ -13,8 +13,8 @@ def bounds() -> Bounds:
     return Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
 
 
-def work_on_tables(request: dict[str, Any], *, wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:
+def work_on_tables(request: dict[str, Any], *, is_wanted: Callable[[], bool], every_s: float) -> dict[str, Any]:
     """The answer to a request; its `fault` names what is wrong with a file. Raises as `run_bounded`."""
     call = Call("competitions.organize.tables.answers:answer", request)
-    found: dict[str, Any] = run_bounded(call, bounds(), wanted=wanted, every_s=every_s)
-    return found
+    answer: dict[str, Any] = run_bounded(call, bounds(), is_wanted=is_wanted, every_s=every_s)
+    return answer

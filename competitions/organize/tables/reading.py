@@ -33,5 +33,5 @@ def _bars(column: Any) -> list[tuple[str, int]]:
         return [
             (f"{low:.4g} to {high:.4g}", int(count)) for count, low, high in zip(counts, edges, edges[1:], strict=False)
         ]
-    found = values.value_counts(sort=True).head(BARS).rows()
-    return [(str(value)[:60], int(count)) for value, count in found]
+    frequencies = values.value_counts(sort=True).head(BARS).rows()
+    return [(str(value)[:60], int(count)) for value, count in frequencies]

@@ -23,17 +23,17 @@ def write_files(target: str, plan: Plan) -> dict[str, Any]:
     folder = Path(target)
     solution = divided(_table(plan, "solution"), plan["split"], plan["targets"])
     chosen = reference.ChosenMetric(**plan["metric"])
-    made = reference.reference_for(
+    table_reference = reference.reference_for(
         solution, [chosen], id_column=plan["id_column"], targets=plan["targets"],
         usage_column=USAGE if USAGE in solution.columns else None, weight=plan["weight"], group=plan["group"],
     )  # fmt: skip
     own = Path(plan["files"]["metric"][0]).read_bytes() if chosen.is_own else None
-    reference.write(folder / "reference_data", solution, made, metric_file=own)
-    sample = sample_submission(solution, made.schema)
+    reference.write(folder / "reference_data", solution, table_reference, metric_file=own)
+    sample = sample_submission(solution, table_reference.schema)
     sample.write_csv(folder / SAMPLE)
     (sample if chosen.is_own else _baseline(solution, chosen, plan)).write_csv(folder / BASELINE)
     _write_public(folder / "public_data", folder / SAMPLE, plan)
-    return {"schema": made.schema.as_json(), "parts": list(reference.parts_of(made, solution))}
+    return {"schema": table_reference.schema.as_json(), "parts": list(reference.parts_of(table_reference, solution))}
 
 
 def _table(plan: Plan, role: str) -> pl.DataFrame:

@@ -23,10 +23,10 @@ def draft_of(request: HttpRequest, key: UUID) -> CompetitionDraft:
 
 def upload_of(request: HttpRequest) -> Upload:
     """What was uploaded: by the page's script, which names it, or with the form itself. Raises `NoFile`."""
-    said = cleaned(UploadForm(request.POST, request.FILES))
-    file = said["file"]
-    if said["upload"]:
-        return upload_named(request, said["upload"])
+    values = cleaned(UploadForm(request.POST, request.FILES))
+    file = values["file"]
+    if values["upload"]:
+        return upload_named(request, values["upload"])
     if file is None:
         raise NoFile
     return upload_whole(

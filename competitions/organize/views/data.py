@@ -134,10 +134,10 @@ def _confirm_page(request: HttpRequest, competition: Competition, slot: Slot) ->
 
 
 def _replace(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:
-    said = cleaned(ConfirmedForm(request.POST))
-    made = file_replace(
-        slot=slot, competition=competition, upload=upload_named(request, said["upload"]), by=person(request),
-        confirmed=said["confirmed"],
+    values = cleaned(ConfirmedForm(request.POST))
+    resource = file_replace(
+        slot=slot, competition=competition, upload=upload_named(request, values["upload"]), by=person(request),
+        confirmed=values["confirmed"],
     )  # fmt: skip
-    messages.success(request, f"{slot.label} of “{slot.row.name}” is now {made.file_name}.")
+    messages.success(request, f"{slot.label} of “{slot.row.name}” is now {resource.file_name}.")
     return redirect(reverse("organize:data", args=[competition.slug]) + "?outdated=yes")

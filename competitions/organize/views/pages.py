@@ -39,7 +39,7 @@ def pages(request: HttpRequest, slug: str) -> HttpResponse:
         "competition": competition,
         "tab": "pages",
         "by_tab": by_tab,
-        "has_pages": any(found for _, found in by_tab),
+        "has_pages": any(pages for _, pages in by_tab),
     }
     return render(request, "organize/pages/pages.html", context)
 

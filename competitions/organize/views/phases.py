@@ -23,13 +23,13 @@ from competitions.web.presentation.timeline import timeline
 def phases(request: HttpRequest, slug: str) -> HttpResponse:
     """Every phase in order, with how far it is, what it takes, and how much came in."""
     competition, now = competition_of(request, slug), timezone.now()
-    found = list(
+    phases = list(
         competition.phases.prefetch_related("leaderboards").annotate(made=Count("submissions")).order_by("index", "pk")
     )
     context = {
         "competition": competition,
         "tab": "phases",
-        "phases": list(zip(found, timeline(found, now), strict=True)),
+        "phases": list(zip(phases, timeline(phases, now), strict=True)),
     }
     return render(request, "organize/editing/phases.html", context)
 

@@ -52,7 +52,7 @@ def _page(
         ],
         "organizers": organizers_of(competition),
         "draft": CompetitionDraft.objects.filter(competition=competition).first(),
-        "warnings": [one for one in competition_warnings(competition) if one.code != "not_published"],
+        "warnings": [warning for warning in competition_warnings(competition) if warning.code != "not_published"],
         "may_delete": not Submission.objects.filter(phase__competition=competition, team__is_baseline=False).exists(),
     }
     return render(request, "organize/workspace/settings.html", context, status=status)
@@ -63,13 +63,13 @@ def _page(
 def organizers(request: HttpRequest, slug: str) -> HttpResponse:
     """Add an organizer, remove one, or give and take the right to see sealed scores."""
     competition, user = competition_of(request, slug), person(request)
-    said = cleaned(OrganizerForm(request.POST))
-    action = said["action"]
+    values = cleaned(OrganizerForm(request.POST))
+    action = values["action"]
     if action == "add":
-        added = organizer_add(competition=competition, person=said["person"], by=user)
+        added = organizer_add(competition=competition, person=values["person"], by=user)
         messages.success(request, f"{added.user} organizes this competition now, and is told by mail.")
         return redirect("organize:settings", slug)
-    organizer = get_object_or_404(CompetitionOrganizer, competition=competition, user__username=said["organizer"])
+    organizer = get_object_or_404(CompetitionOrganizer, competition=competition, user__username=values["organizer"])
     if action == "remove":
         organizer_remove(organizer=organizer)
         messages.success(request, f"{organizer.user} no longer organizes this competition.")
@@ -86,8 +86,8 @@ def organizers(request: HttpRequest, slug: str) -> HttpResponse:
 def visibility(request: HttpRequest, slug: str) -> HttpResponse:
     """Publish, withdraw or delete the competition."""
     competition = competition_of(request, slug)
-    said = cleaned(VisibilityForm(request.POST))
-    action = said["action"]
+    values = cleaned(VisibilityForm(request.POST))
+    action = values["action"]
     if action == "publish":
         sections.publish(competition)
         messages.success(request, f"“{competition}” is published. Everybody sees it now.")
@@ -95,7 +95,7 @@ def visibility(request: HttpRequest, slug: str) -> HttpResponse:
         competition_withdraw(competition)
         messages.success(request, f"“{competition}” is withdrawn. Only its organizers see it.")
     else:
-        if said["confirm"] != competition.slug:
+        if values["confirm"] != competition.slug:
             raise NotConfirmed(competition.slug)
         competition_delete(competition, now=timezone.now())
         messages.success(request, f"“{competition}” is deleted.")

@@ -73,12 +73,12 @@ def _asked(request: HttpRequest, competition: Competition) -> tuple[team_list.Te
 
 
 def _act_on_teams(request: HttpRequest, competition: Competition) -> HttpResponse:
-    said = cleaned(BulkForm(request.POST, actions=(*team_list.ACTIONS, team_list.MAIL)))
-    action, chosen = said["action"], team_list.chosen_teams(competition, said["chosen"])
+    values = cleaned(BulkForm(request.POST, actions=(*team_list.ACTIONS, team_list.MAIL)))
+    action, chosen = values["action"], team_list.chosen_teams(competition, values["chosen"])
     if action == team_list.MAIL:
         query = urlencode({"team": [team.pk for team in chosen]}, doseq=True)
         return redirect(f"{reverse('organize:mail', args=[competition.slug])}?{query}")
-    count = team_list.act_on_teams(chosen, action, reason=said["reason"], now=timezone.now())
+    count = team_list.act_on_teams(chosen, action, reason=values["reason"], now=timezone.now())
     messages.success(request, f"{count} of {len(chosen)} {team_list.ACTIONS[action][1]}.")
     return redirect("organize:teams", competition.slug)
 
@@ -103,10 +103,10 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     competition = competition_of(request, slug)
     shown = get_object_or_404(Team.objects.select_related("captain", "merged_into"), competition=competition, key=team)
     if request.method == "POST":
-        said = cleaned(BulkForm(request.POST, actions=team_list.ACTIONS))
+        values = cleaned(BulkForm(request.POST, actions=team_list.ACTIONS))
         chosen = team_list.chosen_teams(competition, [shown.pk])
-        team_list.act_on_teams(chosen, said["action"], reason=said["reason"], now=timezone.now())
-        messages.success(request, f"“{shown}” is {team_list.ACTIONS[said['action']][1]}.")
+        team_list.act_on_teams(chosen, values["action"], reason=values["reason"], now=timezone.now())
+        messages.success(request, f"“{shown}” is {team_list.ACTIONS[values['action']][1]}.")
         return redirect("organize:team", slug, team)
     sent = Submission.objects.filter(team=shown).select_related("team", "phase__competition", "submitted_by")
     people = Registration.objects.filter(competition=competition, user__memberships__team=shown)
@@ -145,9 +145,9 @@ def registrations(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _decide(request: HttpRequest, competition: Competition) -> None:
-    said = cleaned(BulkForm(request.POST, actions=registration_list.ACTIONS))
-    action, chosen = said["action"], registration_list.chosen_registrations(competition, said["chosen"])
-    count = registration_list.decide(chosen, action, reason=said["reason"], by=person(request), now=timezone.now())
+    values = cleaned(BulkForm(request.POST, actions=registration_list.ACTIONS))
+    action, chosen = values["action"], registration_list.chosen_registrations(competition, values["chosen"])
+    count = registration_list.decide(chosen, action, reason=values["reason"], by=person(request), now=timezone.now())
     messages.success(request, f"{count} of {len(chosen)} {registration_list.ACTIONS[action][1]}, and told by mail.")
 
 

@@ -49,28 +49,28 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _act(request, competition)
     form = FilterForm(competition, request.GET)
-    found = list(form.narrowed().select_related("team", "phase__competition", "submitted_by")[: PAGE_SIZE + 1])
+    submissions = list(form.narrowed().select_related("team", "phase__competition", "submitted_by")[: PAGE_SIZE + 1])
     asked = request.GET.copy()
     asked.pop("before", None)
-    if len(found) > PAGE_SIZE:
-        asked["before"] = str(found[PAGE_SIZE - 1].pk)
+    if len(submissions) > PAGE_SIZE:
+        asked["before"] = str(submissions[PAGE_SIZE - 1].pk)
     context = {
         "competition": competition,
         "tab": "submissions",
         "form": form,
-        "rows": rows_of(found[:PAGE_SIZE], reader_of(person(request), timezone.now())),
+        "rows": rows_of(submissions[:PAGE_SIZE], reader_of(person(request), timezone.now())),
         "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
-        "following": asked.urlencode() if len(found) > PAGE_SIZE else "",
+        "following": asked.urlencode() if len(submissions) > PAGE_SIZE else "",
     }
     return render(request, "organize/workspace/submissions.html", context)
 
 
 def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
     """Do what was chosen; what costs compute or stops runs is shown with its cost first."""
-    said = cleaned(BulkForm(request.POST, actions=ACTIONS))
-    action, chosen = said["action"], chosen_of(competition, said["chosen"])
+    values = cleaned(BulkForm(request.POST, actions=ACTIONS))
+    action, chosen = values["action"], chosen_of(competition, values["chosen"])
     words, done_words = ACTIONS[action]
-    if action in ASKS_FIRST and not said["confirmed"]:
+    if action in ASKS_FIRST and not values["confirmed"]:
         context = {
             "competition": competition,
             "tab": "submissions",
@@ -81,7 +81,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
         }
         return render(request, "organize/workspace/confirm.html", context)
     actor = f"organizer:{person(request).get_username()}"
-    done, refused = act_on(chosen, action, reason=said["reason"], actor=actor, now=timezone.now())
+    done, refused = act_on(chosen, action, reason=values["reason"], actor=actor, now=timezone.now())
     for sentence in refused:
         messages.warning(request, sentence)
     messages.success(request, f"{done} of {len(chosen)} {done_words}.")

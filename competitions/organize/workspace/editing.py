@@ -30,7 +30,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return sorted((key, repr(item)) for key, item in value.items())
     if isinstance(value, Iterable):
-        return sorted(str(_plain(one)) for one in value)  # a choice of rows has no order
+        return sorted(str(_plain(item)) for item in value)  # a choice of rows has no order
     return str(value)
 
 
@@ -105,4 +105,4 @@ class EditForm(forms.ModelForm[Row]):
         if isinstance(field.widget, forms.CheckboxInput):
             return ["on"] if value else []
         text = field.widget.format_value(field.prepare_value(value))
-        return [str(one) for one in (text if isinstance(text, list) else [text]) if one is not None]
+        return [str(item) for item in (text if isinstance(text, list) else [text]) if item is not None]

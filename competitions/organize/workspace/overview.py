@@ -70,8 +70,8 @@ def _registrations(competition: Competition) -> list[Attention]:
     ]
 
 
-def _counted(count: int, one: str, several: str = "") -> str:
-    name = one if count == 1 else several or f"{one}s"
+def _counted(count: int, singular: str, several: str = "") -> str:
+    name = singular if count == 1 else several or f"{singular}s"
     return f"{count}{' or more' if count == MOST_COUNTED else ''} {name}"
 
 
@@ -97,7 +97,7 @@ def numbers_of(competition: Competition, days: Sequence[CompetitionDay], now: da
 def days_of(competition: Competition, now: datetime) -> list[CompetitionDay]:
     """The last weeks, a day each, also those on which nothing came."""
     since = now.date() - timedelta(days=DAYS - 1)
-    counted = {one.day: one for one in CompetitionDay.objects.filter(competition=competition, day__gte=since)}
+    counted = {row.day: row for row in CompetitionDay.objects.filter(competition=competition, day__gte=since)}
     every = (since + timedelta(days=number) for number in range(DAYS))
     return [counted.get(day) or CompetitionDay(competition=competition, day=day) for day in every]
 
@@ -215,11 +215,16 @@ def _best(competition: Competition, reader: Reader) -> Chart | None:
     phases = list(competition.phases.all())
     load_boards(phases)
     boards = [phase.main_board for phase in phases if phase.is_open(reader.now)]
-    board = next((one for one in boards if one is not None and may_see_board(reader, one)), None)
+    board = next(
+        (candidate for candidate in boards if candidate is not None and may_see_board(reader, candidate)), None
+    )
     column = deciding_column(list(board.columns.all())) if board is not None else None
     if board is None or column is None:
         return None
-    best = [(one.received_at, one.score.values[column.key], one.score.team.name) for one in best_over_time(board)]
+    best = [
+        (milestone.received_at, milestone.score.values[column.key], milestone.score.team.name)
+        for milestone in best_over_time(board)
+    ]
     return score_chart(best, [], column, until=reader.now, levels=levels_of(baselines_of(board), column))
 
 

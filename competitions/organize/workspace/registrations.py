@@ -52,16 +52,16 @@ class RegistrationRow:
 def registration_rows(competition: Competition, registrations: Sequence[Registration]) -> list[RegistrationRow]:
     """Rows of these registrations, in a few queries for any number of them."""
     titles = dict(competition.registration_questions.values_list("key", "title"))
-    people = [one.user_id for one in registrations]
+    people = [registration.user_id for registration in registrations]
     memberships = Membership.objects.filter(competition=competition, user__in=people).select_related("team")
     teams = {membership.user_id: membership.team for membership in memberships}
     return [
         RegistrationRow(
-            one,
-            [(titles.get(key, key), shown_answer(answer)) for key, answer in one.answers.items()],
-            teams.get(one.user_id),
+            registration,
+            [(titles.get(key, key), shown_answer(answer)) for key, answer in registration.answers.items()],
+            teams.get(registration.user_id),
         )
-        for one in registrations
+        for registration in registrations
     ]
 
 
@@ -81,5 +81,6 @@ def decide(registrations: QuerySet[Registration], action: str, *, reason: str, b
         raise ReasonMissing
     approve = action == "approve"
     return sum(
-        registration_decide(registration=one, approve=approve, by=by, now=now, reason=reason) for one in registrations
+        registration_decide(registration=registration, approve=approve, by=by, now=now, reason=reason)
+        for registration in registrations
     )

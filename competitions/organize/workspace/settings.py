@@ -89,13 +89,13 @@ class PicturesForm(EditForm[Competition]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for asked in self.instance.image_uploads.exclude(place=ImageUpload.Place.PAGE):
-            said = (
+            notice = (
                 f"What was uploaded cannot be shown. {asked.fault}"
                 if asked.fault
                 else "What was uploaded is shown in a few seconds."
             )
             field = self.fields[f"{asked.place}_file"]
-            field.help_text = f"{said} {field.help_text}"
+            field.help_text = f"{notice} {field.help_text}"
 
     def save(self, commit: bool = True) -> Competition:
         """Without what was cleared; what was uploaded is shown once it is written anew."""

@@ -51,13 +51,15 @@ class FilterForm(forms.Form):
     def narrowed(self) -> QuerySet[Submission]:
         """The competition's submissions that the address asks for, newest first."""
         self.is_valid()
-        said = self.cleaned_data
-        phases = [said["phase"].pk] if said.get("phase") else list(self.competition.phases.values_list("pk", flat=True))
+        values = self.cleaned_data
+        phases = (
+            [values["phase"].pk] if values.get("phase") else list(self.competition.phases.values_list("pk", flat=True))
+        )
         rows = Submission.objects.filter(phase__in=phases)
-        if said.get("team"):
-            teams = Team.objects.filter(competition=self.competition, name__icontains=said["team"])
+        if values.get("team"):
+            teams = Team.objects.filter(competition=self.competition, name__icontains=values["team"])
             rows = rows.filter(team__in=list(teams.values_list("pk", flat=True)[:MOST_TEAMS]))
-        given = {"status": said.get("state"), "reason": said.get("reason"), "pk__lt": said.get("before")}
+        given = {"status": values.get("state"), "reason": values.get("reason"), "pk__lt": values.get("before")}
         return rows.filter(**{name: value for name, value in given.items() if value}).order_by("-pk")
 
 
@@ -70,22 +72,22 @@ class OrganizersRow:
     withholds_scores: bool
 
 
-def rows_of(found: Sequence[Submission], reader: Reader) -> list[OrganizersRow]:
+def rows_of(submissions: Sequence[Submission], reader: Reader) -> list[OrganizersRow]:
     """The rows of these submissions, in a few queries for any number of them."""
-    load_boards(list({one.phase_id: one.phase for one in found}.values()))
-    phases = {one.phase_id: one.phase for one in found}
-    for one in found:
-        one.phase = phases[one.phase_id]
-    results = [(scored.submission, results_of(scored, reader)) for scored in with_scores(found)]
-    return [OrganizersRow(one, result.values, result.withholds_scores) for one, result in results]
+    load_boards(list({submission.phase_id: submission.phase for submission in submissions}.values()))
+    phases = {submission.phase_id: submission.phase for submission in submissions}
+    for submission in submissions:
+        submission.phase = phases[submission.phase_id]
+    results = [(scored.submission, results_of(scored, reader)) for scored in with_scores(submissions)]
+    return [OrganizersRow(submission, result.values, result.withholds_scores) for submission, result in results]
 
 
 def chosen_of(competition: Competition, numbers: Sequence[int]) -> QuerySet[Submission]:
     """Those of the competition's submissions that were ticked. Raises `NothingChosen`."""
-    found = Submission.objects.filter(phase__competition=competition, pk__in=numbers[:PAGE_SIZE]).order_by("pk")
-    if not found.exists():
+    submissions = Submission.objects.filter(phase__competition=competition, pk__in=numbers[:PAGE_SIZE]).order_by("pk")
+    if not submissions.exists():
         raise NothingChosen
-    return found
+    return submissions
 
 
 def act_on(

@@ -87,8 +87,10 @@ def best_column(competition: Competition, chosen: Phase | None, reader: Reader) 
     """Of the phase that was chosen, else of the one that is open, else of the last; None where this person sees no scores."""
     phases = list(competition.phases.all())
     load_boards(phases)
-    is_meant = [one for one in phases if chosen is not None and one.pk == chosen.pk]
-    phase = next(iter([*is_meant, *(one for one in phases if one.is_open(reader.now)), *phases[-1:]]), None)
+    is_meant = [candidate for candidate in phases if chosen is not None and candidate.pk == chosen.pk]
+    phase = next(
+        iter([*is_meant, *(candidate for candidate in phases if candidate.is_open(reader.now)), *phases[-1:]]), None
+    )
     board = phase.main_board if phase is not None else None
     column = primary_column(list(board.columns.all())) if board is not None else None
     if board is None or column is None or column not in visible_columns(reader, board):
@@ -120,8 +122,12 @@ def team_history(team: Team) -> list[tuple[datetime, str]]:
     """What became of the team and its people, newest first."""
     merges = MergeProposal.objects.filter(team=team, state=OfferState.ACCEPTED).select_related("other")
     events = [(team.created_at, "The team was created.")]
-    events += [(one.joined_at, f"{one.user} joined.") for one in team.memberships.select_related("user")]
-    events += [(one.answered_at, f"The team “{one.other}” became part of it.") for one in merges if one.answered_at]
+    events += [
+        (membership.joined_at, f"{membership.user} joined.") for membership in team.memberships.select_related("user")
+    ]
+    events += [
+        (merge.answered_at, f"The team “{merge.other}” became part of it.") for merge in merges if merge.answered_at
+    ]
     if team.disqualified_at is not None:
         events.append((team.disqualified_at, f"Disqualified: {team.disqualified_reason}"))
     return sorted(events, reverse=True)

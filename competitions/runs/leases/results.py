@@ -90,5 +90,5 @@ def _meters(stages: tuple[StageRecord, ...]) -> dict[str, int | float]:
 
 
 def _receipt(answer: Complete) -> dict[str, Any]:
-    kept = {"stages", "timings", "host", "worker_version", "notes"}
-    return answer.model_dump(mode="json", include=kept, exclude_unset=True)
+    fields = {"stages", "timings", "host", "worker_version", "notes"}
+    return answer.model_dump(mode="json", include=fields, exclude_unset=True)

@@ -39,10 +39,10 @@ def may_take(worker: ComputeWorker, run: Run) -> bool:
 def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetime) -> QuerySet[Run]:
     """Without the runs that failed on this worker by our fault, for as long as another worker may come for them."""
     here = Attempt.objects.filter(run=OuterRef("pk"), worker=worker, reason=Reason.INFRASTRUCTURE)
-    others = [one for one in able_workers(worker.queue_id, now=now) if one.pk != worker.pk]
-    with_gpu = [one.pk for one in others if one.gpu_count]
+    others = [other for other in able_workers(worker.queue_id, now=now) if other.pk != worker.pk]
+    with_gpu = [other.pk for other in others if other.gpu_count]
     patient = Q(faults__gt=0, not_before__gt=now - timedelta(seconds=ELSEWHERE_FIRST_S))
-    fresh = Exists(_untried([one.pk for one in others]))
+    fresh = Exists(_untried([other.pk for other in others]))
     fresh_with_gpu = Exists(_untried(with_gpu))
     return waiting.annotate(
         failed_here=Exists(here), other=Case(When(gpus=0, then=fresh), default=fresh_with_gpu)

@@ -20,11 +20,11 @@ CUT_NOTICE = "\n[The live log is cut here; it has reached its limit. The end of 
 def append_logs(run: Run, pieces: Iterable[LogPiece]) -> int:
     """Keep new pieces of a run's log; returns how many. A repeated number is ignored."""
     rows = [_row(run, piece) for piece in pieces]
-    kept = []
+    fitting_rows = []
     for stream in {row.stream for row in rows}:
-        kept += _within_limit(run, stream, [row for row in rows if row.stream == stream])
-    RunLog.objects.bulk_create(kept, ignore_conflicts=True)
-    return len(kept)
+        fitting_rows += _within_limit(run, stream, [row for row in rows if row.stream == stream])
+    RunLog.objects.bulk_create(fitting_rows, ignore_conflicts=True)
+    return len(fitting_rows)
 
 
 def _row(run: Run, piece: LogPiece) -> RunLog:
@@ -37,16 +37,16 @@ def _within_limit(run: Run, stream: str, pieces: list[RunLog]) -> list[RunLog]:
     """The pieces that still fit; the one that crosses the limit is replaced by a notice."""
     stored = RunLog.objects.filter(run=run, attempt=run.attempt, stream=stream)
     known = stored.aggregate(chars=Sum(Length("text"), default=0), cuts=Count("pk", filter=Q(text=CUT_NOTICE)))
-    used, kept = known["chars"], list[RunLog]()
+    used, fitting_rows = known["chars"], list[RunLog]()
     if known["cuts"]:
-        return kept
+        return fitting_rows
     for piece in sorted(pieces, key=lambda piece: piece.seq):
         used += len(piece.text)
         if used > settings.LOG_LIMIT_BYTES:
             piece.text = CUT_NOTICE
-            return [*kept, piece]
-        kept.append(piece)
-    return kept
+            return [*fitting_rows, piece]
+        fitting_rows.append(piece)
+    return fitting_rows
 
 
 def log_text(run: Run, stream: str) -> str:

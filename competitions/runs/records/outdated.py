@@ -25,13 +25,13 @@ def outdated_submissions(runs: QuerySet[Run]) -> set[int]:
     rows = ended.values_list(
         "submission", "task", "receipt__inputs", "submission__kind", "submission__phase__as_on_codabench"
     )
-    wanted = _digests(Task.objects.filter(pk__in=ended.values("task")))
-    found = set()
+    digests = _digests(Task.objects.filter(pk__in=ended.values("task")))
+    outdated = set()
     for submission, task, inputs, kind, as_on_codabench in rows.iterator():
         names = SCORED_WITH if kind == Kind.PREDICTION and not as_on_codabench else RUN_WITH
-        if inputs and any(inputs.get(name) != wanted[task][name] for name in names):
-            found.add(submission)
-    return found
+        if inputs and any(inputs.get(name) != digests[task][name] for name in names):
+            outdated.add(submission)
+    return outdated
 
 
 def _digests(tasks: QuerySet[Task]) -> dict[int, dict[str, str | None]]:

@@ -45,13 +45,13 @@ def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, Any
 
 def environment_of(run: Run) -> dict[str, Any]:
     """What the team brought for its code, by name and digest; nothing where it brought nothing."""
-    submission, found = run.submission, {}
+    submission, environment = run.submission, {}
     if submission.weights is not None:
-        found["weights"] = submission.weights.reference
+        environment["weights"] = submission.weights.reference
     if submission.image is not None:
-        found |= {"image": submission.image.reference, "image_id": submission.image.image_id}
+        environment |= {"image": submission.image.reference, "image_id": submission.image.image_id}
     if submission.image_reference:
-        found["image"] = submission.image_reference
+        environment["image"] = submission.image_reference
     if submission.requirements is not None:
-        found["package_mirror"] = run.queue.package_mirror
-    return {"environment": found} if found else {}
+        environment["package_mirror"] = run.queue.package_mirror
+    return {"environment": environment} if environment else {}

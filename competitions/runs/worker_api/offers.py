@@ -104,14 +104,14 @@ def _image_digest(phase: Phase) -> str:
 def _calibrations(phase: Phase) -> list[Calibration]:
     """Of the workers of the phase's queue, as far as they were measured. What names a host is left out."""
     workers = ComputeWorker.objects.filter(queue=phase.competition.queue, quarantined_at=None).order_by("-last_seen_at")
-    kept: list[Any] = list(workers.exclude(calibration={}).values_list("calibration", flat=True)[:WORKERS])
-    found = []
-    for said in kept:
+    rows: list[Any] = list(workers.exclude(calibration={}).values_list("calibration", flat=True)[:WORKERS])
+    calibrations = []
+    for row in rows:
         try:
-            found.append(_anonymous(read_message(Calibration, said)))
+            calibrations.append(_anonymous(read_message(Calibration, row)))
         except MessageInvalid:  # of a release that measured otherwise: nothing to compare with
             continue
-    return found
+    return calibrations
 
 
 def _anonymous(calibration: Calibration) -> Calibration:

@@ -153,20 +153,20 @@ def register(request: HttpRequest) -> HttpResponse:
         raise ProtocolUnsupported(
             f"This site speaks protocol {SPOKEN_BY_THE_SITE[-1]}, the worker {str(protocol)[:40]}. Upgrade the worker."
         )
-    said = understood(Register, body)
+    message = understood(Register, body)
     now = timezone.now()
     described = {
-        "instance": said.instance, "version": said.version, "slots": said.slots, "role": said.role, "last_seen_at": now,
-        "host": as_json(said.host), "self_test": as_json(said.self_test), "calibration": as_json(said.calibration),
+        "instance": message.instance, "version": message.version, "slots": message.slots, "role": message.role, "last_seen_at": now,
+        "host": as_json(message.host), "self_test": as_json(message.self_test), "calibration": as_json(message.calibration),
     }  # fmt: skip
     worker, _ = ComputeWorker.objects.update_or_create(
-        queue=queue, name=said.name, defaults=described, create_defaults=described | {"registered_at": now}
+        queue=queue, name=message.name, defaults=described, create_defaults=described | {"registered_at": now}
     )
     answer = Registered(
         worker_id=str(worker.key), queue=queue.name, wakeup_queue=queue.wakeup_queue, poll_s=settings.WORKER_POLL_S,
         lease_s=settings.LEASE_S, heartbeat_s=settings.HEARTBEAT_S,
     )  # fmt: skip
-    return JsonResponse(answer.in_version(said.protocol))
+    return JsonResponse(answer.in_version(message.protocol))
 
 
 @worker_view("POST")
@@ -304,9 +304,9 @@ def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 def _columns_asked(run_id: UUID) -> list[str]:
     """The board's columns as they were when the run was handed out. Raises `LeaseLost` when the run was deleted."""
-    if (found := Run.objects.filter(pk=run_id).values_list("receipt__columns").first()) is None:
+    if (row := Run.objects.filter(pk=run_id).values_list("receipt__columns").first()) is None:
         raise LeaseLost
-    known: list[str] | None = found[0]
+    known: list[str] | None = row[0]
     return known or jobs.column_keys(score_columns(Phase.objects.get(submissions__runs=run_id)))
 
 

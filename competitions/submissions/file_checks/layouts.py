@@ -42,11 +42,11 @@ def divided(path: Path) -> Iterator[tuple[Path, Path]]:
 def _copy(source: zipfile.ZipFile, folder: str, target: Path) -> None:
     """The members below `folder`, named without it."""
     prefix = f"{folder}/"
-    members = {one.filename: one for one in source.infolist() if one.filename.startswith(prefix)}
-    with zipfile.ZipFile(target, "w") as made:
+    members = {member.filename: member for member in source.infolist() if member.filename.startswith(prefix)}
+    with zipfile.ZipFile(target, "w") as archive:
         for name in sorted(name for name in members if not name.endswith("/")):
             info = zipfile.ZipInfo(name.removeprefix(prefix), ZIP_TIME)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            with source.open(members[name]) as read, made.open(info, "w", force_zip64=True) as written:
+            with source.open(members[name]) as read, archive.open(info, "w", force_zip64=True) as written:
                 while chunk := read.read(CHUNK_BYTES):
                     written.write(chunk)

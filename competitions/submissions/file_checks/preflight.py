@@ -186,12 +186,12 @@ def _check_prediction(contract: Contract, path: Path, *, values: bool) -> None:
     from scoring import ScoringInputError
     from scoring.formats import submissions
 
-    wanted = contract.prediction_format or {}
-    rows = wanted.get("rows")
+    prediction_format = contract.prediction_format or {}
+    rows = prediction_format.get("rows")
     check = submissions.check if values else submissions.check_headers
     try:
         check(
-            path, str(wanted["dataset"]), str(wanted["split"]), rows=rows if isinstance(rows, int) else None,
+            path, str(prediction_format["dataset"]), str(prediction_format["split"]), rows=rows if isinstance(rows, int) else None,
             filename=contract.file_name,
         )  # fmt: skip
     except ScoringInputError as error:

@@ -30,7 +30,11 @@ def best_scores(competitions: Iterable[Competition], now: datetime) -> dict[int,
     Read as a visitor who is not signed in, whoever asks: a list is no place for what is sealed.
     """
     visitor = Reader(AnonymousUser(), now)
-    phases = {one.pk: phase for one in competitions if one.is_published and (phase := _shown_phase(one, now))}
+    phases = {
+        competition.pk: phase
+        for competition in competitions
+        if competition.is_published and (phase := _shown_phase(competition, now))
+    }
     _load_boards(list(phases.values()))
     best = {pk: _best(phase, visitor) for pk, phase in phases.items()}
     return {pk: score for pk, score in best.items() if score is not None}
@@ -39,7 +43,7 @@ def best_scores(competitions: Iterable[Competition], now: datetime) -> dict[int,
 def _shown_phase(competition: Competition, now: datetime) -> Phase | None:
     """The first that is open, else the last that has begun."""
     begun = [phase for phase in competition.phases.all() if phase.opens_at <= now]
-    phase = next((one for one in begun if one.is_open(now)), begun[-1] if begun else None)
+    phase = next((candidate for candidate in begun if candidate.is_open(now)), begun[-1] if begun else None)
     if phase is not None:
         phase.competition = competition
     return phase

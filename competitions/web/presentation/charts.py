@@ -17,14 +17,14 @@ def score_chart(
 
     `until`: the best score is known to hold up to here, where the time axis ends.
     """
-    found = [
+    parts = [
         Series("Best of the leaderboard", _dated(best, column), "steps", "best"),
         Series("Your team", _dated(own, column), "points", "own"),
     ]
-    series = [one for one in found if one.points]
+    series = [part for part in parts if part.points]
     if not series:
         return None
-    ends = time_ends([point for one in series for point in one.points], until)
+    ends = time_ends([point for part in series for point in part.points], until)
     return Chart(
         key="score-chart",
         title=f"{column.title} over time",
@@ -58,7 +58,7 @@ def _score_summary(best: Sequence[Dated], own: Sequence[Dated], column: Column) 
         (_, first, _), (_, last, team) = best[0], best[-1]
         parts.append(f"The best score went from {column.shown(first)} to {column.shown(last)}, by {team}.")
     if own:
-        closest = min(own, key=lambda one: column.rank_value(one[1]))[1]
+        closest = min(own, key=lambda point: column.rank_value(point[1]))[1]
         parts.append(f"Your team's best of {len(own)} is {column.shown(closest)}.")
     return " ".join(parts)
 
@@ -95,14 +95,14 @@ def improvement_chart(steps: Sequence[tuple[datetime, float]], column: Column, t
 
 def rank_chart(changes: Sequence[RankChange], own_team_id: int | None = None) -> Chart | None:
     """Each team's rank before the reveal against its rank after it; None where none had a rank before."""
-    known = [(one, one.rank_before) for one in changes if one.rank_before is not None]
+    known = [(change, change.rank_before) for change in changes if change.rank_before is not None]
     if not known:
         return None
-    last = float(max(max(before, one.rank_after) for one, before in known))
-    rose = sum(one.rank_after < before for one, before in known)
+    last = float(max(max(before, change.rank_after) for change, before in known))
+    rose = sum(change.rank_after < before for change, before in known)
     groups: list[tuple[str, Tone, bool]] = [("Other teams", "other", False), ("Your team", "own", True)]
     series = [
-        Series(title, [_ranks(one, before) for one, before in known if (one.team_id == own_team_id) is is_own], "points", tone)
+        Series(title, [_ranks(change, before) for change, before in known if (change.team_id == own_team_id) is is_own], "points", tone)
         for title, tone, is_own in groups
     ]  # fmt: skip
     return Chart(
@@ -111,13 +111,15 @@ def rank_chart(changes: Sequence[RankChange], own_team_id: int | None = None) ->
         summary=f"{rose} of these {len(known)} teams rose. On the line: kept its rank; above it: rose.",
         x=Axis("Rank before", "rank", (1.0, last)),
         y=Axis("Rank after", "rank", (1.0, last)),
-        series=[one for one in series if one.points],
+        series=[part for part in series if part.points],
         has_diagonal=True,
     )
 
 
-def _ranks(one: RankChange, before: int) -> Point:
-    return Point(float(before), float(one.rank_after), f"{before} before", f"{one.rank_after} after", one.team.name)
+def _ranks(change: RankChange, before: int) -> Point:
+    return Point(
+        float(before), float(change.rank_after), f"{before} before", f"{change.rank_after} after", change.team.name
+    )
 
 
 def pair_chart(key: str, title: str, pairs: Sequence[Sequence[float]]) -> Chart | None:
@@ -126,7 +128,10 @@ def pair_chart(key: str, title: str, pairs: Sequence[Sequence[float]]) -> Chart 
         return None
     values = [value for pair in pairs for value in pair]
     ends = (min(values), max(values))
-    points = [Point(expected, made, f"expected {expected:.6g}", f"made {made:.6g}") for expected, made in pairs]
+    points = [
+        Point(expected, prediction, f"expected {expected:.6g}", f"made {prediction:.6g}")
+        for expected, prediction in pairs
+    ]
     return Chart(
         key=key,
         title=title,

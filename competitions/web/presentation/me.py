@@ -58,7 +58,7 @@ def me_of(user: User, now: datetime) -> Me:
     )
     tokens = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now).order_by("expires_at")
     return Me(
-        competitions=own, deadlines=_deadlines([one.competition.pk for one in own], now), waiting=home_of(user, now),
+        competitions=own, deadlines=_deadlines([item.competition.pk for item in own], now), waiting=home_of(user, now),
         notifications=told, tokens=list(tokens[:SHOWN]), unread=told[0].unread if told else 0,
     )  # fmt: skip
 
@@ -85,10 +85,10 @@ def _deadlines(competitions: Sequence[int], now: datetime) -> list[Deadline]:
     phases = Phase.objects.filter(competition__in=competitions, competition__is_published=True).exclude(
         closes_at__lte=now
     )
-    found = []
+    deadlines = []
     for phase in phases.select_related("competition"):
         if phase.opens_at > now:
-            found.append(Deadline(phase, "opens", phase.opens_at))
+            deadlines.append(Deadline(phase, "opens", phase.opens_at))
         elif phase.closes_at is not None:
-            found.append(Deadline(phase, "closes", phase.closes_at))
-    return sorted(found, key=lambda one: one.at)[:SHOWN]
+            deadlines.append(Deadline(phase, "closes", phase.closes_at))
+    return sorted(deadlines, key=lambda deadline: deadline.at)[:SHOWN]

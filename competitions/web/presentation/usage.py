@@ -34,12 +34,12 @@ def usages_of(reader: Reader, phase: Phase, runs: Iterable[Run]) -> dict[Any, li
     They follow the logs: a program can write into how much memory it takes what it prints.
     """
     by_pk = {run.pk: run for run in runs}
-    found: dict[Any, list[RunUsage]] = {}
+    by_run: dict[Any, list[RunUsage]] = {}
     for usage in RunUsage.objects.filter(run__in=by_pk):
         run = by_pk[usage.run_id]
         if usage.attempt in run.attempts_shown and usage.stage in visible_streams(reader, phase, is_smoke=run.is_smoke):
-            found.setdefault(run.pk, []).append(usage)
-    return found
+            by_run.setdefault(run.pk, []).append(usage)
+    return by_run
 
 
 def usage_charts(run: Run, phase: Phase, usages: Sequence[RunUsage]) -> list[Chart]:
@@ -128,7 +128,7 @@ def _round_above(value: float) -> float:
 
 def _lines(usages: Sequence[RunUsage], measure: str) -> list[tuple[RunUsage, Line]]:
     """Of each stage the moments at which the measure is known."""
-    found = []
+    lines = []
     for usage in usages:
         line = [
             (float(at), float(value))
@@ -136,5 +136,5 @@ def _lines(usages: Sequence[RunUsage], measure: str) -> list[tuple[RunUsage, Lin
             if at is not None and value is not None
         ]
         if len(line) >= LEAST_POINTS:
-            found.append((usage, line))
-    return found
+            lines.append((usage, line))
+    return lines

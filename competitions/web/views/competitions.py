@@ -81,10 +81,10 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def series(request: HttpRequest, slug: str) -> HttpResponse:
     """A series: what its tracks have in common, and the tracks that the visitor sees."""
-    found = get_object_or_404(Series, slug=slug)
+    series = get_object_or_404(Series, slug=slug)
     now = timezone.now()
-    tracks = listed_for(request.user, now).filter(series=found).order_by("pk")
-    return render(request, "web/home/series.html", {"series": found, "cards": cards_of(tracks, now)})
+    tracks = listed_for(request.user, now).filter(series=series).order_by("pk")
+    return render(request, "web/home/series.html", {"series": series, "cards": cards_of(tracks, now)})
 
 
 @require_safe
@@ -124,8 +124,8 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
 def page(request: HttpRequest, slug: str, page_slug: str) -> HttpResponse:
     """A page with a tab of its own."""
     visited = visit(request, slug)
-    found = get_object_or_404(visited.competition.pages, tab=Page.Tab.OWN, slug=page_slug)
-    return render_tab(request, visited, "web/competition/page.html", {"page": found})
+    page = get_object_or_404(visited.competition.pages, tab=Page.Tab.OWN, slug=page_slug)
+    return render_tab(request, visited, "web/competition/page.html", {"page": page})
 
 
 @require_safe
@@ -163,8 +163,8 @@ def cover(request: HttpRequest, slug: str) -> HttpResponseBase:
 def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """An image that a page of the competition shows, for whoever sees the competition."""
     competition = visit(request, slug).competition
-    found = get_object_or_404(competition.images.select_related("file", "small"), name=name)
-    stored = found.small if request.GET.get("size") == "small" and found.small else found.file
+    image = get_object_or_404(competition.images.select_related("file", "small"), name=name)
+    stored = image.small if request.GET.get("size") == "small" and image.small else image.file
     return _image_response(request, competition, stored)
 
 
@@ -194,7 +194,9 @@ def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInval
     answers = answers_of_form(request.POST) if refusal else before
     context = {
         "rules": current_rules(visited.competition),
-        "questions": [(one, answers.get(one.key)) for one in visited.competition.registration_questions.all()],
+        "questions": [
+            (question, answers.get(question.key)) for question in visited.competition.registration_questions.all()
+        ],
         "refusal": refusal,
         "registration": registration,
         "is_closed": _is_closed(visited),

@@ -55,10 +55,10 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
     url = reverse("web:environment", args=[slug])
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        said = cleaned(EnvironmentFileForm(request.POST, request.FILES))
-        upload = get_object_or_404(Upload, key=said["upload"], user=user) if said["upload"] else None
+        values = cleaned(EnvironmentFileForm(request.POST, request.FILES))
+        upload = get_object_or_404(Upload, key=values["upload"], user=user) if values["upload"] else None
         if upload is None:
-            file = said["file"]
+            file = values["file"]
             if file is None:
                 raise NoFile
             begun = upload_begin(
@@ -69,8 +69,8 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
                 is_environment=True,
             )
             upload = upload_append(key=begun.key, user=user, offset=0, chunks=file.chunks(), now=visited.now)
-        made = environment_file_add(
-            user=user, competition=visited.competition, kind=EnvironmentFile.Kind(said["kind"]), name=said["name"], upload=upload,
+        environment_file = environment_file_add(
+            user=user, competition=visited.competition, kind=EnvironmentFile.Kind(values["kind"]), name=values["name"], upload=upload,
             now=timezone.now(),
         )  # fmt: skip
     except Refusal as refusal:
@@ -80,7 +80,7 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
         return back_to_form(request, refusal, url)
     if wants_json:
         return JsonResponse({"url": url}, status=201)
-    messages.success(request, f"{made.reference} was received and is being checked.")
+    messages.success(request, f"{environment_file.reference} was received and is being checked.")
     return redirect(url)
 
 

@@ -26,8 +26,8 @@ def make(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     mine = services.require_team(user=person(request), competition=visited.competition)
     asked = cleaned(LinkForm(request.POST))
-    made = links.link_make(team=mine, by=person(request), max_uses=asked["people"], days=asked["days"], now=visited.now)
-    messages.success(request, f"The link works until {made.expires_at:%Y-%m-%d %H:%M} UTC. Copy it below.")
+    link = links.link_make(team=mine, by=person(request), max_uses=asked["people"], days=asked["days"], now=visited.now)
+    messages.success(request, f"The link works until {link.expires_at:%Y-%m-%d %H:%M} UTC. Copy it below.")
     return redirect("web:team", slug)
 
 

@@ -14,5 +14,5 @@ from competitions.web.views.teams import person
 @login_required
 def me(request: HttpRequest) -> HttpResponse:
     """Competitions, deadlines, invitations, runs in progress, notifications and tokens of whoever asks."""
-    found = me_of(person(request), timezone.now())
-    return render(request, "web/me/me.html", {"me": found, "home": found.waiting, "unread_count": found.unread})
+    me = me_of(person(request), timezone.now())
+    return render(request, "web/me/me.html", {"me": me, "home": me.waiting, "unread_count": me.unread})

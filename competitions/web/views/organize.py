@@ -52,8 +52,8 @@ def bundles(request: HttpRequest) -> HttpResponse:
 def bundle_send(request: HttpRequest) -> HttpResponse:
     """Take the file; a background process makes the competition, and the page shows how far it is."""
     user = _organizer(request)
-    said = cleaned(BundleForm(request.POST, request.FILES, queues=Queue.objects.usable_by(user)))
-    file = said["file"]
+    values = cleaned(BundleForm(request.POST, request.FILES, queues=Queue.objects.usable_by(user)))
+    file = values["file"]
     if file is None:
         raise NoFile
     now = timezone.now()
@@ -61,7 +61,7 @@ def bundle_send(request: HttpRequest) -> HttpResponse:
         user=user, file_name=file.name or "bundle.zip", size_bytes=file.size or 0, chunks=file.chunks(), now=now
     )
     assert sent.file is not None, "it came in one piece"
-    job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=said["queue"], now=now)
+    job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=values["queue"], now=now)
     return redirect("web:bundle-import", job.pk)
 
 

@@ -103,12 +103,12 @@ def added(request: HttpRequest, form: WebhookForm, competition: Competition, tea
 @login_required
 def webhook(request: HttpRequest, key: UUID) -> HttpResponse:
     """One webhook with its signing key and what was delivered."""
-    found = _mine(request, key)
+    webhook = _mine(request, key)
     context = {
-        "webhook": found,
-        "competition": found.competition,
-        "back": _back(found),
-        "rows": found.messages.all()[:SHOWN_MESSAGES],
+        "webhook": webhook,
+        "competition": webhook.competition,
+        "back": _back(webhook),
+        "rows": webhook.messages.all()[:SHOWN_MESSAGES],
     }
     return render(request, "web/teams/webhook.html", context)
 
@@ -117,41 +117,41 @@ def webhook(request: HttpRequest, key: UUID) -> HttpResponse:
 @login_required
 def webhook_act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:
     """Test, turn off or on, replace the key, send a message again, delete."""
-    found = _mine(request, key)
+    webhook = _mine(request, key)
     if action == "delete":
-        back = _back(found)
-        found.delete()
+        back = _back(webhook)
+        webhook.delete()
         messages.success(request, "The webhook is deleted.")
         return redirect(back)
     if action not in ACTIONS:
         raise Http404
-    messages.success(request, ACTIONS[action](request, found))
+    messages.success(request, ACTIONS[action](request, webhook))
     return redirect("web:webhook", key)
 
 
-def _test(request: HttpRequest, found: Webhook) -> str:
-    webhook_test(webhook=found, now=timezone.now())
+def _test(request: HttpRequest, webhook: Webhook) -> str:
+    webhook_test(webhook=webhook, now=timezone.now())
     return "A test is on its way; this page shows what becomes of it."
 
 
-def _stop(request: HttpRequest, found: Webhook) -> str:
-    webhook_stop(webhook=found, now=timezone.now())
+def _stop(request: HttpRequest, webhook: Webhook) -> str:
+    webhook_stop(webhook=webhook, now=timezone.now())
     return "The webhook is turned off."
 
 
-def _resume(request: HttpRequest, found: Webhook) -> str:
-    webhook_resume(webhook=found)
+def _resume(request: HttpRequest, webhook: Webhook) -> str:
+    webhook_resume(webhook=webhook)
     return "The webhook is turned on."
 
 
-def _replace(request: HttpRequest, found: Webhook) -> str:
-    secret_replace(webhook=found)
+def _replace(request: HttpRequest, webhook: Webhook) -> str:
+    secret_replace(webhook=webhook)
     return "The signing key is a new one. The old one is worth nothing from now on."
 
 
-def _resend(request: HttpRequest, found: Webhook) -> str:
+def _resend(request: HttpRequest, webhook: Webhook) -> str:
     form = MessageForm(request.POST)
-    row = found.messages.filter(pk=form.cleaned_data["message"]).first() if form.is_valid() else None
+    row = webhook.messages.filter(pk=form.cleaned_data["message"]).first() if form.is_valid() else None
     if row is None:
         raise Http404
     message_resend(message=row, now=timezone.now())
@@ -166,18 +166,18 @@ ACTIONS: Final[dict[str, Callable[[HttpRequest, Webhook], str]]] = {
 def _mine(request: HttpRequest, key: UUID) -> Webhook:
     """A webhook of the asker's team, or of a competition that they organize; any other does not exist."""
     user = person(request)
-    found = get_object_or_404(Webhook.objects.select_related("competition", "team"), key=key)
-    if found.team_id is not None:
-        team = team_of(user, found.competition)
-        is_mine = team is not None and team.pk == found.team_id
+    webhook = get_object_or_404(Webhook.objects.select_related("competition", "team"), key=key)
+    if webhook.team_id is not None:
+        team = team_of(user, webhook.competition)
+        is_mine = team is not None and team.pk == webhook.team_id
     else:
-        is_mine = Competition.objects.managed_by(user).filter(pk=found.competition_id).exists()
+        is_mine = Competition.objects.managed_by(user).filter(pk=webhook.competition_id).exists()
     if not is_mine:
         raise Http404
-    return found
+    return webhook
 
 
-def _back(found: Webhook) -> str:
+def _back(webhook: Webhook) -> str:
     """The page that lists it."""
-    name = "web:team-webhooks" if found.team_id is not None else "organize:webhooks"
-    return reverse(name, args=[found.competition.slug])
+    name = "web:team-webhooks" if webhook.team_id is not None else "organize:webhooks"
+    return reverse(name, args=[webhook.competition.slug])

@@ -44,8 +44,8 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
     if request.method == "POST":
         if not visited.is_organizer:
             raise Http404
-        made = services.invite_next(lane=lane, actor=f"user:{person(request).username}", now=visited.now)
-        messages.success(request, f"Invited: {', '.join(str(place.team) for place in made)}.")
+        new_places = services.invite_next(lane=lane, actor=f"user:{person(request).username}", now=visited.now)
+        messages.success(request, f"Invited: {', '.join(str(place.team) for place in new_places)}.")
         return redirect("web:winners", slug, phase_slug, board_key)
     places = lane.places.select_related("team", "submission__phase")
     if not visited.is_organizer:
@@ -72,17 +72,17 @@ def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
 @login_required
 def place(request: HttpRequest, key: UUID) -> HttpResponse:
     """Where the place stands, its history, and the form for what comes next."""
-    found, is_mine, is_organizer = _find(request, key)
-    visited = visit(request, found.lane.leaderboard.phase.competition.slug)
+    place, is_mine, is_organizer = _find(request, key)
+    visited = visit(request, place.lane.leaderboard.phase.competition.slug)
     context = {
-        "place": found,
-        "lane": found.lane,
-        "phase": found.lane.leaderboard.phase,
+        "place": place,
+        "lane": place.lane,
+        "phase": place.lane.leaderboard.phase,
         "is_mine": is_mine,
         "is_organizer": is_organizer,
-        "is_overdue": found.is_overdue(visited.now),
-        "events": found.events.all(),
-        "charts": _charts(found.comparison),
+        "is_overdue": place.is_overdue(visited.now),
+        "events": place.events.all(),
+        "charts": _charts(place.comparison),
     }
     return render_tab(request, visited, "web/winners/place.html", context, tab="leaderboard")
 
@@ -91,7 +91,7 @@ def _charts(comparison: dict[str, Any]) -> list[Chart]:
     """The predictions of the run, then those of each check, against what is expected of them."""
     parts = [
         ("Submitted against made here", comparison),
-        *((one["title"], one) for one in comparison.get("checks", [])),
+        *((check["title"], check) for check in comparison.get("checks", [])),
     ]
     charts = (pair_chart(f"pairs-{number}", title, part.get("pairs", [])) for number, (title, part) in enumerate(parts))
     return [chart for chart in charts if chart is not None]
@@ -116,9 +116,9 @@ Step = Callable[[HttpRequest, UUID, User, datetime], object]
 
 
 def _code(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    said = cleaned(CodeForm(request.POST, request.FILES))
-    upload = _upload(user, said.pop("bundle"), now)
-    return services.code_hand_in(key=key, by=user, now=now, upload=upload, **said)
+    values = cleaned(CodeForm(request.POST, request.FILES))
+    upload = _upload(user, values.pop("bundle"), now)
+    return services.code_hand_in(key=key, by=user, now=now, upload=upload, **values)
 
 
 def _upload(user: User, file: UploadedFile[Any] | None, now: datetime) -> Upload | None:
@@ -149,13 +149,13 @@ def _confirm(request: HttpRequest, key: UUID, user: User, now: datetime) -> obje
 
 
 def _fail(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    said = cleaned(FailureForm(request.POST))
-    return services.place_fail(key=key, actor=f"user:{user.username}", now=now, **said)
+    values = cleaned(FailureForm(request.POST))
+    return services.place_fail(key=key, actor=f"user:{user.username}", now=now, **values)
 
 
 def _extend(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    said = cleaned(DeadlineForm(request.POST))
-    return services.place_extend(key=key, actor=f"user:{user.username}", now=now, **said)
+    values = cleaned(DeadlineForm(request.POST))
+    return services.place_extend(key=key, actor=f"user:{user.username}", now=now, **values)
 
 
 TEAM: Final[dict[str, Step]] = {"code": _code, "report": _report, "hardware": _hardware, "decline": _decline}

@@ -16,7 +16,7 @@ class Model:
     def fit(self, graph: Any) -> None:
         """Mean features by class, over the labelled nodes."""
         self.means = np.stack([
-            graph.features[graph.train[graph.labels == one]].mean(axis=0) for one in range(graph.classes)
+            graph.features[graph.train[graph.labels == label]].mean(axis=0) for label in range(graph.classes)
         ])  # fmt: skip
 
     def predict(self, graph: Any) -> Any:
@@ -31,7 +31,7 @@ class Model:
         for _ in range(ROUNDS):
             votes[graph.train] = known
             heard = np.zeros_like(votes)
-            for one, other in (graph.edges.T, graph.edges.T[::-1]):
-                np.add.at(heard, one, votes[other])
+            for target, source in (graph.edges.T, graph.edges.T[::-1]):
+                np.add.at(heard, target, votes[source])
             votes = KEPT * heard / degree + (1 - KEPT) * own
         return votes[graph.test].argmax(axis=1)

@@ -14,10 +14,10 @@ def main(given: Path, output: Path) -> None:
     truth = np.loadtxt(given / "ref" / "labels.txt", dtype=int)
     predicted = np.loadtxt(given / "res" / "predictions.txt", dtype=int)
     right = predicted == truth
-    recalls = {int(one): float(right[truth == one].mean()) for one in np.unique(truth)}
+    recalls = {int(label): float(right[truth == label].mean()) for label in np.unique(truth)}
     scores = {"acc": float(right.mean()), "bacc": float(np.mean(list(recalls.values())))}
     (output / "scores.json").write_text(json.dumps(scores))
-    rows = "".join(f"<tr><td>{one}</td><td>{recall:.3f}</td></tr>" for one, recall in recalls.items())
+    rows = "".join(f"<tr><td>{label}</td><td>{recall:.3f}</td></tr>" for label, recall in recalls.items())
     page = f"<table><tr><th>class</th><th>share that is right</th></tr>{rows}</table>"
     (output / "detailed_results.html").write_text(page)
 

@@ -39,8 +39,8 @@ def evaluate(instances: list[dict[str, Any]], agent: Callable[[dict[str, Any]], 
     """Play all instances; means over them."""
     played = [Shop(instance).play(agent) for instance in instances]
     return {
-        "flow_time": sum(one["flow_time"] for one in played) / len(played),
-        "makespan": sum(one["makespan"] for one in played) / len(played),
+        "flow_time": sum(outcome["flow_time"] for outcome in played) / len(played),
+        "makespan": sum(outcome["makespan"] for outcome in played) / len(played),
     }
 
 

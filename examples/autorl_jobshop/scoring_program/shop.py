@@ -68,14 +68,19 @@ class Shop:
     def _up_again(self, machine: int, now: float) -> float:
         """When the machine works: now, or at the end of the breakdown it is in."""
         return max(
-            (until for one, begin, until in self.breakdowns if one == machine and begin <= now < until), default=now
+            (
+                until
+                for broken_machine, begin, until in self.breakdowns
+                if broken_machine == machine and begin <= now < until
+            ),
+            default=now,
         )
 
     def _end_of(self, machine: int, now: float, duration: float) -> float:
         """When an operation ends; each breakdown that begins while it runs makes it longer."""
         end = now + duration
-        for one, begin, until in self.breakdowns:
-            if one == machine and now <= begin < end:
+        for broken_machine, begin, until in self.breakdowns:
+            if broken_machine == machine and now <= begin < end:
                 end += until - begin
         return end
 

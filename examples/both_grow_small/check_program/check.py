@@ -20,16 +20,16 @@ def table(path: Path, *, columns: int | None = None) -> Any:
     if not path.is_file():
         sys.exit(f"the dataset has no {path.parent.name}/{path.name}")
     try:
-        found = np.loadtxt(path, delimiter=",", ndmin=2)
+        values = np.loadtxt(path, delimiter=",", ndmin=2)
     except ValueError as error:
         sys.exit(f"{path.parent.name}/{path.name} is no table of numbers with commas between them: {error}")
-    if columns is not None and found.shape[1] != columns:
-        sys.exit(f"{path.parent.name}/{path.name} has {found.shape[1]} columns; {columns} are expected")
-    if not np.isfinite(found).all() or not 10 <= len(found) <= MAX_ROWS:
+    if columns is not None and values.shape[1] != columns:
+        sys.exit(f"{path.parent.name}/{path.name} has {values.shape[1]} columns; {columns} are expected")
+    if not np.isfinite(values).all() or not 10 <= len(values) <= MAX_ROWS:
         sys.exit(
-            f"{path.parent.name}/{path.name} must hold finite numbers, in 10 to {MAX_ROWS} rows; it has {len(found)}"
+            f"{path.parent.name}/{path.name} must hold finite numbers, in 10 to {MAX_ROWS} rows; it has {len(values)}"
         )
-    return found
+    return values
 
 
 def classes(column: Any, name: str) -> Any:
@@ -41,13 +41,13 @@ def classes(column: Any, name: str) -> Any:
 def centroids(rows: Any, labels: Any, test: Any) -> Any:
     """The baseline: the class whose mean is nearest."""
     known = np.unique(labels)
-    means = np.stack([rows[labels == one].mean(axis=0) for one in known])
+    means = np.stack([rows[labels == label].mean(axis=0) for label in known])
     return known[((test[:, None] - means[None]) ** 2).sum(axis=2).argmin(axis=1)]
 
 
 def neighbours(rows: Any, labels: Any, test: Any) -> Any:
     """The other baseline: the class of the nearest row."""
-    return np.array([labels[((rows - one) ** 2).sum(axis=1).argmin()] for one in test])
+    return np.array([labels[((rows - row) ** 2).sum(axis=1).argmin()] for row in test])
 
 
 def main(given: Path, output: Path) -> None:
@@ -61,7 +61,7 @@ def main(given: Path, output: Path) -> None:
     if len(truth) != len(test) or not set(truth) <= set(labels):
         sys.exit("labels.txt must have one class for each row of test.csv, and only such as are in train.csv")
     guesses = [baseline(train[:, :-1], labels, test) for baseline in (centroids, neighbours)]
-    best = max(guesses, key=lambda one: float((one == truth).mean()))
+    best = max(guesses, key=lambda guess: float((guess == truth).mean()))
     usual = float((truth == np.bincount(labels).argmax()).mean())
     if (best == truth).mean() < usual + BETTER_BY:
         sys.exit(

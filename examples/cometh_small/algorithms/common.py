@@ -31,7 +31,7 @@ def run(estimate: Estimate) -> None:
         sys.exit(
             "the shapes do not fit: mixtures are probes x samples, profiles probes x types, proportions types x samples"
         )
-    found = np.clip(estimate(mixtures, profiles), 0, None)
-    found /= np.maximum(found.sum(axis=0, keepdims=True), 1e-12)
-    np.savetxt(output / "estimate.csv", found, delimiter=",")
+    proportions = np.clip(estimate(mixtures, profiles), 0, None)
+    proportions /= np.maximum(proportions.sum(axis=0, keepdims=True), 1e-12)
+    np.savetxt(output / "estimate.csv", proportions, delimiter=",")
     np.savetxt(output / "truth.csv", truth, delimiter=",")

@@ -27,30 +27,30 @@ def board(site: str, competition: str, phase: str) -> dict[str, Any]:
 def fetch(address: str) -> dict[str, Any]:
     """One answer of the API."""
     with urlopen(address, timeout=30) as answer:
-        said: dict[str, Any] = json.load(answer)
-        return said
+        content: dict[str, Any] = json.load(answer)
+        return content
 
 
 def by_algorithm(rows: list[dict[str, Any]], key: str = "mae") -> dict[str, list[float]]:
     """The values of one column for each task, over all datasets."""
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row["scores"].items():
             column, _, task = name.partition("@")
             if column == key and task:
-                found.setdefault(task, []).append(float(value))
-    return found
+                values.setdefault(task, []).append(float(value))
+    return values
 
 
-def page(said: dict[str, Any]) -> str:
+def page(leaderboard: dict[str, Any]) -> str:
     """A page with one bar for each algorithm: its mean error over all datasets, the best first."""
-    means = {task: sum(values) / len(values) for task, values in by_algorithm(said["rows"]).items()}
+    means = {task: sum(values) / len(values) for task, values in by_algorithm(leaderboard["rows"]).items()}
     worst = max(means.values(), default=1.0) or 1.0
     bars = "".join(
         f"<tr><th>{html.escape(task)}</th><td><meter max='{worst:.4f}' value='{mean:.4f}'></meter></td><td>{mean:.4f}</td></tr>"
         for task, mean in sorted(means.items(), key=lambda item: item[1])
     )
-    return f"<!doctype html><meta charset='utf-8'><title>{html.escape(said['title'])}</title><table>{bars}</table>\n"
+    return f"<!doctype html><meta charset='utf-8'><title>{html.escape(leaderboard['title'])}</title><table>{bars}</table>\n"
 
 
 def main(site: str, competition: str, phase: str, target: str) -> None:

@@ -37,9 +37,9 @@ def command_of(submission: Path, smiles: Path, predictions: Path) -> list[str]:
         if (submission / name).is_file():
             return declared_command(submission, (submission / name).read_text(), smiles, predictions)
     if not (submission / "predict.py").is_file():
-        found = ", ".join(sorted(path.name for path in submission.iterdir())[:10]) or "nothing"
+        names = ", ".join(sorted(path.name for path in submission.iterdir())[:10]) or "nothing"
         raise SubmissionError(
-            f"The zip has neither predict.py nor metadata.yaml at its top level; it has: {found}. "
+            f"The zip has neither predict.py nor metadata.yaml at its top level; it has: {names}. "
             "Zip the files themselves, not the folder around them."
         )
     return [sys.executable, "predict.py", str(smiles), str(predictions)]

@@ -86,12 +86,12 @@ class TarFile:
     def open(self, name: str) -> IO[bytes]:
         """Read a member."""
         try:
-            found = self._tar.extractfile(name)
+            member = self._tar.extractfile(name)
         except (KeyError, tarfile.TarError) as error:
             raise Broken(f"the archive has no {name}") from error
-        if found is None:
+        if member is None:
             raise Broken(f"{name} in the archive is no file")
-        return found
+        return member
 
     def close(self) -> None:
         """Write the end."""

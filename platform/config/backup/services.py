@@ -49,7 +49,7 @@ def backup(path: Path, *, now: datetime) -> Kept:
         written = Path(name) / MANIFEST
         written.write_text(json.dumps(manifest, indent=1))
         place.put(MANIFEST, written)  # last: without it there is no backup
-    return Kept(sum(one["rows"] for one in described.values()), len(files), sum(files.values()))
+    return Kept(sum(table["rows"] for table in described.values()), len(files), sum(files.values()))
 
 
 def _put_table(place: Place, model: type[Any], folder: Path) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def restore(path: Path) -> Kept:
                 t.insert(model, read_lines(place, model._meta.db_table))
             t.reset_sequences()
             compare(manifest)
-    rows = sum(one["rows"] for one in manifest["tables"].values())
+    rows = sum(table["rows"] for table in manifest["tables"].values())
     return Kept(rows, len(manifest["objects"]), sum(manifest["objects"].values()))
 
 

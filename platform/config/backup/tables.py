@@ -23,9 +23,9 @@ LEFT_OUT = {"django_session", "django_migrations", "resources_removalguard"}
 
 def tables() -> list[type[models.Model]]:
     """Every model with a table of its own, many-to-many tables included, in a fixed order."""
-    found = [model for model in apps.get_models(include_auto_created=True) if model._meta.managed]
+    managed = [model for model in apps.get_models(include_auto_created=True) if model._meta.managed]
     return sorted(
-        (model for model in found if not model._meta.proxy and model._meta.db_table not in LEFT_OUT),
+        (model for model in managed if not model._meta.proxy and model._meta.db_table not in LEFT_OUT),
         key=lambda model: model._meta.db_table,
     )
 
@@ -75,9 +75,9 @@ def _spelled(value: Any) -> Any:
             is_long = abs(value) >= 1e16 and math.isfinite(value)  # from here on Python writes an exponent
             return int(Decimal(repr(value))) if is_long else value or 0.0
         case list():
-            return [_spelled(one) for one in value]
+            return [_spelled(item) for item in value]
         case dict():
-            return {key: _spelled(one) for key, one in value.items()}
+            return {key: _spelled(item) for key, item in value.items()}
     return value
 
 

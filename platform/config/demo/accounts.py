@@ -41,6 +41,9 @@ def join(*, user: User, competition: Competition, team_name: str, now: datetime,
     rules = current_rules(competition)
     assert rules is not None, "the bundle's terms were published with the import"
     questions = competition.registration_questions.all()
-    answers = {one.key: True if one.kind == one.Kind.CHECKBOX else f"{user} of the demo" for one in questions}
+    answers = {
+        question.key: True if question.kind == question.Kind.CHECKBOX else f"{user} of the demo"
+        for question in questions
+    }
     register(user=user, competition=competition, rules_version=rules.number, now=now, answers=answers)
     return team_create(user=user, competition=competition, name=team_name, now=now, is_baseline=is_baseline)

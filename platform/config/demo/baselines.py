@@ -107,17 +107,17 @@ def follow(
     deadline = time.monotonic() + timeout_s
     shown: dict[int, str] = {}
     while True:
-        for one in sent:
-            if shown.get(one.pk) not in FINAL:
-                one.answer = client.get(f"/submissions/{one.pk}/", one.token)
-            if shown.get(one.pk) != one.answer["status"]:
-                shown[one.pk] = one.answer["status"]
-                say(f"  {one.label}: {describe(one.answer)}")
+        for submission in sent:
+            if shown.get(submission.pk) not in FINAL:
+                submission.answer = client.get(f"/submissions/{submission.pk}/", submission.token)
+            if shown.get(submission.pk) != submission.answer["status"]:
+                shown[submission.pk] = submission.answer["status"]
+                say(f"  {submission.label}: {describe(submission.answer)}")
         if all(status in FINAL for status in shown.values()):
             return
         check()
         if time.monotonic() > deadline:
-            waiting = ", ".join(one.label for one in sent if shown[one.pk] not in FINAL)
+            waiting = ", ".join(submission.label for submission in sent if shown[submission.pk] not in FINAL)
             raise Unexpected(f"Not scored within {timeout_s:.0f} s: {waiting}")
         time.sleep(POLL_S)
 
@@ -131,12 +131,12 @@ def describe(answer: dict[str, Any]) -> str:
     return f"{answer['status']}, score sealed" if answer["status"] == "finished" else str(answer["status"])
 
 
-def _score(one: Sent) -> float | None:
-    scores = one.answer["scores"]
-    return float(scores[one.baseline["metric"]]) if scores else None
+def _score(submission: Sent) -> float | None:
+    scores = submission.answer["scores"]
+    return float(scores[submission.baseline["metric"]]) if scores else None
 
 
 def faults(sent: list[Sent]) -> list[str]:
     """Everything that is not as the baselines' authors say it must be."""
-    found = [one.fault(_score(one)) for one in sent]
-    return [fault for fault in found if fault]
+    outcomes = [submission.fault(_score(submission)) for submission in sent]
+    return [fault for fault in outcomes if fault]

@@ -53,8 +53,8 @@ class Demo:
 
 def _molecules(bundles: Path, baselines: Path, now: datetime) -> list[Built]:
     bundle = build_bundle(bundles / MOLECULES, now=now)
-    made = molecules.build_baselines(bundle, baselines / MOLECULES)
-    return [Built(bundle, made, lambda dest, teams: simulated_files(bundle, dest, teams=teams))]
+    molecule_baselines = molecules.build_baselines(bundle, baselines / MOLECULES)
+    return [Built(bundle, molecule_baselines, lambda dest, teams: simulated_files(bundle, dest, teams=teams))]
 
 
 def _classroom(bundles: Path, baselines: Path, now: datetime) -> list[Built]:

@@ -57,18 +57,18 @@ def seed(demo: Demo, *, now: datetime, teams: int = 0) -> Seed:
         accounts = [Account(**account) for account in stored.pop("accounts")]
         if Competition.objects.filter(slug__in=stored["slugs"]).count() == len(stored["slugs"]):
             return Seed(**stored, accounts=accounts, is_new=False)
-    made = _make(demo, now, teams)
+    new_seed = _make(demo, now, teams)
     # Tokens are kept so that a second start can follow its submissions; passwords are not.
-    kept = [asdict(account) | {"password": None} for account in made.accounts]
+    stored_accounts = [asdict(account) | {"password": None} for account in new_seed.accounts]
     content = {
-        "path": made.path,
-        "slugs": made.slugs,
-        "accounts": kept,
-        "baselines": made.baselines,
-        "simulated": made.simulated,
+        "path": new_seed.path,
+        "slugs": new_seed.slugs,
+        "accounts": stored_accounts,
+        "baselines": new_seed.baselines,
+        "simulated": new_seed.simulated,
     }
     _write_private(state, json.dumps(content))
-    return made
+    return new_seed
 
 
 def _write_private(path: Path, text: str) -> None:
@@ -82,12 +82,12 @@ def _make(demo: Demo, now: datetime, teams: int) -> Seed:
         built = demo.build(Path(scratch), Path(settings.DATA_DIR) / "baselines", now)
         with transaction.atomic():
             accounts, slugs, token = _rows(demo, built, now)
-        simulated = {slug: _simulated(one, slug, teams) for slug, one in zip(slugs, built, strict=True)}
+        simulated = {slug: _simulated(content, slug, teams) for slug, content in zip(slugs, built, strict=True)}
     path = f"/series/{demo.series.slug}/" if demo.series else f"/competitions/{slugs[0]}/"
-    baselines = [asdict(one) for each in built for one in each.baselines]
-    made = Seed(path, slugs, accounts, baselines, is_new=True, simulated=simulated)
-    _write_private(made.queue_token_file, token)
-    return made
+    baselines = [asdict(baseline) for each in built for baseline in each.baselines]
+    new_seed = Seed(path, slugs, accounts, baselines, is_new=True, simulated=simulated)
+    _write_private(new_seed.queue_token_file, token)
+    return new_seed
 
 
 def _simulated(built: Built, slug: str, teams: int) -> list[dict[str, Any]]:
@@ -105,8 +105,8 @@ def _rows(demo: Demo, built: list[Built], now: datetime) -> tuple[list[Account],
     token = queue_issue_token(queue)
     series = Series.objects.create(**asdict(demo.series)) if demo.series else None
     accounts, competitions = [organizer_account], []
-    for one in built:
-        competition = bundle_import(source=one.bundle, owner=organizer, queue=queue, now=now).competition
+    for content in built:
+        competition = bundle_import(source=content.bundle, owner=organizer, queue=queue, now=now).competition
         competition.is_published, competition.series = True, series
         competition.save()
         competitions.append(competition)

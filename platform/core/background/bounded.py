@@ -58,8 +58,10 @@ class ChildFailed(Exception):
     """The child ended without an answer by a fault of ours."""
 
 
-def run_bounded(work: Callable[[], Any] | Call, bounds: Bounds, *, wanted: Callable[[], bool], every_s: float) -> Any:
-    """What `work` returns. `wanted` is asked every `every_s` seconds; when it says no, the child is stopped.
+def run_bounded(
+    work: Callable[[], Any] | Call, bounds: Bounds, *, is_wanted: Callable[[], bool], every_s: float
+) -> Any:
+    """What `work` returns. `is_wanted` is asked every `every_s` seconds; when it says no, the child is stopped.
 
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
     """
@@ -70,7 +72,7 @@ def run_bounded(work: Callable[[], Any] | Call, bounds: Bounds, *, wanted: Calla
         _child(work, bounds, writer)
     os.close(writer)
     try:
-        answer = _answer(reader, bounds.wall_s, wanted, every_s)
+        answer = _answer(reader, bounds.wall_s, is_wanted, every_s)
     except BaseException:
         os.kill(child, signal.SIGKILL)
         raise
@@ -127,7 +129,7 @@ def _mapped_bytes() -> int:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
-def _answer(reader: int, wall_s: float, wanted: Callable[[], bool], every_s: float) -> bytes:
+def _answer(reader: int, wall_s: float, is_wanted: Callable[[], bool], every_s: float) -> bytes:
     """Everything the child wrote, once it has closed its end."""
     ends_at, answer = time.monotonic() + wall_s, b""
     while True:
@@ -136,7 +138,7 @@ def _answer(reader: int, wall_s: float, wanted: Callable[[], bool], every_s: flo
             raise OverBounds("time")
         ready, _, _ = select.select([reader], [], [], min(left, every_s))
         if not ready:
-            if not wanted():
+            if not is_wanted():
                 raise Stopped
             continue
         chunk = os.read(reader, CHUNK_BYTES)
@@ -152,7 +154,7 @@ def _read(answer: bytes, exit_code: int) -> Any:
         raise OverBounds("memory")
     if exit_code != 0 or not answer:
         raise ChildFailed(f"the child ended with {exit_code}")
-    found = json.loads(answer)
-    if "over" in found:
-        raise OverBounds(found["over"])
-    return found["answer"]
+    message = json.loads(answer)
+    if "over" in message:
+        raise OverBounds(message["over"])
+    return message["answer"]

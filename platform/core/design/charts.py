@@ -135,7 +135,10 @@ def time_ticks(low: float, high: float) -> list[tuple[float, str]]:
     >>> time_ticks(0, 3 * 86400)
     [(0, '1970-01-01'), (86400, '1970-01-02'), (172800, '1970-01-03'), (259200, '1970-01-04')]
     """
-    step = next((one for one in TIME_STEPS if high // one + low // -one < MAX_TIME_TICKS), TIME_STEPS[-1])
+    step = next(
+        (candidate for candidate in TIME_STEPS if high // candidate + low // -candidate < MAX_TIME_TICKS),
+        TIME_STEPS[-1],
+    )
     form = "%Y-%m-%d" if step >= DAY_S else "%b %d, %H:%M" if step >= MINUTE_S else "%b %d, %H:%M:%S"
     instants = (number * step for number in range(-int(low // -step), int(high // step) + 1))
     return [(at, datetime.fromtimestamp(at, UTC).strftime(form)) for at in instants]

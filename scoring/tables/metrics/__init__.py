@@ -58,8 +58,8 @@ def search(words: str) -> Iterable[TableMetric]:
     >>> [metric.name for metric in search("auc multi-label")]
     ['mean_roc_auc']
     """
-    wanted = words.lower().split()
+    terms = words.lower().split()
     for known in TABLE_METRICS.values():
         about = f"{known.name} {known.title} {known.group} {known.help} {known.words}".lower()
-        if all(word in about for word in wanted):
+        if all(word in about for word in terms):
             yield known

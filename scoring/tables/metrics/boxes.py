@@ -55,10 +55,10 @@ def _ious(first: Floats, second: Floats) -> Floats:
     return np.where(union > 0, both / np.where(union > 0, union, 1.0), 0.0)
 
 
-def _matched(found: Floats, true: Floats, threshold: float) -> NDArray[np.bool_]:
+def _matched(detected: Floats, true: Floats, threshold: float) -> NDArray[np.bool_]:
     """Which detections, the most confident first, meet a box that none before them took."""
-    overlaps = _ious(found, true)
-    right = np.zeros(len(found), dtype=np.bool_)
+    overlaps = _ious(detected, true)
+    right = np.zeros(len(detected), dtype=np.bool_)
     for place, row in enumerate(overlaps):
         best = len(row) - 1 - int(np.argmax(row[::-1]))  # of equal ones the last, as COCO's code takes
         if row[best] >= min(threshold, _CERTAIN):
@@ -70,8 +70,8 @@ def _matched(found: Floats, true: Floats, threshold: float) -> NDArray[np.bool_]
 def _detections(images: list[tuple[Floats, Floats]], threshold: float) -> Detections:
     """Confidence of each detection of a class over all images, and whether it is right."""
     confidences, rights = [], []
-    for true, found in images:
-        ordered = found[np.argsort(-found[:, 0], kind="mergesort")][:_MOST]
+    for true, detected in images:
+        ordered = detected[np.argsort(-detected[:, 0], kind="mergesort")][:_MOST]
         confidences.append(ordered[:, 0])
         rights.append(
             _matched(ordered[:, 1:], true, threshold) if len(true) else np.zeros(len(ordered), dtype=np.bool_)
@@ -98,10 +98,10 @@ def _by_class(rows: Rows) -> dict[str, list[tuple[Floats, Floats]]]:
     images: dict[str, list[tuple[Floats, Floats]]] = defaultdict(list)
     there = set()
     for truth, prediction in zip(rows.truth, rows.prediction, strict=True):
-        true, found = _boxes(str(truth), 4, "the solution"), _boxes(str(prediction), 5, "prediction")
+        true, detected = _boxes(str(truth), 4, "the solution"), _boxes(str(prediction), 5, "prediction")
         there |= set(true)
-        for name in true.keys() | found.keys():
-            images[name].append((true.get(name, np.empty((0, 4))), found.get(name, np.empty((0, 5)))))
+        for name in true.keys() | detected.keys():
+            images[name].append((true.get(name, np.empty((0, 4))), detected.get(name, np.empty((0, 5)))))
     if not there:
         raise undefined("there is no box", "give each part boxes")
     return {name: images[name] for name in sorted(there)}

@@ -26,21 +26,21 @@ def _hits(rows: Rows, k: int, value: Found) -> Floats:
 
 
 def _row(truth: str, prediction: str, k: int, value: Found) -> float:
-    wanted = set(truth.split())
-    if not wanted:
+    relevant = set(truth.split())
+    if not relevant:
         return 0.0
     listed = list(dict.fromkeys(prediction.split()))[:k]  # an item that is there twice counts once
-    return value([item in wanted for item in listed], len(wanted), k)
+    return value([item in relevant for item in listed], len(relevant), k)
 
 
-def _average_precision(hits: list[bool], wanted: int, k: int) -> float:
+def _average_precision(hits: list[bool], relevant_count: int, k: int) -> float:
     places = np.flatnonzero(hits) + 1
-    return float(np.sum(np.arange(1, len(places) + 1) / places)) / min(wanted, k)
+    return float(np.sum(np.arange(1, len(places) + 1) / places)) / min(relevant_count, k)
 
 
-def _gain(hits: list[bool], wanted: int, k: int) -> float:
+def _gain(hits: list[bool], relevant_count: int, k: int) -> float:
     discounts = 1 / np.log2(np.arange(2, k + 2))
-    return float(discounts[np.flatnonzero(hits)].sum() / discounts[: min(wanted, k)].sum())
+    return float(discounts[np.flatnonzero(hits)].sum() / discounts[: min(relevant_count, k)].sum())
 
 
 def average_precisions(rows: Rows, *, k: int) -> Floats:
@@ -67,7 +67,7 @@ def reciprocal_ranks(rows: Rows, *, k: int) -> Floats:
     >>> reciprocal_ranks(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
     [0.5]
     """
-    return _hits(rows, k, lambda hits, wanted, k: 1 / (hits.index(True) + 1) if True in hits else 0.0)
+    return _hits(rows, k, lambda hits, relevant_count, k: 1 / (hits.index(True) + 1) if True in hits else 0.0)
 
 
 def recalls(rows: Rows, *, k: int) -> Floats:
@@ -76,7 +76,7 @@ def recalls(rows: Rows, *, k: int) -> Floats:
     >>> recalls(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
     [1.0]
     """
-    return _hits(rows, k, lambda hits, wanted, k: sum(hits) / wanted)
+    return _hits(rows, k, lambda hits, relevant_count, k: sum(hits) / relevant_count)
 
 
 def precisions(rows: Rows, *, k: int) -> Floats:
@@ -85,7 +85,7 @@ def precisions(rows: Rows, *, k: int) -> Floats:
     >>> precisions(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
     [0.6667]
     """
-    return _hits(rows, k, lambda hits, wanted, k: sum(hits) / k)
+    return _hits(rows, k, lambda hits, relevant_count, k: sum(hits) / k)
 
 
 def hit_rates(rows: Rows, *, k: int) -> Floats:
@@ -94,7 +94,7 @@ def hit_rates(rows: Rows, *, k: int) -> Floats:
     >>> hit_rates(Rows(np.array(["a b"]), np.array(["c a b"])), k=3).round(4).tolist()
     [1.0]
     """
-    return _hits(rows, k, lambda hits, wanted, k: float(any(hits)))
+    return _hits(rows, k, lambda hits, relevant_count, k: float(any(hits)))
 
 
 def group_gain(rows: Rows, *, k: int) -> float:

@@ -55,13 +55,13 @@ def token_f1(rows: Rows) -> Floats:
 def _distance(first: Sequence[str], second: Sequence[str]) -> int:
     """Levenshtein's distance, a row of the table at a time."""
     codes: dict[str, int] = {}
-    one, other = (
+    first_codes, second_codes = (
         np.array([codes.setdefault(unit, len(codes)) for unit in units], dtype=np.int64) for units in (first, second)
     )
-    places = np.arange(len(other) + 1)
+    places = np.arange(len(second_codes) + 1)
     row = places.copy()
-    for count, unit in enumerate(one, start=1):
-        changed = np.concatenate([[count], np.minimum(row[1:] + 1, row[:-1] + (other != unit))])
+    for count, unit in enumerate(first_codes, start=1):
+        changed = np.concatenate([[count], np.minimum(row[1:] + 1, row[:-1] + (second_codes != unit))])
         row = np.minimum.accumulate(changed - places) + places
     return int(row[-1])
 

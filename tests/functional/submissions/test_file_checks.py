@@ -257,13 +257,13 @@ BOUNDS = Bounds(wall_s=30, cpu_s=1, memory_bytes=256 * 1024**2)
 )
 def test_a_child_that_takes_too_much_is_ended(work: Callable[[], Any], bounds: Bounds, what: str) -> None:
     with pytest.raises(OverBounds) as over:
-        run_bounded(work, bounds, wanted=lambda: True, every_s=0.1)
+        run_bounded(work, bounds, is_wanted=lambda: True, every_s=0.1)
     assert over.value.what == what
 
 
 def test_a_child_answers_is_stopped_or_fails_by_itself() -> None:
-    assert run_bounded(lambda: {"a": [1, "x"]}, BOUNDS, wanted=lambda: True, every_s=1) == {"a": [1, "x"]}
+    assert run_bounded(lambda: {"a": [1, "x"]}, BOUNDS, is_wanted=lambda: True, every_s=1) == {"a": [1, "x"]}
     with pytest.raises(Stopped):
-        run_bounded(lambda: time.sleep(60), BOUNDS, wanted=lambda: False, every_s=0.1)
+        run_bounded(lambda: time.sleep(60), BOUNDS, is_wanted=lambda: False, every_s=0.1)
     with pytest.raises(ChildFailed):
-        run_bounded(lambda: 1 // 0, BOUNDS, wanted=lambda: True, every_s=1)
+        run_bounded(lambda: 1 // 0, BOUNDS, is_wanted=lambda: True, every_s=1)

@@ -118,7 +118,7 @@ def test_a_wrong_description_of_a_table_is_refused(value: dict[str, Any], messag
 
 def test_a_call_in_a_new_interpreter_answers_fails_or_is_ended() -> None:
     def run(function: str, bounds: Bounds = BOUNDS, **arguments: Any) -> Any:
-        return run_bounded(Call(function, arguments), bounds, wanted=lambda: True, every_s=0.1)
+        return run_bounded(Call(function, arguments), bounds, is_wanted=lambda: True, every_s=0.1)
 
     assert run("json:loads", s="[1]") == [1]
     with pytest.raises(ChildFailed):

@@ -113,20 +113,20 @@ def build_environment(order: Order, site: Site, target: Path) -> int:
 def _asked(order: Order, site: Site, inputs: Path) -> Interpreter:
     """What Python the image has, in its own words. They come from a team's image, so they are read with care."""
     with _Container(order, site, "python", ASK_LIMITS) as container:
-        evidence, said = container.run(("python3", "-c", ASK), inputs)
+        evidence, log_tail = container.run(("python3", "-c", ASK), inputs)
         if evidence.exit_code != 0:
             raise EnvironmentRefused(
                 "no_python",
-                f"The image {order.image[:200]} has no python3 of version 3.9 or newer to install for. {said}",
+                f"The image {order.image[:200]} has no python3 of version 3.9 or newer to install for. {log_tail}",
             )
         try:
             path = container.output / "python.json"
             facts = path.lstat()
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > MIB:
                 raise ValueError("not a small file")
-            found = json.loads(path.read_bytes())
-            tags = [Tag(*str(tag).split("-")) for tag in found["tags"][:MAX_TAGS]]
-            return Interpreter(tags, {str(key): str(value) for key, value in found["values"].items()})
+            answer = json.loads(path.read_bytes())
+            tags = [Tag(*str(tag).split("-")) for tag in answer["tags"][:MAX_TAGS]]
+            return Interpreter(tags, {str(key): str(value) for key, value in answer["values"].items()})
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise EnvironmentRefused(
                 "no_python", "The image's python3 does not say which wheels it can use."
@@ -144,20 +144,20 @@ def _install(order: Order, site: Site, inputs: Path, target: Path, *, left_s: fl
         "--requirement", f"{INPUTS}/{FILE_NAME}",
     )  # fmt: skip
     with _Container(order, site, "install", limits) as container:
-        evidence, said = container.run(argv, inputs)
-        _judge(evidence, limits, said)
-        made = container.output / "packages"
+        evidence, log_tail = container.run(argv, inputs)
+        _judge(evidence, limits, log_tail)
+        packages = container.output / "packages"
         if (
-            made.is_symlink() or not made.is_dir()
+            packages.is_symlink() or not packages.is_dir()
         ):  # a team's python3 made it: a link would lead to a folder of this host
             raise EnvironmentRefused("install_failed", "The image's python3 left no folder of packages.")
-        copy_tree(made, target)
+        copy_tree(packages, target)
 
 
-def _judge(evidence: Evidence, limits: Limits, said: str) -> None:
+def _judge(evidence: Evidence, limits: Limits, log_tail: str) -> None:
     """Raise `EnvironmentRefused` unless the installation ended well."""
     if evidence.killed_by == "time_limit":
-        raise EnvironmentRefused("environment_time_limit", f"The installation was not done within its time. {said}")
+        raise EnvironmentRefused("environment_time_limit", f"The installation was not done within its time. {log_tail}")
     if evidence.output_full or evidence.output_no_inodes:
         raise EnvironmentRefused(
             "environment_too_large", f"What is installed takes more than the {limits.output_bytes:,} bytes that it may."
@@ -165,7 +165,7 @@ def _judge(evidence: Evidence, limits: Limits, said: str) -> None:
     if evidence.oom_killed:
         raise EnvironmentRefused("environment_memory", "The installation needed more memory than it may have.")
     if evidence.exit_code != 0:
-        raise EnvironmentRefused("install_failed", f"pip could not install {FILE_NAME}. {said}")
+        raise EnvironmentRefused("install_failed", f"pip could not install {FILE_NAME}. {log_tail}")
 
 
 class _Container:
@@ -211,9 +211,9 @@ class _Container:
             raise SandboxError(STOPPED, "an environment was not made to its end")
         path = site.folder / f"{self._name}.log"
         self._run.write_log(path)
-        said = path.read_text(errors="replace")[-LOG_TAIL:] if path.exists() else ""
+        log_tail = path.read_text(errors="replace")[-LOG_TAIL:] if path.exists() else ""
         path.unlink(missing_ok=True)
-        return evidence, " ".join(said.split())
+        return evidence, " ".join(log_tail.split())
 
 
 def _put_tools(folder: Path) -> None:

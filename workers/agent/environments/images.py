@@ -86,11 +86,11 @@ class OwnImages:
 
     def trim(self) -> int:
         """Remove what is too old or too much; what runs need stays. Returns how many images went."""
-        now, kept, removed = time.time(), 0, 0
+        now, kept_bytes, removed = time.time(), 0, 0
         for used_at, image, size in sorted(self._records(), reverse=True):
-            kept += size
-            if (now - used_at > self._max_age_s or kept > self._max_bytes) and self._unused(image):
-                kept -= size
+            kept_bytes += size
+            if (now - used_at > self._max_age_s or kept_bytes > self._max_bytes) and self._unused(image):
+                kept_bytes -= size
                 removed += self._remove(image)
         return removed
 
@@ -115,8 +115,8 @@ class OwnImages:
         """Time of last use, image, and bytes of each record."""
         for path in self._folder.glob("*.json"):
             with contextlib.suppress(OSError, ValueError, KeyError):
-                said = json.loads(path.read_text())
-                yield path.stat().st_mtime, str(said["image"]), int(said["size_bytes"])
+                record = json.loads(path.read_text())
+                yield path.stat().st_mtime, str(record["image"]), int(record["size_bytes"])
 
 
 @contextmanager

@@ -69,10 +69,10 @@ class Mirror:
                 raise _unreachable(f"its page of {project} has more than {MAX_PAGE_BYTES:,} bytes") from error
             kind, page = answer.headers.get("Content-Type", ""), answer.url
         try:
-            found = _of_json(body) if "json" in kind else _of_html(body)
+            files = _of_json(body) if "json" in kind else _of_html(body)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _unreachable(f"its page of {project} is no simple index") from error
-        return [IndexFile(one.name, urljoin(page, one.url), one.sha256) for one in found]
+        return [IndexFile(file.name, urljoin(page, file.url), file.sha256) for file in files]
 
     def fetch(self, file: IndexFile, target: Path, *, room: int) -> str:
         """Write a file to `target`; returns its SHA-256. Raises `TooLarge`, or `SandboxError` as `files` does."""
@@ -139,19 +139,20 @@ def _unreachable(what: str) -> SandboxError:
 def _of_json(body: bytes) -> list[IndexFile]:
     files = json.loads(body)["files"]
     return [
-        IndexFile(str(one["filename"]), str(one["url"]), str(one.get("hashes", {}).get("sha256", ""))) for one in files
+        IndexFile(str(file["filename"]), str(file["url"]), str(file.get("hashes", {}).get("sha256", "")))
+        for file in files
     ]
 
 
 def _of_html(body: bytes) -> list[IndexFile]:
     reader = _Anchors()
     reader.feed(body.decode(errors="replace"))
-    found = []
+    files = []
     for href in reader.found:
         url, _, fragment = href.partition("#")
         name = unquote(urlsplit(url).path.rpartition("/")[2])
-        found.append(IndexFile(name, url, fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else ""))
-    return found
+        files.append(IndexFile(name, url, fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else ""))
+    return files
 
 
 class _Anchors(HTMLParser):

@@ -44,9 +44,11 @@ def fetch_wheels(lock: Sequence[Locked], python: Interpreter, mirror: Mirror, fo
     SandboxError
         The mirror cannot be used.
     """
-    wanted = [one for one in lock if one.marker is None or one.marker.evaluate(dict(python.marker_values))]
+    packages = [
+        locked for locked in lock if locked.marker is None or locked.marker.evaluate(dict(python.marker_values))
+    ]
     left = max_bytes
-    for locked in wanted:
+    for locked in packages:
         file = chosen(locked, mirror.files(locked.name), python)
         target = folder / file.name
         try:
@@ -59,7 +61,7 @@ def fetch_wheels(lock: Sequence[Locked], python: Interpreter, mirror: Mirror, fo
         if digest not in locked.hashes:
             raise _bad_hash(locked, file)
         left -= target.stat().st_size
-    return len(wanted)
+    return len(packages)
 
 
 def chosen(locked: Locked, files: Sequence[IndexFile] | None, python: Interpreter) -> IndexFile:

@@ -170,12 +170,12 @@ class StagingCache:
 
     def _entries(self) -> list[tuple[str, float, int]]:
         """Key, time of last use and bytes of every entry."""
-        found = []
+        entries = []
         for kind in ("open", "secret"):
             for entry in (self._folder / kind).iterdir():
                 with contextlib.suppress(OSError, ValueError):
-                    found.append((f"{kind}/{entry.name}", entry.stat().st_mtime, int((entry / "size").read_text())))
-        return found
+                    entries.append((f"{kind}/{entry.name}", entry.stat().st_mtime, int((entry / "size").read_text())))
+        return entries
 
     def _drop(self, key: str) -> bool:
         with self._lock:

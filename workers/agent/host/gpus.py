@@ -138,7 +138,7 @@ def find_gpus() -> GpuSource:
     return NvmlGpus(pynvml)
 
 
-def choose_gpus(source: GpuSource, wanted: str) -> list[Gpu]:
+def choose_gpus(source: GpuSource, selection: str) -> list[Gpu]:
     """The devices for this worker: `auto` (all), `none`, or UUIDs separated by commas.
 
     Raises
@@ -146,12 +146,12 @@ def choose_gpus(source: GpuSource, wanted: str) -> list[Gpu]:
     GpuError
         A UUID that this host does not have; the message lists those it has.
     """
-    if wanted == "none":
+    if selection == "none":
         return []
     there = {gpu.uuid: gpu for gpu in source.devices()}
-    if wanted == "auto":
+    if selection == "auto":
         return list(there.values())
-    chosen = [uuid.strip() for uuid in wanted.split(",") if uuid.strip()]
+    chosen = [uuid.strip() for uuid in selection.split(",") if uuid.strip()]
     missing = [uuid for uuid in chosen if uuid not in there]
     if missing:
         raise GpuError(f"this host has no GPU {', '.join(missing)}; it has {', '.join(there) or 'none'}")

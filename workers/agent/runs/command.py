@@ -54,12 +54,12 @@ def read_command(program: Path, stage: str) -> tuple[str, ...]:
     """
     name, text = _metadata(program)
     try:
-        said: Any = yaml.load(text, Loader=NoAliases)
+        metadata: Any = yaml.load(text, Loader=NoAliases)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise CommandMissing(
             "bad_metadata", f"{name} is no readable YAML: {' '.join(str(error).split())[:300]}."
         ) from error
-    command = said.get("command") if isinstance(said, dict) else None
+    command = metadata.get("command") if isinstance(metadata, dict) else None
     if not isinstance(command, str) or not command.strip():
         raise CommandMissing("no_command", f"{name} has no line `command: ...` that says how to run the program.")
     return expand(_split(command, name), stage)

@@ -224,12 +224,12 @@ class RunExecution:
             if self.job.detailed_results and (note := self.outbox.keep_details(stage)) is not None:
                 self.staged.notes.append(note)
             try:
-                found = read_scores(output, self.job.columns)
+                scores = read_scores(output, self.job.columns)
             except ScoresInvalid as error:
                 verdict = failed("scoring_error", error.code, error.detail)
             else:
-                self.scores = found.values
-                self.staged.notes += found.notes
+                self.scores = scores.values
+                self.staged.notes += scores.notes
         return self._whose_fault(verdict)
 
     def _leave_metadata(self, output: Path, evidence: Evidence) -> None:

@@ -199,12 +199,12 @@ class Stager:
         if stage.name == "scoring":
             return {}
         targets = {mount.target for mount in stage.mounts}
-        found = {"PODIUM_SEED": str(self._job.seed)}
+        variables = {"PODIUM_SEED": str(self._job.seed)}
         if "/app/weights" in targets:
-            found["PODIUM_WEIGHTS"] = "/app/weights"
+            variables["PODIUM_WEIGHTS"] = "/app/weights"
         if "/app/environment" in targets:
-            found["PYTHONPATH"] = "/app/environment"
-        return found
+            variables["PYTHONPATH"] = "/app/environment"
+        return variables
 
     def _same_output(self, name: str, stage: Stage) -> bool:
         """Participants' programs of one step write to one output; the scoring program's is its own, for nobody else to write."""

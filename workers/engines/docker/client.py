@@ -115,9 +115,9 @@ class DockerEngine:
             headers = {"Content-Type": "application/x-tar"}
             timeout = (CALL_TIMEOUT_S, LOAD_TIMEOUT_S)
             answer = self.api.post(url, data=chunks, params={"quiet": 1}, headers=headers, timeout=timeout)
-        said = answer.text[:500]
-        if answer.status_code != 200 or '"error"' in said:
-            raise SandboxError("image_not_loaded", f"the engine does not take the image: {said}")
+        message = answer.text[:500]
+        if answer.status_code != 200 or '"error"' in message:
+            raise SandboxError("image_not_loaded", f"the engine does not take the image: {message}")
 
     def remove_image(self, image: str) -> None:
         """See `Engine`."""
@@ -262,11 +262,11 @@ class DockerEngine:
 
     def signalled(self, container: str, since: datetime) -> bool:
         """Whether somebody asked the engine to kill or stop the container since then; the engine forgets after a while."""
-        wanted = {"container": container, "event": "kill"}
+        filters = {"container": container, "event": "kill"}
         with engine_errors("asking the engine for its events"):
             # `until` ends the answer: a moment to come would be waited for. Both with fractions, which a datetime would lose.
             span: dict[str, Any] = {"since": since.timestamp(), "until": datetime.now(UTC).timestamp()}
-            return any(True for _ in self.api.events(**span, filters=wanted, decode=True))
+            return any(True for _ in self.api.events(**span, filters=filters, decode=True))
 
     def observe(self, container: str) -> ContainerState:
         """The engine's word on the container."""
@@ -306,9 +306,11 @@ class DockerEngine:
 
     def list(self, labels: Mapping[str, str]) -> Collection[str]:
         """See `Engine`."""
-        wanted = [f"{key}={value}" for key, value in labels.items()]
+        label_filters = [f"{key}={value}" for key, value in labels.items()]
         with engine_errors("listing containers"):
-            return [str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": wanted})]
+            return [
+                str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": label_filters})
+            ]
 
 
 def user_offset(root: str) -> int:

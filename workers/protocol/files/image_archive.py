@@ -193,11 +193,13 @@ def _oci_layout(archive: tarfile.TarFile) -> ImageArchive:
         raise ImageArchiveInvalid("bad_manifest", "The image's manifest names no configuration or layers.")
     if len(layers) > MAX_LAYERS:
         raise _too_many_layers(len(layers))
-    found = []
+    image_layers = []
     for layer in layers:
         digest, size = _digest_of(layer), layer.get("size")
-        found.append(Layer(_blob_name(digest), "", digest=digest, size_bytes=size if isinstance(size, int) else -1))
-    return _image("oci-layout", _blob(archive, config), found)
+        image_layers.append(
+            Layer(_blob_name(digest), "", digest=digest, size_bytes=size if isinstance(size, int) else -1)
+        )
+    return _image("oci-layout", _blob(archive, config), image_layers)
 
 
 def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, Any]:
@@ -206,7 +208,7 @@ def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, Any]:
     for _ in range(MAX_INDEXES):
         listed = index.get("manifests")
         images = (
-            [one for one in listed if isinstance(one, dict) and not _is_attestation(one)]
+            [descriptor for descriptor in listed if isinstance(descriptor, dict) and not _is_attestation(descriptor)]
             if isinstance(listed, list)
             else []
         )
@@ -230,10 +232,12 @@ def _is_attestation(descriptor: dict[str, Any]) -> bool:
 
 def _image(layout: str, config: bytes, layers: list[Layer]) -> ImageArchive:
     """The image, by its configuration. Raises `ImageArchiveInvalid` for layers that do not fit it, and for volumes."""
-    said = _json(config, "the image's configuration")
-    rootfs = said.get("rootfs")
+    configuration = _json(config, "the image's configuration")
+    rootfs = configuration.get("rootfs")
     diff_ids = rootfs.get("diff_ids") if isinstance(rootfs, dict) else None
-    if not isinstance(diff_ids, list) or not all(isinstance(one, str) and DIGEST.fullmatch(one) for one in diff_ids):
+    if not isinstance(diff_ids, list) or not all(
+        isinstance(diff_id, str) and DIGEST.fullmatch(diff_id) for diff_id in diff_ids
+    ):
         raise ImageArchiveInvalid("bad_config", "The image's configuration names no digests of its layers.")
     if max(len(diff_ids), len(layers)) > MAX_LAYERS:
         raise _too_many_layers(max(len(diff_ids), len(layers)))
@@ -241,14 +245,14 @@ def _image(layout: str, config: bytes, layers: list[Layer]) -> ImageArchive:
         raise ImageArchiveInvalid(
             "wrong_layers", f"The configuration names {len(diff_ids)} layers, the manifest {len(layers)}. {SAVE_AGAIN}"
         )
-    inner = said.get("config")
+    inner = configuration.get("config")
     if isinstance(inner, dict) and inner.get("Volumes"):
         raise ImageArchiveInvalid(
             "volumes", f"The image declares volumes ({ascii(inner['Volumes'])[:200]}). Build it without VOLUME."
         )
     return ImageArchive(
         layout=layout, image_id=_sha256(config), config=config,
-        platform=f"{str(said.get('os', ''))[:20]}/{str(said.get('architecture', ''))[:20]}",
+        platform=f"{str(configuration.get('os', ''))[:20]}/{str(configuration.get('architecture', ''))[:20]}",
         layers=tuple(replace(layer, diff_id=diff_id) for layer, diff_id in zip(layers, diff_ids, strict=True)),
     )  # fmt: skip
 
@@ -293,9 +297,9 @@ def _content(archive: tarfile.TarFile, name: str) -> bytes:
 
 def _json(content: bytes, what: str) -> Any:
     try:
-        found = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ImageArchiveInvalid("bad_json", f"{what} cannot be read as JSON.") from error
-    if not isinstance(found, dict | list) or (isinstance(found, list) and what != "manifest.json"):
+    if not isinstance(document, dict | list) or (isinstance(document, list) and what != "manifest.json"):
         raise ImageArchiveInvalid("bad_json", f"{what} is no JSON object.")
-    return found
+    return document

@@ -52,18 +52,18 @@ def read_lock(content: bytes) -> tuple[Locked, ...]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise LockInvalid(f"{FILE_NAME} is not UTF-8 text.") from error
-    found = tuple(_read_line(number, line) for number, line in _joined(text))
-    if not found:
+    packages = tuple(_read_line(number, line) for number, line in _joined(text))
+    if not packages:
         raise LockInvalid(f"{FILE_NAME} names no package. Leave the file out where nothing is to be installed.")
-    if len(found) > MAX_PACKAGES:
-        raise LockInvalid(f"{FILE_NAME} names {len(found)} packages; at most {MAX_PACKAGES} are installed.")
-    _refuse_repeated(found)
-    return found
+    if len(packages) > MAX_PACKAGES:
+        raise LockInvalid(f"{FILE_NAME} names {len(packages)} packages; at most {MAX_PACKAGES} are installed.")
+    _refuse_repeated(packages)
+    return packages
 
 
 def _joined(text: str) -> list[tuple[int, str]]:
     """Lines without comments, those that end with a backslash joined to the next, each with the number of its first line."""
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     held, began = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         bare = "" if line.lstrip().startswith("#") else re.sub(r"\s+#.*$", "", line)
@@ -72,11 +72,11 @@ def _joined(text: str) -> list[tuple[int, str]]:
         if bare.rstrip().endswith("\\"):
             continue
         if held.strip():
-            found.append((began, held.strip()))
+            lines.append((began, held.strip()))
         held, began = "", 0
     if held.strip():
-        found.append((began, held.strip()))
-    return found
+        lines.append((began, held.strip()))
+    return lines
 
 
 def _read_line(number: int, line: str) -> Locked:
@@ -84,12 +84,12 @@ def _read_line(number: int, line: str) -> Locked:
     shown = ascii(line[:80])
     if line.startswith("-"):
         raise LockInvalid(f"{where}: {shown} is an option. Only packages with versions and hashes are taken. {EXAMPLE}")
-    said, *options = re.split(r"\s+(?=--)", line)
+    specifier, *options = re.split(r"\s+(?=--)", line)
     hashes = [HASH.fullmatch(option.strip()) for option in options]
     if None in hashes:
         wrong = next(option for option, match in zip(options, hashes, strict=True) if match is None)
         raise LockInvalid(f"{where}: {wrong[:80]!a} is not taken; only --hash=sha256: with 64 digits is.")
-    requirement = _requirement(where, said)
+    requirement = _requirement(where, specifier)
     if not hashes:
         raise LockInvalid(f"{where}: {requirement.name} has no --hash. {EXAMPLE}")
     if len(hashes) > MAX_HASHES:
@@ -100,11 +100,13 @@ def _read_line(number: int, line: str) -> Locked:
     )  # fmt: skip
 
 
-def _requirement(where: str, said: str) -> Requirement:
+def _requirement(where: str, specifier: str) -> Requirement:
     try:
-        requirement = Requirement(said)
+        requirement = Requirement(specifier)
     except (InvalidRequirement, RecursionError) as error:
-        raise LockInvalid(f"{where}: {said[:80]!a} names no package with a version, such as numpy==2.3.1.") from error
+        raise LockInvalid(
+            f"{where}: {specifier[:80]!a} names no package with a version, such as numpy==2.3.1."
+        ) from error
     if requirement.url:
         raise LockInvalid(
             f"{where}: {requirement.name} comes from an address. Name its version: the queue's mirror has it."
@@ -124,10 +126,10 @@ def _version(where: str, requirement: Requirement) -> Version:
         raise LockInvalid(f"{where}: {specifiers[0].version[:60]!r} is no version.") from error
 
 
-def _refuse_repeated(found: tuple[Locked, ...]) -> None:
+def _refuse_repeated(packages: tuple[Locked, ...]) -> None:
     """A name may come again only with markers, which say when each line holds."""
     seen: dict[str, Locked] = {}
-    for locked in found:
+    for locked in packages:
         before = seen.setdefault(locked.name, locked)
         if before is not locked and (before.marker is None or locked.marker is None):
             raise LockInvalid(f"{FILE_NAME}, line {locked.line}: {locked.name} is named in line {before.line}, too.")

@@ -36,7 +36,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"There is no user {owner!r}. Give the name that the organizer signs in with.")
         try:
-            made = bundle_import(
+            imported = bundle_import(
                 source=bundle, owner=user, queue=queue_named(queue, user) if queue else None, now=timezone.now(),
                 progress=lambda step: self.stderr.write(step, ending="\n") if options["verbosity"] else None,
             )  # fmt: skip
@@ -47,10 +47,10 @@ class Command(BaseCommand):
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         if json:
-            self.stdout.write(_json(made.report.as_json()))
+            self.stdout.write(_json(imported.report.as_json()))
             return
-        self.stderr.write("\n".join(made.report.lines()))
-        self.stdout.write(f"/competitions/{made.competition.slug}/")
+        self.stderr.write("\n".join(imported.report.lines()))
+        self.stdout.write(f"/competitions/{imported.competition.slug}/")
 
 
 def _json(value: Any) -> str:

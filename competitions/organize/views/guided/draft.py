@@ -74,8 +74,8 @@ def _sent(request: HttpRequest) -> dict[str, list[str]]:
 
 
 def _version(request: HttpRequest) -> int:
-    said = request.POST.get("version", "")
-    return int(said) if is_number(said) else 0
+    version = request.POST.get("version", "")
+    return int(version) if is_number(version) else 0
 
 
 def _neighbour(draft: CompetitionDraft, chosen: Step, by: int) -> str:

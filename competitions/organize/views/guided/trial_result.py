@@ -33,14 +33,14 @@ class TrialResult:
 def trial_result(draft: CompetitionDraft) -> TrialResult | None:
     """The trial as its owner may see it; None where there is none."""
     rows = Submission.objects.select_related("phase__competition", "team", "submitted_by", "file")
-    found = rows.prefetch_related("runs__task", "runs__queue").filter(pk=draft.trial_id or 0).first()
-    if found is None:
+    submission = rows.prefetch_related("runs__task", "runs__queue").filter(pk=draft.trial_id or 0).first()
+    if submission is None:
         return None
-    load_boards([found.phase])
-    reader, runs = reader_of(draft.owner), list(found.runs.all())
-    results = results_of(with_scores([found])[0], reader)
-    progress = progress_of(found, queue_positions(runs), now=reader.now)
-    sees_log = LogStream.SCORING in visible_streams(reader, found.phase)
+    load_boards([submission.phase])
+    reader, runs = reader_of(draft.owner), list(submission.runs.all())
+    results = results_of(with_scores([submission])[0], reader)
+    progress = progress_of(submission, queue_positions(runs), now=reader.now)
+    sees_log = LogStream.SCORING in visible_streams(reader, submission.phase)
     log = "".join(log_text(run, LogStream.SCORING) for run in runs)[-LOG_CHARS:] if sees_log else ""
-    seconds = (found.finished_at - found.created_at).total_seconds() if found.finished_at else None
-    return TrialResult(found, progress, results.values, results.withholds_scores, log, seconds)
+    seconds = (submission.finished_at - submission.created_at).total_seconds() if submission.finished_at else None
+    return TrialResult(submission, progress, results.values, results.withholds_scores, log, seconds)

@@ -35,14 +35,14 @@ def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     """A row of a board with who looks at it. For those who may not see the board there is none: its rows are numbered, and
     another answer would tell how many there are."""
     rows = Entry.objects.select_related("team", "score__submission__phase__competition")
-    found: Entry = get_object_or_404(rows, pk=pk)
-    submission = found.score.submission
+    entry: Entry = get_object_or_404(rows, pk=pk)
+    submission = entry.score.submission
     visited = visit(request, submission.phase.competition.slug)
-    board = _board_of(found, visited)
+    board = _board_of(entry, visited)
     if board is None:
         raise Http404
-    found.leaderboard = board
-    return found, visited, board
+    entry.leaderboard = board
+    return entry, visited, board
 
 
 def _board_of(entry: Entry, visited: Visit) -> Leaderboard | None:
@@ -55,21 +55,21 @@ def _board_of(entry: Entry, visited: Visit) -> Leaderboard | None:
 @require_safe
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of a board: its score and how the team came there, its values, and what the team says of it in public."""
-    found, visited, board = _entry(request, pk)
+    entry, visited, board = _entry(request, pk)
     columns = page_columns(board, board.visible_columns, has_facts=False)
     primary = _shown_primary(board)
     context = {
         "phase": board.phase,
         "board": board,
-        "entry": found,
-        "detailed": detailed_runs(found, board),
-        "rank": rank_of(found),
+        "entry": entry,
+        "detailed": detailed_runs(entry, board),
+        "rank": rank_of(entry),
         "primary": primary,
-        "gap": _gap(board, found, primary) if primary else "",
-        "values": list(zip(columns, shown_values(columns, found.values), strict=True)),
-        "answers": _public_answers(board, found.score.submission),
-        "steps": _steps(found, primary),
-        "chart": _chart(found, primary, visited.now),
+        "gap": _gap(board, entry, primary) if primary else "",
+        "values": list(zip(columns, shown_values(columns, entry.values), strict=True)),
+        "answers": _public_answers(board, entry.score.submission),
+        "steps": _steps(entry, primary),
+        "chart": _chart(entry, primary, visited.now),
     }
     return render_tab(request, visited, "web/leaderboard/entry.html", context, tab="leaderboard")
 
@@ -115,18 +115,18 @@ def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     """A team as everybody sees it: its people, and its rows on the boards that this person sees. Without such a row there is
     no such page, so that it tells of nobody whom no board shows."""
     visited = visit(request, slug)
-    found = get_object_or_404(Team, competition=visited.competition, key=key, merged_into=None)
-    rows = [(entry, board) for entry in _best_rows(found) if (board := _board_of(entry, visited))]
+    team = get_object_or_404(Team, competition=visited.competition, key=key, merged_into=None)
+    rows = [(entry, board) for entry in _best_rows(team) if (board := _board_of(entry, visited))]
     if not rows:
         raise Http404
     for entry, board in rows:
-        entry.team, entry.leaderboard = found, board
+        entry.team, entry.leaderboard = team, board
     context: dict[str, Any] = {
-        "team": found,
-        "members": found.memberships.select_related("user"),
+        "team": team,
+        "members": team.memberships.select_related("user"),
         "rows": [_row_of_team(entry, board) for entry, board in rows],
         "chart": next(
-            (chart for one, board in rows if (chart := _chart(one, _shown_primary(board), visited.now))), None
+            (chart for entry, board in rows if (chart := _chart(entry, _shown_primary(board), visited.now))), None
         ),
     }
     return render_tab(request, visited, "web/teams/public_team.html", context, tab="leaderboard")
@@ -158,8 +158,8 @@ def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, Any]:
 @xframe_options_sameorigin
 def entry_details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
     """The detailed results of what counts in a row, for whoever sees the board, as far as they are for everybody."""
-    found, _, board = _entry(request, pk)
-    run = next((one for one in detailed_runs(found, board) if one.pk == run_id), None)
+    entry, _, board = _entry(request, pk)
+    run = next((candidate for candidate in detailed_runs(entry, board) if candidate.pk == run_id), None)
     if run is None:
         raise Http404
     return details_response(run)

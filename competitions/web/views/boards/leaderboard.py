@@ -122,7 +122,7 @@ class DrawnPage:
 
     def around(self, number: int | None) -> tuple[SafeString, SafeString]:
         """The rows before the one of that number, and those after it; where it is not on the page, all come before."""
-        at = next((at for at, (one, _) in enumerate(self.rows) if one == number), len(self.rows))
+        at = next((at for at, (pk, _) in enumerate(self.rows) if pk == number), len(self.rows))
         before, after = self.rows[:at], self.rows[at + 1 :]
         return SafeString("".join(row for _, row in before)), SafeString("".join(row for _, row in after))
 
@@ -189,7 +189,10 @@ def _lead_chart(board: Leaderboard, page: DrawnPage, now: datetime) -> Chart | N
 
 
 def _best_of(board: Leaderboard, column: Column) -> list[Dated]:
-    return [(one.received_at, one.score.values[column.key], one.score.team.name) for one in best_over_time(board)]
+    return [
+        (milestone.received_at, milestone.score.values[column.key], milestone.score.team.name)
+        for milestone in best_over_time(board)
+    ]
 
 
 def _place(request: HttpRequest) -> PlaceOnBoard:

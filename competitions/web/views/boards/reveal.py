@@ -64,15 +64,17 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     rank, _, pk = request.GET.get("after", "").partition("-")  # teams may share the rank that a page ends with
     if is_number(rank) and is_number(pk):
         changes = changes.filter(Q(rank_after__gt=int(rank)) | Q(rank_after=int(rank), pk__gt=int(pk)))
-    found = list(changes.order_by("rank_after", "pk")[: SHOWN + 1])
-    shown = found[:SHOWN]
+    rows = list(changes.order_by("rank_after", "pk")[: SHOWN + 1])
+    shown = rows[:SHOWN]
     context = {
         "phase": board.phase,
         "board": board,
         "compared": shown[0].compared_with if shown else None,
-        "changes": [(one, one.rank_before - one.rank_after if one.rank_before else None) for one in shown],
+        "changes": [
+            (change, change.rank_before - change.rank_after if change.rank_before else None) for change in shown
+        ],
         "chart": rank_chart(shown, visited.facts.team_id),
-        "next_after": f"{shown[-1].rank_after}-{shown[-1].pk}" if len(found) > SHOWN else None,
+        "next_after": f"{shown[-1].rank_after}-{shown[-1].pk}" if len(rows) > SHOWN else None,
     }
     return render_tab(request, visited, "web/leaderboard/shake_up.html", context, tab="leaderboard")
 
@@ -88,7 +90,10 @@ def reveal(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponse:
     if request.method == "POST":
         return _act(request, visited, phase)
     preview = reveal_preview(phase, now=visited.now)
-    boards = [(one, _top(one.board) if may_see_scores(visited.reader, one.board) else None) for one in preview.boards]
+    boards = [
+        (board_preview, _top(board_preview.board) if may_see_scores(visited.reader, board_preview.board) else None)
+        for board_preview in preview.boards
+    ]
     return render_tab(
         request,
         visited,
@@ -114,13 +119,13 @@ def _act(request: HttpRequest, visited: Visit, phase: Phase) -> HttpResponse:
 
 def _commit(request: HttpRequest, visited: Visit, phase: Phase, reason: str) -> HttpResponse:
     """Commit to what is not committed to yet; what has changed since is an amendment."""
-    for one in reveal_preview(phase, now=visited.now).boards:
-        if one.commitment is None:
-            made = board_commit(board=one.board, now=visited.now)
-            _log(request, phase, f"Committed to {one.board.title}: {made.digest}")
-        elif one.changes:
-            amendment = board_amend(board=one.board, reason=reason, now=visited.now)
-            _log(request, phase, f"Amended {one.board.title}: {amendment.digest}")
+    for board_preview in reveal_preview(phase, now=visited.now).boards:
+        if board_preview.commitment is None:
+            commitment = board_commit(board=board_preview.board, now=visited.now)
+            _log(request, phase, f"Committed to {board_preview.board.title}: {commitment.digest}")
+        elif board_preview.changes:
+            amendment = board_amend(board=board_preview.board, reason=reason, now=visited.now)
+            _log(request, phase, f"Amended {board_preview.board.title}: {amendment.digest}")
     messages.success(request, "Published. The commitment of the close stays as it is.")
     return redirect("web:reveal", visited.competition.slug, phase.slug)
 

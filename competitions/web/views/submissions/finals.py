@@ -68,11 +68,11 @@ def finals(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
 
 def _context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, team: Team) -> dict[str, Any]:
     before = request.GET.get("before", "")
-    found = page_of(
+    submissions = page_of(
         team=team.pk, statuses=SELECTABLE, before=int(before) if is_number(before) else LAST,
         phases=visited.phases_with_boards, only=phase,
     )  # fmt: skip
-    page = found[:PAGE_SIZE]
+    page = submissions[:PAGE_SIZE]
     rows = rows_of(page, reader=visited.reader, now=visited.now)
     return {
         "phase": phase,
@@ -81,5 +81,5 @@ def _context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderbo
             (row, board.pk in scored.picked, scored.submission.may_rank) for row, scored in zip(rows, page, strict=True)
         ],
         "may_choose": may_choose(board, visited.now),
-        "before": page[-1].submission.pk if len(found) > PAGE_SIZE else None,
+        "before": page[-1].submission.pk if len(submissions) > PAGE_SIZE else None,
     }

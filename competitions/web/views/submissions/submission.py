@@ -55,9 +55,9 @@ def find(request: HttpRequest, pk: int) -> Submission:
     """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
     rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
     runs = Run.objects.select_related("task", "queue")
-    found: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)
-    load_boards([found.phase])
-    return found
+    submission: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)
+    load_boards([submission.phase])
+    return submission
 
 
 def _scored(submission: Submission) -> ScoredSubmission:
@@ -204,8 +204,8 @@ def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
         if not may_download(reader, submission.phase, name, is_smoke=run.is_smoke):
             continue
         outputs = RunOutput.objects.filter(run=run, attempt__in=run.attempts_shown, name=name)
-        if (kept := outputs.select_related("file").last()) is not None:
-            return stored_response(request, kept.file, file_name=f"submission-{pk}-{name}")
+        if (output := outputs.select_related("file").last()) is not None:
+            return stored_response(request, output.file, file_name=f"submission-{pk}-{name}")
     raise Http404
 
 

@@ -57,16 +57,16 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     show = request.GET.get("show", "")
     show = show if show in FILTERS else "all"
     before = request.GET.get("before", "")
-    found = [] if team_id is None else page_of(
+    submissions = [] if team_id is None else page_of(
         team=team_id, statuses=FILTERS[show], before=int(before) if is_number(before) else LAST, phases=visited.phases_with_boards
     )  # fmt: skip
     context = {
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": drawn(rows_of(found[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
-        "chart": _trend(visited, phase, found[:PAGE_SIZE]),
-        "before": found[PAGE_SIZE - 1].submission.pk if len(found) > PAGE_SIZE else None,
+        "rows": drawn(rows_of(submissions[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
+        "chart": _trend(visited, phase, submissions[:PAGE_SIZE]),
+        "before": submissions[PAGE_SIZE - 1].submission.pk if len(submissions) > PAGE_SIZE else None,
         **(_panel(request, visited, phase, team_id) if team_id is not None and phase is not None else {}),
     }
     return render_tab(request, visited, "web/submissions/submissions.html", context, tab="submissions")
@@ -79,9 +79,11 @@ def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) 
     if board is None or primary is None or primary not in visible_columns(visited.reader, board):
         return None
     scores = [
-        (one.submission, one.scores[board.pk].values.get(primary.key)) for one in listed if board.pk in one.scores
+        (scored.submission, scored.scores[board.pk].values.get(primary.key))
+        for scored in listed
+        if board.pk in scored.scores
     ]
-    known = [(made.received_at, value, f"#{made.pk}") for made, value in scores if value is not None]
+    known = [(submission.received_at, value, f"#{submission.pk}") for submission, value in scores if value is not None]
     return own_chart(sorted(known), primary)
 
 
@@ -98,7 +100,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
         "brought": _brought(phase, team_id),
-        "questions": [(one, answers.get(one.key)) for one in questions_of(phase)]
+        "questions": [(question, answers.get(question.key)) for question in questions_of(phase)]
         if visited.facts.has_questions
         else [],
         "entered": entered,
@@ -110,10 +112,10 @@ def _brought(phase: Phase, team_id: int) -> dict[str, list[str]]:
     if not phase.own_weights and not phase.own_images:
         return {}
     ready = EnvironmentFile.objects.filter(team=team_id, state=EnvironmentFile.State.READY)
-    found: dict[str, list[str]] = {"weights": [], "image": []}
+    references: dict[str, list[str]] = {"weights": [], "image": []}
     for file in ready:
-        found[file.kind].append(file.reference)
-    return found
+        references[file.kind].append(file.reference)
+    return references
 
 
 def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderboard, int]]:
@@ -127,8 +129,12 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
 def _expected_file_name(phase: Phase) -> str | None:
     from scoring.formats.submissions import official_filename
 
-    wanted = phase.prediction_format
-    return official_filename(wanted["dataset"], wanted["split"]) if wanted and "table" not in wanted else None
+    prediction_format = phase.prediction_format
+    return (
+        official_filename(prediction_format["dataset"], prediction_format["split"])
+        if prediction_format and "table" not in prediction_format
+        else None
+    )
 
 
 @require_POST
@@ -145,30 +151,30 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        said = cleaned(asked)
+        values = cleaned(asked)
         require_registration(user=user, competition=visited.competition)
-        made = submission_create(
-            user=user, phase=phase, upload=_upload(said, user, visited), kind=Kind(said["kind"]), now=timezone.now(),
-            description=said["description"], fact_sheet=answers_of_form(request.POST), idempotency_key=said["idempotency_key"],
-            is_smoke=said["smoke"],
-            wish=Wish(said["weights"], said["image"]),
+        submission = submission_create(
+            user=user, phase=phase, upload=_upload(values, user, visited), kind=Kind(values["kind"]), now=timezone.now(),
+            description=values["description"], fact_sheet=answers_of_form(request.POST), idempotency_key=values["idempotency_key"],
+            is_smoke=values["smoke"],
+            wish=Wish(values["weights"], values["image"]),
         )  # fmt: skip
     except Refusal as refusal:
         if wants_json:
             answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra
             return JsonResponse(answer, status=refusal.http_status)
         return back_to_form(request, refusal, f"{visited.url('submissions')}?phase={phase.slug}")
-    url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{made.pk}"
+    url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{submission.pk}"
     if wants_json:
-        return JsonResponse({"id": made.pk, "url": url}, status=201)
-    messages.success(request, f"Submission #{made.pk} was accepted.")
+        return JsonResponse({"id": submission.pk, "url": url}, status=201)
+    messages.success(request, f"Submission #{submission.pk} was accepted.")
     return redirect(url)
 
 
-def _upload(said: dict[str, Any], user: User, visited: Visit) -> Upload:
-    if said["upload"]:
-        return get_object_or_404(Upload, key=said["upload"], user=user)
-    file = said["file"]
+def _upload(values: dict[str, Any], user: User, visited: Visit) -> Upload:
+    if values["upload"]:
+        return get_object_or_404(Upload, key=values["upload"], user=user)
+    file = values["file"]
     if file is None:
         raise NoFile
     return upload_whole(

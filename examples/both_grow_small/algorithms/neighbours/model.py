@@ -12,4 +12,4 @@ class Model:
         self.rows, self.labels = rows, labels
 
     def predict(self, rows: Any) -> Any:
-        return np.array([self.labels[((self.rows - one) ** 2).sum(axis=1).argmin()] for one in rows])
+        return np.array([self.labels[((self.rows - row) ** 2).sum(axis=1).argmin()] for row in rows])

@@ -13,10 +13,10 @@ ROUNDS = 500
 def estimate(mixtures: Any, profiles: Any) -> Any:
     """Descend on the squared error; after each step negative values become zero."""
     step = 1 / np.linalg.norm(profiles, 2) ** 2
-    found = np.full((profiles.shape[1], mixtures.shape[1]), 1 / profiles.shape[1])
+    proportions = np.full((profiles.shape[1], mixtures.shape[1]), 1 / profiles.shape[1])
     for _ in range(ROUNDS):
-        found = np.clip(found - step * profiles.T @ (profiles @ found - mixtures), 0, None)
-    return found
+        proportions = np.clip(proportions - step * profiles.T @ (profiles @ proportions - mixtures), 0, None)
+    return proportions
 
 
 if __name__ == "__main__":

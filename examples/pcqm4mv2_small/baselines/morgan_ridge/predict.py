@@ -23,7 +23,7 @@ LOWEST_EV, HIGHEST_EV = 0.0, 20.0  # the official baselines clamp their predicti
 
 def features(smiles: list[str]) -> npt.NDArray[np.float32]:
     """Logarithms of counts of circular substructures, of shape (n, 2048)."""
-    rows = [GENERATOR.GetCountFingerprintAsNumPy(Chem.MolFromSmiles(one)) for one in smiles]
+    rows = [GENERATOR.GetCountFingerprintAsNumPy(Chem.MolFromSmiles(text)) for text in smiles]
     return np.log1p(np.asarray(rows, dtype=np.float32))
 
 

@@ -20,8 +20,8 @@ def main(smiles_csv: str) -> None:
     started, nearest = time.monotonic(), {}
     for number in range(1, PASSES + 1):
         print(f"pass {number} of {PASSES}, {time.monotonic() - started:.1f} s so far", flush=True)
-        for one in smiles:
-            nearest[one] = difflib.get_close_matches(one, smiles, n=2, cutoff=0.3)
+        for text in smiles:
+            nearest[text] = difflib.get_close_matches(text, smiles, n=2, cutoff=0.3)
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ class Network(nn.Module):
             state = state + torch.nn.functional.silu(own(state) + received)
         sums = torch.zeros(batch.count, WIDTH).index_add_(0, owner, state)
         sizes = torch.bincount(owner, minlength=batch.count).unsqueeze(1)
-        found: Tensor = self.readout(torch.cat([sums / sizes, sums / 10], dim=1)).squeeze(1)
-        return found
+        gaps: Tensor = self.readout(torch.cat([sums / sizes, sums / 10], dim=1)).squeeze(1)
+        return gaps
 
 
 def trained(smiles: list[str], gaps: Any) -> tuple[Network, float]:
@@ -54,8 +54,8 @@ def trained(smiles: list[str], gaps: Any) -> tuple[Network, float]:
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
     until, steps, last = time.monotonic() + TRAINING_S, 0, mean
     while time.monotonic() < until:
-        batch, wanted = ready[random.integers(len(ready))]
-        loss = (network(batch) - wanted).abs().mean()
+        batch, differences = ready[random.integers(len(ready))]
+        loss = (network(batch) - differences).abs().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -67,8 +67,8 @@ def trained(smiles: list[str], gaps: Any) -> tuple[Network, float]:
 def main(smiles_csv: str, predictions: str) -> None:
     network, mean = trained(*read_labelled(Path(__file__).with_name("train.csv.gz")))
     with torch.no_grad():
-        found = [network(batch).numpy() + mean for batch in batches(read_smiles(Path(smiles_csv)), 512)]
-    np.savez_compressed(predictions, y_pred=np.concatenate(found).astype(np.float32))
+        gaps = [network(batch).numpy() + mean for batch in batches(read_smiles(Path(smiles_csv)), 512)]
+    np.savez_compressed(predictions, y_pred=np.concatenate(gaps).astype(np.float32))
 
 
 if __name__ == "__main__":

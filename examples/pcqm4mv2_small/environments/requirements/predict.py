@@ -30,8 +30,8 @@ def main(smiles_csv: str, predictions: str) -> None:
     train, gaps = read_labelled(Path(__file__).with_name("train.csv.gz"))
     known = np.vstack([described(batch) for batch in batches(train, 64)]).astype(np.float64)
     fitted = np.linalg.solve(known.T @ known + np.eye(known.shape[1]), known.T @ gaps)
-    found = [described(batch) @ fitted for batch in batches(read_smiles(Path(smiles_csv)), 64)]
-    np.savez_compressed(predictions, y_pred=np.concatenate(found).astype(np.float32))
+    predicted_gaps = [described(batch) @ fitted for batch in batches(read_smiles(Path(smiles_csv)), 64)]
+    np.savez_compressed(predictions, y_pred=np.concatenate(predicted_gaps).astype(np.float32))
 
 
 if __name__ == "__main__":

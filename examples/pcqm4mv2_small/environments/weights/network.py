@@ -24,7 +24,7 @@ def random_messages(seed: int) -> dict[str, Floats]:
 def fingerprints(batch: Batch, weights: Mapping[str, Floats]) -> Floats:
     """One row for each molecule: mean and sum of its atoms' states after each layer."""
     state = np.tanh(batch.atoms @ weights["embed"])
-    found = []
+    columns = []
     for _ in range(LAYERS):
         received = np.zeros_like(state)
         for kind in range(BONDS):
@@ -34,8 +34,8 @@ def fingerprints(batch: Batch, weights: Mapping[str, Floats]) -> Floats:
         sums = np.zeros((batch.count, WIDTH), dtype=np.float32)
         np.add.at(sums, batch.owner, state)
         sizes = np.bincount(batch.owner, minlength=batch.count)[:, None].astype(np.float32)
-        found += [sums / sizes, sums]
-    return np.hstack([*found, np.ones((batch.count, 1), dtype=np.float32)])
+        columns += [sums / sizes, sums]
+    return np.hstack([*columns, np.ones((batch.count, 1), dtype=np.float32)])
 
 
 def load(path: Path) -> dict[str, Floats]:

@@ -13,12 +13,12 @@ from network import fingerprints, load
 
 def main(smiles_csv: str, predictions: str) -> None:
     weights = load(next(Path(os.environ["PODIUM_WEIGHTS"]).glob("*.npz")))
-    smiles, done, found = read_smiles(Path(smiles_csv)), 0, []
+    smiles, done, gaps = read_smiles(Path(smiles_csv)), 0, []
     for batch in batches(smiles, 512):
-        found.append(fingerprints(batch, weights) @ weights["readout"])
+        gaps.append(fingerprints(batch, weights) @ weights["readout"])
         done += batch.count
         print(f"progress: {done}/{len(smiles)}", flush=True)
-    np.savez_compressed(predictions, y_pred=np.concatenate(found).astype(np.float32))
+    np.savez_compressed(predictions, y_pred=np.concatenate(gaps).astype(np.float32))
 
 
 if __name__ == "__main__":

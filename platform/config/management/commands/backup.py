@@ -18,8 +18,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         try:
-            kept = backup(path, now=timezone.now())
+            contents = backup(path, now=timezone.now())
         except (Broken, OSError) as error:
             raise CommandError(f"No backup was made: {error}") from error
         answer = self.stderr if path == STREAM else self.stdout
-        answer.write(f"{path}: {kept.rows} rows, {kept.files} files of {kept.file_bytes} bytes.")
+        answer.write(f"{path}: {contents.rows} rows, {contents.files} files of {contents.file_bytes} bytes.")

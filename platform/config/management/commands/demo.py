@@ -46,17 +46,17 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         self.say("Preparing the competition")
-        made = seed(
+        seed_content = seed(
             DEMOS[content], now=timezone.now(), teams=(0 if check else TEAMS) if teams is None else max(0, teams)
         )
-        token_file = made.queue_token_file
+        token_file = seed_content.queue_token_file
         try:
             with Processes(port=free_port(port), token_file=token_file) as processes:
                 self.say(f"Web server, reconciler, background and compute worker run (logs in {processes.logs})")
-                self.score(processes, made, timeout)
+                self.score(processes, seed_content, timeout)
                 self.say(f"Ready after {time.monotonic() - began:.1f} s")
-                self.accounts(processes.url, made)
-                self.simulate(processes, made)
+                self.accounts(processes.url, seed_content)
+                self.simulate(processes, seed_content)
                 if not check:
                     self.stay(processes)
         except (ProcessFailed, baselines.Unexpected) as error:

@@ -18,7 +18,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, path: Path, **options: Any) -> None:
         try:
-            kept = restore(path)
+            contents = restore(path)
         except (Broken, CannotRestore, DatabaseError, OSError) as error:
             raise CommandError(f"Nothing was restored: {error}") from error
-        self.stdout.write(f"{kept.rows} rows, {kept.files} files of {kept.file_bytes} bytes; compared and equal.")
+        self.stdout.write(
+            f"{contents.rows} rows, {contents.files} files of {contents.file_bytes} bytes; compared and equal."
+        )

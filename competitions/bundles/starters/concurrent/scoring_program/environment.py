@@ -12,18 +12,18 @@ GUESSES = 10
 def main(hidden: Path, shared: Path, output: Path) -> None:
     """Play one round for each target; the reward is the share of targets that was found."""
     targets = [int(line) for line in (hidden / "targets.txt").read_text().split()]
-    step = found = 0
+    step = hits = 0
     for target in targets:
         hint = "new"
         for _ in range(GUESSES):
             guess = ask(shared, step, hint)
             step += 1
             if guess == target:
-                found += 1
+                hits += 1
                 break
             hint = "higher" if guess < target else "lower"
     (shared / "over").write_text("")
-    (output / "scores.json").write_text(json.dumps({"reward": found / len(targets)}))
+    (output / "scores.json").write_text(json.dumps({"reward": hits / len(targets)}))
 
 
 def ask(shared: Path, step: int, hint: str) -> int:

@@ -11,7 +11,7 @@ def main(given: Path, output: Path) -> None:
     predictions = (given / "res" / "predictions.txt").read_text().split()
     if len(predictions) != len(labels):
         sys.exit(f"predictions.txt has {len(predictions)} lines; {len(labels)} are expected")
-    right = sum(one == other for one, other in zip(labels, predictions, strict=True))
+    right = sum(label == prediction for label, prediction in zip(labels, predictions, strict=True))
     (output / "scores.json").write_text(json.dumps({"accuracy": right / len(labels)}))
 
 
